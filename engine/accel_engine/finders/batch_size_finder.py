@@ -22,10 +22,10 @@ from accel_engine.finders.throughput import (
 )
 from accel_engine.launch.plan_trials import PlanTrial, PlanTrials
 from accel_engine.launch.trial_process import TrialFailedError, TrialReady, TrialStart
-from accel_engine.launch.trial_room import check_room_on, devices_of
+from accel_engine.launch.trial_room import check_room_on, place_trial
 from accel_engine.memory import available_memory
 from accel_engine.plan import Plan
-from accel_engine.plan.placement import check_measurable, find_cluster, process_count
+from accel_engine.plan.placement import check_measurable, find_cluster
 from accel_engine.plan.resolved_plan import resolve
 
 SMALLEST = 8
@@ -73,7 +73,7 @@ def find_batch_size(
         AccelError: None can be found, and why; or it was cancelled.
     """
     check_plan(plan)
-    check_room_on(devices_of(plan), process_count(plan), grows=True)
+    check_room_on((place_trial(plan),), grows=True)
     return _Search(plan, on_progress, options or SizeOptions(), should_stop, noise_scale).run()
 
 

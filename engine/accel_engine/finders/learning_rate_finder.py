@@ -17,9 +17,9 @@ from accel_engine.launch.plan_trials import PlanTrial, PlanTrials
 from accel_engine.launch.run_change import send, steps_taken
 from accel_engine.launch.settled_plan import settled_plan
 from accel_engine.launch.trial_process import TrialStart
-from accel_engine.launch.trial_room import check_room, check_room_on, devices_of
+from accel_engine.launch.trial_room import PlacedTrial, check_room, check_room_on, place_trial
 from accel_engine.plan import Plan
-from accel_engine.plan.placement import check_measurable, find_cluster, process_count
+from accel_engine.plan.placement import check_measurable, find_cluster
 from accel_engine.plan.scaled_rate import scaling_factor
 from accel_engine.run import RunInfo, RunReader
 from accel_engine.run.reader import drop_discarded
@@ -176,7 +176,7 @@ def find_learning_rate(
         AccelError: No learning rate can be found, and why; or it was cancelled.
     """
     check_plan(plan)
-    check_room_on(devices_of(plan), process_count(plan))
+    check_room_on((place_trial(plan),))
     return _find(TrialStart(plan), options or RampOptions(), on_progress, should_stop, None)
 
 
@@ -226,7 +226,7 @@ def _recorded(directory: Path) -> tuple[RunInfo, Plan]:
         update = reader.poll()
     events = drop_discarded(update.events)
     if info.status.live:
-        check_room(events, tuple(update.samples), 1, info.id)
+        check_room(events, tuple(update.samples), (PlacedTrial(),), info.id)
     return info, settled_plan(info.plan, events)
 
 

@@ -16,7 +16,7 @@ from accel_engine.launch.interval_trial import measure_intervals
 from accel_engine.launch.learning_trial import compare_learning
 from accel_engine.launch.paused_run import paused
 from accel_engine.launch.plan_trials import PlanTrials
-from accel_engine.launch.trial_room import check_room
+from accel_engine.launch.trial_room import PlacedTrial, check_room
 from accel_engine.run import RunInfo, RunReader
 from accel_engine.run.reader import drop_discarded
 
@@ -74,7 +74,7 @@ def try_cure(
     info, events, samples = _recorded(directory)
     task = cure_task(info, events, changes, quantity)
     if info.status.live:
-        check_room(events, samples, 2, info.id)
+        check_room(events, samples, (PlacedTrial(), PlacedTrial()), info.id)
     has_one = task.quantity is Quantity.INTERVALS  # whose steps are those of both
     with PlanTrials((task.before,) if has_one else (task.before, task.after), should_stop) as trials:
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 
 from accel_engine.devices import detect
 from accel_engine.devices.device_types import Device, Sample
@@ -9,7 +10,7 @@ from accel_engine.errors import RunError
 from accel_engine.events import DevicesFound, Event
 from accel_engine.memory import available_memory
 from accel_engine.plan import Plan
-from accel_engine.plan.placement import devices_of_workers
+from accel_engine.plan.placement import devices_of_workers, process_count
 from accel_engine.plan.resolved_plan import resolve
 from accel_engine.run import RunReader
 from accel_engine.run.devices_in_use import DevicesInUse, runs_on
@@ -21,6 +22,30 @@ MARGIN = 1.1
 
 CONTEXT = 600 << 20
 """Bytes that a process takes on a GPU besides what TensorFlow allocates, for CUDA and its libraries."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedTrial:
+    """Where a trial takes memory.
+
+    Attributes:
+        processes: Number of its engine processes, which all take memory of the host.
+        devices: Ids of the devices that train, such as ``gpu:0``, each for one of the processes; empty if unknown,
+            which counts as all.
+    """
+
+    processes: int = 1
+    devices: tuple[str, ...] = ()
+
+
+def place_trial(plan: Plan, devices: Sequence[Device] | None = None) -> PlacedTrial:
+    """Where a trial of a plan takes memory.
+
+    Args:
+        plan: The plan.
+        devices: The machine's devices; detected if ``None``.
+    """
+    return PlacedTrial(process_count(plan), devices_of(plan, devices))
 
 
 def devices_of(plan: Plan, devices: Sequence[Device] | None = None) -> tuple[str, ...]:
@@ -37,18 +62,18 @@ def devices_of(plan: Plan, devices: Sequence[Device] | None = None) -> tuple[str
     return placement.devices if placement else ()
 
 
-def check_room_on(devices: Sequence[str], processes: int, *, grows: bool = False) -> list[DevicesInUse]:
-    """Check that trials leave the live runs on some devices their memory; returns these runs.
+def check_room_on(trials: Sequence[PlacedTrial], *, grows: bool = False) -> list[DevicesInUse]:
+    """Check that trials leave the live runs on their devices their memory; returns these runs.
 
     Args:
-        devices: Ids of the devices, such as ``gpu:0``; empty for all.
-        processes: Number of processes that run at the same time.
+        trials: Those that run at the same time.
         grows: Whether they take more and more memory, until it does not suffice.
 
     Raises:
         RunError: They do not, or cannot be known to.
     """
-    found = runs_on(devices)
+    is_known = all(trial.devices for trial in trials)
+    found = runs_on([device for trial in trials for device in trial.devices] if is_known else ())
     for each in found:
         used = [device for device in each.devices if not device.startswith("cpu")]
         if grows and used:
@@ -58,17 +83,17 @@ def check_room_on(devices: Sequence[str], processes: int, *, grows: bool = False
             )
         with closing(RunReader(runs_directory() / each.run, steps=False, max_samples=64)) as reader:
             update = reader.poll()
-        check_room(drop_discarded(update.events), tuple(update.samples), processes, each.run)
+        check_room(drop_discarded(update.events), tuple(update.samples), trials, each.run)
     return found
 
 
-def check_room(events: Iterable[Event], samples: Sequence[Sample], processes: int, name: str) -> None:
-    """Check that some processes like a live run's engine fit beside it, as far as its last readings tell.
+def check_room(events: Iterable[Event], samples: Sequence[Sample], trials: Sequence[PlacedTrial], name: str) -> None:
+    """Check that trials whose processes are like a live run's engine fit beside it, as far as its last readings tell.
 
     Args:
         events: The run's events.
         samples: Its last readings of devices.
-        processes: Their number.
+        trials: Those that run at the same time.
         name: The run's id.
 
     Raises:
@@ -79,14 +104,21 @@ def check_room(events: Iterable[Event], samples: Sequence[Sample], processes: in
     if any(device.kind == "tpu" for device in devices):
         raise RunError(f"run {name} holds the TPU, which only one process can use: stop it, and try again")
     for device in dict.fromkeys(each.device for each in devices if each.kind == "gpu"):
-        _check_gpu(device, _last(samples, device), processes, name)
+        _check_gpu(device, _last(samples, device), sum(_uses(trial, device) for trial in trials), name)
     used = _last(samples, "cpu:0").get("engine_memory")
-    free = float(available_memory())
-    if used and used * processes * MARGIN > free:
-        raise RunError(_message("this machine", used * processes * MARGIN, free, name))
+    needed, free = (used or 0.0) * sum(trial.processes for trial in trials) * MARGIN, float(available_memory())
+    if needed > free:
+        raise RunError(_message("this machine", needed, free, name))
+
+
+def _uses(trial: PlacedTrial, device: str) -> bool:
+    """Whether a trial may train on a device, which is empty if unknown."""
+    return not device or not trial.devices or device in trial.devices
 
 
 def _check_gpu(device: str, readings: dict[str, float], processes: int, name: str) -> None:
+    if not processes:
+        return
     known = ("allocated_peak", "memory_used", "memory_total")
     if any(each not in readings for each in known):
         raise RunError(

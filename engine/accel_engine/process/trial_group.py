@@ -61,6 +61,13 @@ class TrialGroup:
         os.environ |= environment(self.cluster)  # where TensorFlow reads it
 
     def _start(self, process: ClusterSpec) -> "subprocess.Popen[str]":
+        try:
+            return self._start_member(process)
+        except BaseException:  # the others are killed now, which is not the problem
+            self._stop_reports()
+            raise
+
+    def _start_member(self, process: ClusterSpec) -> "subprocess.Popen[str]":
         folder = Path(self._request["folder"], process.run_directory_name)
         (folder / CHECKPOINTS).mkdir(parents=True, mode=0o700)
         started = spawn("--try-plan", environment=environment(process), new_session=False)
@@ -84,12 +91,22 @@ class TrialGroup:
         if self._coordinated:
             for member in self._members:
                 member.send({"memory": None})
-        found = [member.memory() for member in self._members if on_cpu or member.trains]
+        replies = [(member.memory(), member.trains) for member in self._members]  # all are read
+        found = [memory for memory, trains in replies if on_cpu or trains]
         found += [own] if on_cpu or not self._coordinated else []
         known = [each for each in found if each is not None]
         if len(known) < len(found):
             return None
         return sum(known) if on_cpu else max(known)
+
+    def device_memory(self, own: int | None) -> int | None:
+        """The memory of the smallest device that trains, once all are ready; ``None`` for host memory, or if unknown.
+
+        Args:
+            own: That of this process.
+        """
+        found = (own, *(member.device_memory for member in self._members))
+        return min((each for each in found if each is not None), default=None)
 
     def wait_ready(self) -> None:
         """Wait until the processes that serve this one have read their data."""
@@ -104,13 +121,22 @@ class TrialGroup:
 
     def end(self) -> None:
         """Kill the processes."""
+        self._stop_reports()
+        self._workers.end(0.0)
+
+    def _stop_reports(self) -> None:
         for member in self._members:
             member.is_ending = True
-        self._workers.end(0.0)
 
 
 class _Member:
-    """One of the other processes, whose replies a thread reads."""
+    """One of the other processes, whose replies a thread reads.
+
+    Attributes:
+        is_ending: Whether its end is no problem.
+        trains: Whether it is a worker.
+        device_memory: Bytes of its smallest device, once it is ready; ``None`` for host memory.
+    """
 
     def __init__(
         self,
@@ -120,6 +146,7 @@ class _Member:
     ) -> None:
         self.is_ending = False
         self.trains = process.role == "worker"
+        self.device_memory: int | None = None
         self._name, self._process, self._on_problem = process.name, started, on_problem
         self._replies: queue.SimpleQueue[float | None] = queue.SimpleQueue()
         self._reader = threading.Thread(target=self._read, name=f"replies of {process.name}", daemon=True)
@@ -147,8 +174,11 @@ class _Member:
                 reply = json.loads(line)
                 if "problem" in reply:
                     self._report(reply)
+                elif ready := reply.get("ready"):
+                    self.device_memory = ready["device_memory"]
+                    self._replies.put(ready["memory"])
                 elif "done" not in reply:
-                    self._replies.put(reply.get("ready", reply).get("memory"))
+                    self._replies.put(reply["memory"])
         error = exit_error(self._process.wait(), _log())
         self._report({"problem": f"{self._name}: {error}", "out_of_memory": error.out_of_memory})
 
@@ -165,7 +195,7 @@ def _log() -> str:
 
 
 def until_input_ends(lines: Iterable[str]) -> Iterator[str]:
-    """Yield lines of standard input, which a thread reads; the process exits with their end, whatever it does then."""
+    """Lines of standard input, which a thread reads from now on; the process exits with their end, whatever it does."""
     received: queue.SimpleQueue[str] = queue.SimpleQueue()
 
     def read() -> None:
@@ -175,8 +205,7 @@ def until_input_ends(lines: Iterable[str]) -> Iterator[str]:
         os._exit(0)
 
     threading.Thread(target=read, name="requests", daemon=True).start()
-    while True:
-        yield received.get()
+    return iter(received.get, None)
 
 
 def wait_for_members(cluster: ClusterSpec) -> None:

@@ -116,7 +116,10 @@ def _take_steps(
     try:
         if group is not None:
             group.wait_ready()
-        send({"ready": {**_described(trial), "memory": memory()}})
+        ready = {**_described(trial), "memory": memory()}
+        if group is not None:  # all have answered
+            ready["device_memory"] = group.device_memory(trial.device_memory)
+        send({"ready": ready})
         for line in lines:
             request = json.loads(line)
             if group is not None:
@@ -140,7 +143,8 @@ def _serve_coordinator(start: Mapping[str, Any], lines: Iterable[str], send: Sen
     member = ServedMember(resolved, detect())
     if resolved.cluster is not None and resolved.cluster.role == "worker":
         member.read()
-    send({"ready": {"memory": peak_memory(member.devices, host_memory)}})
+    memory = peak_memory(member.devices, host_memory)
+    send({"ready": {"memory": memory, "device_memory": member.device_memory}})
     for _ in lines:
         send({"memory": peak_memory(member.devices, host_memory)})
 

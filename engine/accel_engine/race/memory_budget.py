@@ -1,6 +1,7 @@
 """Whether another process of a race fits in memory beside those that run."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 import psutil
@@ -80,9 +81,11 @@ class MemoryBudget:
 
 
 def resident_bytes(pid: int) -> float:
-    """The resident memory of a process and of those that it has started; 0 if it has exited."""
-    try:
+    """The resident memory of a process and of those that it has started, without those that have exited."""
+    resident = 0.0
+    with suppress(psutil.Error):
         process = psutil.Process(pid)
-        return float(sum(each.memory_info().rss for each in (process, *process.children(recursive=True))))
-    except psutil.Error:
-        return 0.0
+        for each in (process, *process.children(recursive=True)):
+            with suppress(psutil.Error):  # it exits meanwhile
+                resident += each.memory_info().rss
+    return resident

@@ -9,7 +9,7 @@ from typing import Protocol
 from accel_engine.devices.device_types import Device
 from accel_engine.launch.plan_trials import LEAST_ROUNDS, PlanTrials
 from accel_engine.launch.trial_process import TrialCancelledError, TrialStart
-from accel_engine.launch.trial_room import check_room_on, devices_of
+from accel_engine.launch.trial_room import devices_of
 from accel_engine.launch.trial_statistics import turn_order
 from accel_engine.plan.placement import process_count
 from accel_engine.plan.resolved_plan import ResolvedPlan
@@ -21,6 +21,7 @@ from accel_engine.race.energy import MakeMeters, find_meters
 from accel_engine.race.measurement import Measurement, Trial
 from accel_engine.race.memory_budget import MemoryBudget
 from accel_engine.race.remembered import remember
+from accel_engine.race.room_beside_runs import find_room
 
 SECONDS = 5.0
 """How long each configuration is measured by default."""
@@ -126,16 +127,6 @@ class Race:
         placed = [devices_of(configuration.plan, self._devices) for configuration in configurations]
         return tuple(dict.fromkeys(name for each in placed for name in each))
 
-    def _refuse_larger_batches(self) -> None:
-        """Refuse those that take more of an accelerator's memory than the plan, which a live run may need."""
-        for configuration in self._found.others:
-            if self._batch_factor(configuration) > 1:
-                self._update(
-                    ConfigurationResult(
-                        configuration, ConfigurationState.REFUSED, "a live run trains on the same device"
-                    )
-                )
-
     def set_seconds(self, seconds: float) -> None:
         """Set how long each configuration is measured, once their number is known."""
         self._options = replace(self._options, seconds=seconds)
@@ -144,13 +135,12 @@ class Race:
         """Race all configurations, and return their results. Blocks; processes have ended when it returns or raises.
 
         Raises:
-            RunError: It would take memory that a live run on its devices may need.
+            RunError: It, or each other configuration, would take memory that a live run on its devices may need.
         """
-        others = max((process_count(each.plan) for each in self._found.others), default=1)
-        runs = check_room_on(self.devices, process_count(self._resolved.plan) + others)
-        self._shares_devices = bool(runs)
-        if any(not device.startswith("cpu") for run in runs for device in run.devices):
-            self._refuse_larger_batches()
+        room = find_room(self._found, self._devices)
+        self._shares_devices = room.has_runs
+        for title, reason in room.refused.items():
+            self._results[title] = replace(self._results[title], state=ConfigurationState.REFUSED, reason=reason)
         for result in self.results:
             self._on_result(result)
         with self._make_trials((), self._should_stop) as trials:

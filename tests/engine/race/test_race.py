@@ -1,20 +1,26 @@
+from functools import partial
+
 import pytest
 
 from accel_engine.advice import FasterPlan, advise
 from accel_engine.devices.device_types import Inventory
-from accel_engine.plan import Plan
+from accel_engine.errors import RunError
+from accel_engine.launch.trial_room import PlacedTrial
+from accel_engine.plan import Plan, isolation
 from accel_engine.plan.resolved_plan import check
-from accel_engine.race import memory_budget, raced_runs, remembered
+from accel_engine.race import memory_budget, raced_runs, remembered, room_beside_runs
 from accel_engine.race.comparison import find_best
 from accel_engine.race.configuration import ConfigurationKind
 from accel_engine.race.configuration_result import Best, ConfigurationState
+from accel_engine.race.configurations import find_configurations
 from accel_engine.race.memory_budget import MemoryBudget
 from accel_engine.race.race import Race, RaceOptions
 from accel_engine.race.remembered import recall
+from accel_engine.race.room_beside_runs import find_room
 from accel_engine.run import create
 from accel_engine.run.devices_in_use import DevicesInUse
 
-from .stand_ins import CPU, Behaviour, StandInTrials, no_meters
+from .stand_ins import CPU, GPUS, Behaviour, StandInTrials, no_meters
 
 PLENTY = MemoryBudget(available=lambda: 1 << 50)
 KINDS = (
@@ -159,16 +165,37 @@ def test_what_the_host_has_no_memory_for_is_not_started() -> None:
 def test_a_live_run_on_the_same_gpu_keeps_its_memory(monkeypatch) -> None:
     asked = []
 
-    def check_room_on(devices, processes):
-        asked.append((devices, processes))
+    def check_room_on(trials):
+        asked.append(trials)
         return [DevicesInUse("k3fp", ("gpu:0",))]
 
-    monkeypatch.setattr("accel_engine.race.race.check_room_on", check_room_on)
+    monkeypatch.setattr(room_beside_runs, "check_room_on", check_room_on)
     found, trials, _ = race({})
-    assert asked == [(("cpu:0",), 2)]
+    placed = PlacedTrial(devices=("cpu:0",))
+    assert asked == [(placed,), (placed, placed)]
     assert trials.most_open == 2
     assert found["batch size 128"].state is ConfigurationState.REFUSED
     assert found["batch size 32"].state is ConfigurationState.FINISHED
+
+
+def test_configurations_without_room_beside_a_live_run_are_refused(monkeypatch) -> None:
+    def check_room_on(trials, *, most):
+        if sum(trial.processes for trial in trials) > most:
+            raise RunError("it does not fit")
+        return [DevicesInUse("k3fp", ("gpu:0",))]
+
+    monkeypatch.setattr(isolation, "why_reachable", lambda _: "")
+    resolved = check(Plan(model="cnn"), GPUS)
+    found = find_configurations(resolved, GPUS, (ConfigurationKind.DEVICES, ConfigurationKind.BATCH_SIZE))
+    monkeypatch.setattr(room_beside_runs, "check_room_on", partial(check_room_on, most=2))
+    room = find_room(found, GPUS)
+    assert room.has_runs
+    larger = "a live run trains on the same device"
+    workers = "multi-worker on 2 GPUs"
+    assert room.refused == {workers: "it does not fit", "batch size 128": larger, "batch size 256": larger}
+    monkeypatch.setattr(room_beside_runs, "check_room_on", partial(check_room_on, most=1))
+    with pytest.raises(RunError, match="it does not fit"):
+        find_room(found, GPUS)
 
 
 def test_out_of_memory_beside_others_is_tried_again_alone() -> None:

@@ -23,6 +23,7 @@ class ServedMember:
 
     Attributes:
         devices: TensorFlow's names of the devices of this process.
+        device_memory: Bytes of the smallest of them; ``None`` for host memory.
 
     Raises:
         PlanError: The plan's devices are not available.
@@ -36,6 +37,7 @@ class ServedMember:
         self._examples: Future[Dataset] = Future()
         resolved = device_visibility.place_on_visible(resolved, inventory)
         self.devices = device_visibility.configure(resolved, inventory, resolved.plan.threads)
+        self.device_memory = device_visibility.device_memory(self.devices, resolved, inventory)
         self._data_source = WorkerDataSource(self._examples, cluster.name)
         spec = {"chief": [cluster.coordinator], "worker": cluster.workers, "ps": cluster.servers}
         self._server = tf.distribute.Server(
