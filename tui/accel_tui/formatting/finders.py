@@ -23,10 +23,9 @@ def ramp_progress(progress: RampProgress) -> str:
 
 
 def size_progress(progress: SizeProgress) -> str:
-    """What happens now, and how long the rest takes at most."""
-    if progress.seconds_left is None:
-        return progress.detail
-    return f"{progress.detail}, at most {numbers.duration(progress.seconds_left)} more"
+    """What happens now, and about how long the rest takes, unless that is unknown or over."""
+    left = progress.seconds_left or 0.0
+    return f"{progress.detail}, about {numbers.duration(left)} left" if round(left) else progress.detail
 
 
 def size_plan(options: SizeOptions) -> Iterator[str]:
