@@ -83,7 +83,13 @@ def test_plans_for_which_a_rate_means_nothing_are_refused() -> None:
 def test_local_workers_are_tried_and_a_cluster_is_not(monkeypatch: pytest.MonkeyPatch, check: Any) -> None:
     check(PLAN.replace(strategy="multi-worker", local_workers=2))
     monkeypatch.setenv("TF_CONFIG", ClusterSpec(("a:1", "b:1")).to_tf_config())
-    with pytest.raises(PlanError, match="TF_CONFIG describes"):
+    with pytest.raises(PlanError, match="unset TF_CONFIG, and use --local-workers 2"):
+        check(PLAN.replace(strategy="multi-worker"))
+    monkeypatch.delenv("TF_CONFIG")
+    slurm = {"NTASKS": "2", "PROCID": "0", "STEP_NODELIST": "a,b", "STEP_TASKS_PER_NODE": "1(x2)", "JOB_ID": "1"}
+    for name, value in slurm.items():
+        monkeypatch.setenv(f"SLURM_{name}", value)
+    with pytest.raises(PlanError, match="measure outside a job of several tasks, and use --local-workers 2"):
         check(PLAN.replace(strategy="multi-worker"))
 
 
