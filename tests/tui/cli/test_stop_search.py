@@ -68,6 +68,15 @@ def test_a_search_that_does_not_run_has_nobody_to_ask(run_command) -> None:
     assert f"the search {directory.name} is finished" in run_command(f"stop {directory.name}").err
 
 
+def test_a_search_without_the_version_of_its_format_is_damaged(run_command) -> None:
+    directory = new_search()
+    with StudyDatabase(directory) as database:
+        database.set_meta("schema", None)
+    result = run_command(f"stop {directory.name}")
+    assert (result.status, result.out) == (1, "")
+    assert result.err == f"accel-tui: the search {directory.name} is damaged (it has no version of its format)\n"
+
+
 @pytest.mark.parametrize("command", ["pause", "resume", "checkpoint", "set --learning-rate 1"])
 def test_other_commands_say_what_to_do_with_a_search(run_command, command: str) -> None:
     name = new_search().name
