@@ -42,7 +42,9 @@ class VersionedDatabase:
             try:
                 self._database.execute(f"PRAGMA synchronous = {synchronous}")
                 self._initialize()
-                if int(self.meta("schema")) > version:
+                if (schema := self.meta("schema")) is None:
+                    raise ValueError("it has no version of its format")
+                if int(schema) > version:
                     raise RunError(f"{title} was created by a newer accel-tui: upgrade it")
             except BaseException:
                 self.close()
@@ -104,7 +106,7 @@ def explained(title: str, problem: str, cure: str = "") -> Iterator[None]:
     try:
         yield
     except (sqlite3.Error, OSError, TypeError, ValueError) as error:
-        if cure and not isinstance(error, (sqlite3.OperationalError, OSError)):
-            raise RunError(f"{title} is damaged ({error}): {cure}") from error
+        if not isinstance(error, (sqlite3.OperationalError, sqlite3.ProgrammingError, OSError)):
+            raise RunError(f"{title} is damaged ({error}){cure and f': {cure}'}") from error
         reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
         raise RunError(f"{title} {problem}: {reason}") from error

@@ -94,7 +94,7 @@ class _Search:
         self._ready: TrialReady | None = None
         self._memory: float | None = float(available_memory())
         self._expected_replicas = _replicas(plan)
-        self._remaining = RemainingSizes()
+        self._remaining = RemainingSizes((CONFIRM_FACTOR - 1) * options.seconds)
 
     def run(self) -> FoundSize:
         """Measure the sizes, and confirm the answer."""
@@ -160,6 +160,7 @@ class _Search:
         least = self._expected_replicas * (self._plan.micro_batches or 1)
         while size // 2 >= least and size // 2 % least == 0 and not any(each.fits for each in self._measured):
             size //= 2
+            self._remaining.expect_doublings(least, size)
             self._add(self._measure(size, self._options.seconds))
 
     def _first_size(self) -> int:
@@ -207,7 +208,8 @@ class _Search:
                 self._take_note(trial.ready, size)
                 trials.take_turns(seconds, lambda done, of: show(f"{done:.0f} of {of:.0f} s"))
             validated = _validated(trial) if trial.problem is None else 0.0
-            self._remaining.end()
+            if not confirms:
+                self._remaining.end()
             return self._result(trial, size, validated)
 
     def _take_note(self, ready: TrialReady, size: int) -> None:

@@ -42,7 +42,7 @@ class SizeProgress:
         measured: What has been measured.
         size: The batch size that is measured now; 0 before the first.
         confirms: Whether it is measured again, as it is the answer.
-        seconds_left: What the rest takes at most, as each size takes as long as those before; ``None`` if unknown.
+        seconds_left: What the rest takes if each size takes as long as those before; ``None`` if unknown.
     """
 
     detail: str

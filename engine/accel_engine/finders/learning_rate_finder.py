@@ -1,4 +1,4 @@
-"""Finds a learning rate: a ramp through the real loop for each of several seeds, in a process of its own."""
+"""Finds a learning rate: a ramp through the real loop for each of several seeds, in processes of its own."""
 
 import math
 import os

@@ -1,4 +1,4 @@
-"""How long the batch sizes that are still to be measured take at most."""
+"""How long the batch sizes that are still to be measured take, about."""
 
 import statistics
 import time
@@ -12,18 +12,19 @@ class RemainingSizes:
     """Expects sizes, and measures how long they take.
 
     Args:
+        longer: Seconds by which the answer is measured longer than a size.
         clock: Monotonic seconds.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
+    def __init__(self, longer: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._longer, self._clock = longer, clock
         self._began = clock()
         self._taken: list[float] = []
         self._expected: int | None = None
 
     def expect(self, sizes: int) -> None:
-        """Expect so many sizes, that of now included, and the answer once more after them."""
-        self._expected = sizes + 1
+        """Expect so many sizes, that of now included, and after them the answer, once."""
+        self._expected = sizes
 
     def expect_doublings(self, size: int, largest: int | None) -> None:
         """Expect a size, twice it and so on up to the largest, which may be unknown, and some around the knee."""
@@ -33,16 +34,16 @@ class RemainingSizes:
             self.expect((largest // size).bit_length() + AROUND)
 
     def begin(self) -> None:
-        """Begin a size."""
+        """Begin a size, or the answer."""
         self._began = self._clock()
 
     def end(self) -> None:
-        """End a size."""
+        """End a size; the answer takes longer, and says nothing about others."""
         self._taken.append(self._clock() - self._began)
 
     def seconds_left(self) -> float | None:
-        """Seconds that all of them take at most, if each takes as long as those before; ``None`` if that is unknown."""
+        """Seconds that all of them take if each takes as long as those before; ``None`` if that is unknown."""
         if self._expected is None or not self._taken:
             return None
-        each = statistics.fmean(self._taken)
-        return max(0.0, each * self._expected - (self._clock() - self._began))
+        in_all = statistics.fmean(self._taken) * (self._expected + 1) + self._longer
+        return max(0.0, in_all - (self._clock() - self._began))

@@ -76,11 +76,11 @@ def check_measurable(entry: StrategyEntry, cluster: ClusterSpec | None) -> None:
         PlanError: The environment describes a cluster.
     """
     if cluster is not None:
+        way_out = "unset TF_CONFIG" if cluster.source == "TF_CONFIG" else "measure outside a job of several tasks"
         raise PlanError(
             "strategy",
             entry.name,
-            f"trains in the cluster that {cluster.source} describes, whose processes are not measured from one of "
-            "them: measure on one machine, without these variables and with ",
+            f"a cluster of several machines is not measured: {way_out}, and use ",
             FieldValue("local_workers", "2"),
         )
 

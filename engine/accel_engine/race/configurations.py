@@ -26,10 +26,6 @@ MICRO_BATCHES = (2, 4)
 BATCH_FACTORS = (0.5, 2.0, 4.0)
 """Batch sizes to try, as multiples of the plan's."""
 
-_RACE_IT = "race a plan that has it"
-
-_ASYNCHRONOUS = f"its workers update the weights at different times, which trains differently: {_RACE_IT}"
-
 
 @dataclass(frozen=True, slots=True)
 class ConfigurationList:
@@ -155,12 +151,18 @@ def _configuration(
     except PlanError as error:
         return configuration, error.allowed
     if not (is_synchronous or reference.strategy.coordinated):
-        return configuration, _ASYNCHRONOUS
+        reason = "its workers update the weights at different times, which trains differently"
+        return configuration, f"{reason}{_how_to_measure(plan)}"
     if not reference.strategy.processes and (reason := isolation.why_reachable(resolved)):
-        return configuration, f"others could run code through the ports of its workers: {reason}; {_RACE_IT}"
+        return configuration, f"others could run code through the ports of its workers: {reason}{_how_to_measure(plan)}"
     if resolved.environment_error:
         return configuration, resolved.environment_error
     return configuration, next((join_words(reason) for reason in resolved.errors.values()), "")
+
+
+def _how_to_measure(plan: Plan) -> str:
+    options = f"--strategy {plan.strategy} --local-workers {plan.local_workers or 'N'}"
+    return f"; to measure it, race with {options}"
 
 
 def _resolved(reference: ResolvedPlan, devices: Sequence[Device], plan: Plan) -> ResolvedPlan:

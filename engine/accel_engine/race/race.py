@@ -1,4 +1,4 @@
-"""Races the configurations of a plan: each in a process of its own, in turns, in groups that fit in memory."""
+"""Races the configurations of a plan: each in processes of its own, in turns, in groups that fit in memory."""
 
 from collections import deque
 from collections.abc import Callable, Collection, Sequence

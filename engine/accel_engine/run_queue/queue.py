@@ -37,6 +37,7 @@ __all__ = [
     "cancel",
     "enqueue",
     "entries",
+    "has_default_limit",
     "hold",
     "limit",
     "move",
@@ -186,6 +187,12 @@ def limit() -> int | None:
     """Most runs that train at the same time; ``None`` for as many as there are accelerators, or one on the CPU."""
     with open_queue() as queue:
         return queue.at_once
+
+
+def has_default_limit() -> bool:
+    """Whether :func:`limit` is that of the settings, or else the program's."""
+    with open_queue() as queue:
+        return queue.meta(AT_ONCE) is None
 
 
 def set_limit(at_once: int | None) -> None:

@@ -23,6 +23,7 @@ from accel_engine.search.stored_trial import (
     FEASIBLE,
     MACHINE,
     MEMBER,
+    PASSED,
     REASON,
     RUN,
     RemoteTrial,
@@ -191,17 +192,23 @@ class Proposals:
 
         Args:
             proposal: Number of the proposal.
-            again: Whether a killed process may have asked already, and not have noted the answer.
+            again: Whether a killed process may have asked already. If it let the trial train on, this holds:
+                trials that have reported since then might change the answer.
         """
-        if len(self.definition.objectives) > 1:
+        if pruner_name(self.definition) == "off":
             return False
         with reaching(self._address):
             trial = self._frozen(proposal)
+            if again and trial.user_attrs.get(PASSED) == trial.last_step:
+                return False
             if again and (rung := last_rung(trial)):
                 is_worse = self._would_prune(proposal, rung)
             else:  # also while nothing is pruned, as it notes the values that others are compared with
                 is_worse = self._study.pruner.prune(self._study, trial)
-            return is_worse and not self._is_too_early
+            is_pruned = is_worse and not self._is_too_early
+            if not is_pruned:
+                self._storage.set_trial_user_attr(self._id(proposal), PASSED, trial.last_step)
+            return is_pruned
 
     @property
     def _is_too_early(self) -> bool:
@@ -271,7 +278,7 @@ class Proposals:
                 intermediate_values=before.intermediate_values,
                 system_attrs=dict(completed_rungs(before)) if pruner_name(self.definition) == "asha" else {},
             )
-            return self._add(again, {CONTINUES: number})
+            return self._add(again, {CONTINUES: number, PASSED: before.last_step})
 
     def others(self) -> Iterator[RemoteTrial]:
         """The trials of other machines, each as of its last continuation; tells those that this one is alive."""

@@ -11,6 +11,9 @@ from optuna.trial import TrialState as OptunaState
 MEMBER, MACHINE, CONTINUES, REASON, RUN = ("member", "machine", "continues", "reason", "run")
 """Attributes of Optuna's trials: who trains them where, which trial one continues, why it has no result, its run."""
 
+PASSED = "passed"
+"""Attribute of Optuna's trials: the number of the last report after which the pruner let it train on."""
+
 FEASIBLE = "feasible"
 """Name of Optuna's constraint that a trial has failed, also for lack of memory: more than 0 if it has."""
 

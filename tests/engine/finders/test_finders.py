@@ -11,6 +11,7 @@ from accel_engine.errors import PlanError, RunError, UsageError
 from accel_engine.finders import batch_size_finder, learning_rate_finder
 from accel_engine.finders.batch_size_finder import SizeOptions, SizeProgress, find_batch_size
 from accel_engine.finders.learning_rate_finder import RampOptions, RampProgress, find_learning_rate, find_rate_of_run
+from accel_engine.finders.remaining_sizes import RemainingSizes
 from accel_engine.launch.paused_run import PauseNote
 from accel_engine.launch.trial_process import TrialCancelledError, TrialFailedError, TrialReady
 from accel_engine.plan import Plan
@@ -82,7 +83,13 @@ def test_plans_for_which_a_rate_means_nothing_are_refused() -> None:
 def test_local_workers_are_tried_and_a_cluster_is_not(monkeypatch: pytest.MonkeyPatch, check: Any) -> None:
     check(PLAN.replace(strategy="multi-worker", local_workers=2))
     monkeypatch.setenv("TF_CONFIG", ClusterSpec(("a:1", "b:1")).to_tf_config())
-    with pytest.raises(PlanError, match="TF_CONFIG describes"):
+    with pytest.raises(PlanError, match="unset TF_CONFIG, and use --local-workers 2"):
+        check(PLAN.replace(strategy="multi-worker"))
+    monkeypatch.delenv("TF_CONFIG")
+    slurm = {"NTASKS": "2", "PROCID": "0", "STEP_NODELIST": "a,b", "STEP_TASKS_PER_NODE": "1(x2)", "JOB_ID": "1"}
+    for name, value in slurm.items():
+        monkeypatch.setenv(f"SLURM_{name}", value)
+    with pytest.raises(PlanError, match="measure outside a job of several tasks, and use --local-workers 2"):
         check(PLAN.replace(strategy="multi-worker"))
 
 
@@ -132,6 +139,29 @@ def test_sizes_double_up_to_the_data_and_the_answer_is_measured_again(monkeypatc
     later = [each for each in progress if each.size]
     assert all(each.seconds_left is not None for each in later if each.size > 8)
     assert [each.size for each in later if each.confirms] == [192] * 3
+
+
+def test_the_time_left_is_that_of_what_follows(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+
+    def take_turns(_: Trials, seconds: float, on_progress: Any) -> None:
+        nonlocal now
+        on_progress(0.0, seconds)
+        now += 4.0 + seconds
+        on_progress(seconds, seconds)
+
+    use(monkeypatch, take_turns=take_turns)
+    monkeypatch.setattr(batch_size_finder, "RemainingSizes", lambda longer: RemainingSizes(longer, lambda: now))
+    ends: dict[tuple[int, bool], float] = {}
+
+    def note(progress: SizeProgress) -> None:
+        if progress.seconds_left is not None:
+            ends.setdefault((progress.size, progress.confirms), now + progress.seconds_left)
+
+    find_batch_size(PLAN, note)
+    exact = [ends.pop((192, False)), ends.pop((192, True))]
+    assert exact == [now, now]
+    assert set(ends.values()) == {now + 6.0}, "one size more was expected around the knee"
 
 
 def test_out_of_memory_is_a_result(monkeypatch: pytest.MonkeyPatch) -> None:

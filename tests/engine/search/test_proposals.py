@@ -54,6 +54,28 @@ def test_the_automatic_choice_prunes_once_four_trials_have_a_result(
     assert not proposals.should_prune(best)
 
 
+@pytest.mark.parametrize(("sampler", "pruner"), [("tpe", "auto"), ("random", "auto"), ("random", "asha")])
+def test_a_trial_that_trains_on_does_so_after_a_kill_whatever_others_have_reported(
+    tmp_path: Path, sampler: str, pruner: str
+) -> None:
+    definition = define(trials=12, sampler=sampler, pruner=pruner)
+    proposals = Proposals(definition, str(tmp_path / "journal"), "here", is_shared=False)
+    first, *others = [proposals.propose().number for _ in range(6)]
+    for number in (1, 2):
+        proposals.report(first, 0.1, number)
+        assert not proposals.should_prune(first)
+    for proposal in others:
+        for number in range(1, 5):
+            proposals.report(proposal, 0.9, number)
+            assert not proposals.should_prune(proposal)
+        proposals.finish(proposal, [0.9])
+    resumed = Proposals(definition, str(tmp_path / "journal"), "here", is_shared=False)
+    assert not resumed.should_prune(first, again=True)
+    resumed.report(first, 0.1, 3)
+    resumed.report(first, 0.1, 4)
+    assert resumed.should_prune(first, again=True), "the answer to a later report is a new one"
+
+
 @pytest.mark.parametrize("is_shared", [True, False])
 def test_a_line_that_was_cut_breaks_no_journal(tmp_path: Path, is_shared: bool) -> None:
     definition, journal = define(trials=40, pruner="off"), tmp_path / "journal"

@@ -18,6 +18,7 @@ from accel_engine.launch.trial_process import TrialCancelledError
 from accel_engine.plan import SPECS, Plan
 from accel_engine.run.status import Status
 from accel_tui.cli import find_rate, find_size
+from accel_tui.formatting.finders import size_progress
 from tui.finder_results import found_rate, found_size, nothing_found
 
 
@@ -118,7 +119,7 @@ def test_the_last_line_of_json_has_the_result(run_command, asked):
     assert {line["event"] for line in lines[:-1]} == {"ramp_steps"}
     assert sum(len(line["rates"]) for line in lines[:-1]) == sum(len(ramp.rates) for ramp in asked.rate.ramps)
     assert lines[-1]["event"] == "learning_rate_found"
-    assert lines[-1]["learning_rate"] == asked.rate.learning_rate
+    assert (lines[-1]["learning_rate"], lines[-1]["problem"]) == (asked.rate.learning_rate, None)
     assert [each["rule"] for each in lines[-1]["suggestions"]] == ["steepest", "valley", "minimum / 10"]
 
 
@@ -150,6 +151,14 @@ def test_the_last_line_of_json_has_the_batch_size(run_command, asked):
     lines = [json.loads(line) for line in run_command("find batch-size --json").lines]
     assert [line["event"] for line in lines] == ["batch_size_started", "batch_size_measured"] * 5 + ["batch_size_found"]
     assert (lines[-1]["batch_size"], lines[-1]["fastest"], lines[-1]["largest"]) == (128, 256, 256)
+    assert lines[-1]["problem"] is None
+
+
+@pytest.mark.parametrize(
+    ("left", "text"), [(27.4, "measuring 8, about 0:27 left"), (0.4, "measuring 8"), (None, "measuring 8")]
+)
+def test_the_time_left_is_shown_unless_it_is_over_or_unknown(left, text):
+    assert size_progress(SizeProgress("measuring 8", seconds_left=left)) == text
 
 
 def test_ctrl_c_ends_it_with_status_130(run_command, asked):

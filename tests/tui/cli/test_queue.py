@@ -120,7 +120,7 @@ def test_a_continuation_is_queued(run_command, new_run):
 
 def test_the_limit(run_command):
     assert run_command("queue limit").out == "auto: as many at once as there are accelerators, or one on the CPU\n"
-    assert run_command("queue limit 3").out == "at most 3 at once; auto is the default again\n"
+    assert run_command("queue limit 3").out == "at most 3 at once (accel-tui queue limit auto: the default)\n"
     assert queue.limit() == 3
     assert run_command("queue limit auto").status == 0
     assert queue.limit() is None
@@ -130,7 +130,9 @@ def test_the_limit_of_the_settings(run_command, tmp_path, monkeypatch):
     file = tmp_path / "settings.toml"
     file.write_text("[queue]\nat_once = 4\n")
     monkeypatch.setenv("ACCEL_TUI_SETTINGS", str(file))
-    assert run_command("queue limit").out == "at most 4 at once; auto is the default again\n"
+    assert run_command("queue limit").out == "at most 4 at once, by the setting queue.at_once\n"
+    assert run_command("queue limit 2").out == "at most 2 at once (accel-tui queue limit auto: the default)\n"
+    assert run_command("queue limit auto").out == "at most 4 at once, by the setting queue.at_once\n"
     file.write_text("[queue]\nat_once = 0\n")
     assert "queue.at_once = 0: must be an integer from 1 to 1000, or auto" in run_command("queue").err
 

@@ -66,7 +66,7 @@ def test_a_search_as_json_and_as_lines(run_command, started, here) -> None:
     table = run_command("searches")
     assert table.status == 0
     assert "damaged  unreadable" in table.out
-    assert "cannot be opened: file is not a database" in " ".join(table.out.split())
+    assert "is damaged (file is not a database)" in " ".join(table.out.split())
     damaged.unlink()
     (listed,) = [json.loads(line) for line in run_command("searches --json").lines]
     assert (listed["search"], listed["state"], listed["trials"]) == ("s", "finished", 4)

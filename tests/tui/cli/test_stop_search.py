@@ -68,6 +68,15 @@ def test_a_search_that_does_not_run_has_nobody_to_ask(run_command) -> None:
     assert f"the search {directory.name} is finished" in run_command(f"stop {directory.name}").err
 
 
+def test_a_search_without_the_version_of_its_format_is_damaged(run_command) -> None:
+    directory = new_search()
+    with StudyDatabase(directory) as database:
+        database.set_meta("schema", None)
+    result = run_command(f"stop {directory.name}")
+    assert (result.status, result.out) == (1, "")
+    assert result.err == f"accel-tui: the search {directory.name} is damaged (it has no version of its format)\n"
+
+
 @pytest.mark.parametrize("command", ["pause", "resume", "checkpoint", "set --learning-rate 1"])
 def test_other_commands_say_what_to_do_with_a_search(run_command, command: str) -> None:
     name = new_search().name
@@ -76,7 +85,7 @@ def test_other_commands_say_what_to_do_with_a_search(run_command, command: str) 
     assert f"accel-tui stop {name}" in result.err
 
 
-def test_a_name_of_a_run_and_of_a_search_is_refused_and_an_id_is_the_runs(run_command, new_run) -> None:
+def test_a_name_of_a_run_and_of_a_search_is_refused_for_stop_alone_and_an_id_is_the_runs(run_command, new_run) -> None:
     run = new_run(name="both")
     run.train()
     new_search("both")
@@ -85,5 +94,6 @@ def test_a_name_of_a_run_and_of_a_search_is_refused_and_an_id_is_the_runs(run_co
     assert f"give the run's id, {run.directory.name}" in result.err
     assert "accel-tui stop --search both" in result.err
     assert "the search both is not running" in run_command("stop --search both").err
+    assert "only a live run takes commands" in run_command("pause both").err, "which searches do not take"
     new_search(run.directory.name)
     assert "only a live run takes commands" in run_command(f"stop {run.directory.name}").err

@@ -18,7 +18,7 @@ from accel_engine.run.commands import read_answer, withdraw
 from accel_engine.run.run_paths import latest_checkpoint
 from accel_engine.search.study_paths import find_study
 from accel_tui.cli.output import write
-from accel_tui.cli.stop_search import named_search, stop_search
+from accel_tui.cli.stop_search import named_search, runs_named, search_to_stop, stop_search
 
 PATIENCE = 10.0
 """Seconds to wait for an engine's answer."""
@@ -64,7 +64,7 @@ def _command(name: str, help: str, example: str) -> Callable[[Callable[..., Any]
 @_wait
 def stop(run_or_search: str, is_search: bool, now: bool, wait: bool) -> int:
     """Ask the engine of a run, or the process of a search, to stop."""
-    search = find_study(run_or_search) if is_search else named_search(run_or_search)
+    search = find_study(run_or_search) if is_search else search_to_stop(run_or_search)
     if search is None:
         return _send(find(run_or_search), "stop_now" if now else "stop", wait=wait)
     if now:
@@ -142,9 +142,10 @@ def _find(reference: str) -> Path:
     """The directory of a run, for a command that no search takes.
 
     Raises:
-        UsageError: There is none, or it is a search.
+        UsageError: There is none, or only a search has this name.
     """
-    if search := named_search(reference):
+    search = named_search(reference)
+    if search and not runs_named(reference):
         name = search.name
         raise UsageError(
             f"{name} is a search: stop it, with checkpoints of its trials, with accel-tui stop {name}, and continue it "

@@ -132,7 +132,7 @@ def batch_size(
     as_json: bool,
     **flags: Any,
 ) -> int:
-    """Find a batch size: throughput and memory of sizes that double, each in a process of its own.
+    """Find a batch size: throughput and memory of sizes that double, each in processes of its own.
 
     The plan is read from PLAN.toml (or .json), and options override it, as for 'accel-tui train'.
 

@@ -123,7 +123,7 @@ def _result(found: FoundRate, command: Callable[[FoundRate], str]) -> dict[str, 
         "seeds": [ramp.seed for ramp in found.ramps],
         "step": found.step,
         "rate_before": json_number(found.rate),
-        "problem": found.suggestions.problem,
+        "problem": found.suggestions.problem or None,
         "notes": list(rate_notes(found)),
         "command": None if found.best is None else command(found),
     }

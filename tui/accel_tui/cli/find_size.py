@@ -127,7 +127,7 @@ def _result(found: FoundSize) -> dict[str, Any]:
         "largest": chosen.largest.batch_size if chosen else None,
         "memory": json_number(found.memory),
         "stopped": found.stopped,
-        "problem": size_problem(found),
+        "problem": size_problem(found) or None,
         "measured": [_object(each) for each in found.measured],
         "effects": {
             name: json_number(value) if isinstance(value, float) else value for name, value in asdict(effects).items()

@@ -106,8 +106,12 @@ def limit(number: str | None) -> None:
     if number is not None:
         run_queue.set_limit(parse_limit(number))
     found = run_queue.limit()
-    auto = "auto: as many at once as there are accelerators, or one on the CPU"
-    write(f"at most {found} at once; auto is the default again" if found else auto)
+    if found is None:
+        write("auto: as many at once as there are accelerators, or one on the CPU")
+    elif run_queue.has_default_limit():
+        write(f"at most {found} at once, by the setting queue.at_once")
+    else:
+        write(f"at most {found} at once (accel-tui queue limit auto: the default)")
 
 
 def _each(references: tuple[str, ...], change: Callable[[str], object], done: str) -> None:

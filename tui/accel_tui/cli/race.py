@@ -91,8 +91,8 @@ def race(
     """Measure the configurations of a plan on this machine, and show the fastest.
 
     Each configuration changes one thing: the devices or the strategy, XLA, the precision, micro-batches,
-    rematerialization, threads, CPU kernels or the batch size. Each has a process of its own, which
-    compiles the plan; they then train in turns of 0.2 s, so that other programs slow all of them alike.
+    rematerialization, threads, CPU kernels or the batch size. Each has processes of its own, which
+    compile the plan; they then train in turns of 0.2 s, so that other programs slow all of them alike.
     The changes that were faster are measured together at the end. No run is recorded.
 
     The plan is read from PLAN.toml (or .json); options override it, as for 'accel-tui train'.

@@ -15,22 +15,33 @@ INTERVAL = 0.05
 
 
 def named_search(reference: str) -> Path | None:
-    """The directory of the search that has this name in full; ``None`` if there is none, or it is a run's id.
-
-    Raises:
-        UsageError: A run has the same name.
-    """
+    """The directory of the search that has this name in full; ``None`` if there is none, or it is a run's id."""
     directory = studies_directory() / reference
     if reference == "last" or not NAME.fullmatch(reference) or not (directory / DATABASE).is_file():
         return None
     if any((path / RUN_DATABASE).is_file() for path in (runs_directory() / reference, Path(reference))):
         return None
-    if same := [run.id for run in list_runs() if run.info and run.info.name == reference]:
+    return directory
+
+
+def search_to_stop(reference: str) -> Path | None:
+    """The directory of the search that has this name in full; ``None`` if there is none, or it is a run's id.
+
+    Raises:
+        UsageError: A run has the same name.
+    """
+    search = named_search(reference)
+    if search and (same := runs_named(reference)):
         raise UsageError(
             f"a run and a search have the name {reference!r}: give the run's id, {same[0]}, or stop the search with "
             f"accel-tui stop --search {reference}"
         )
-    return directory
+    return search
+
+
+def runs_named(name: str) -> list[str]:
+    """Ids of the runs that have this name, the newest first."""
+    return [run.id for run in list_runs() if run.info and run.info.name == name]
 
 
 def stop_search(directory: Path, patience: float, *, wait: bool) -> int:

@@ -23,15 +23,14 @@ def ramp_progress(progress: RampProgress) -> str:
 
 
 def size_progress(progress: SizeProgress) -> str:
-    """What happens now, and how long the rest takes at most."""
-    if progress.seconds_left is None:
-        return progress.detail
-    return f"{progress.detail}, at most {numbers.duration(progress.seconds_left)} more"
+    """What happens now, and about how long the rest takes, unless that is unknown or over."""
+    left = progress.seconds_left or 0.0
+    return f"{progress.detail}, about {numbers.duration(left)} left" if round(left) else progress.detail
 
 
 def size_plan(options: SizeOptions) -> Iterator[str]:
     """How batch sizes are measured, in sentences without a stop."""
-    yield f"each size trains for {options.seconds:g} s in a process of its own, once it has compiled the steps"
+    yield f"each size trains for {options.seconds:g} s in processes of its own, after compiling the steps"
     yield (
         "sizes double until one does not fit, two are slower, or a batch has all examples; the smallest that is nearly "
         "as fast as the fastest is then measured again"

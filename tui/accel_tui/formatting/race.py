@@ -145,7 +145,7 @@ def notes_on(results: Sequence[ConfigurationResult]) -> Iterator[str]:
     if "other batches" in changed:
         yield "Another batch size changes training: it is compared by examples a second, and is never the best."
     if "other updates" in changed:
-        yield "Updates of parameter-server are asynchronous: the others train differently, and are never the best."
+        yield "Updates of parameter-server are asynchronous: other strategies train differently, and are never best."
     for each in results:
         if each.state in (ConfigurationState.FAILED, ConfigurationState.REFUSED):
             yield f"{each.title}: {state_text(each)}"

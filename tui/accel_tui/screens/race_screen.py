@@ -38,7 +38,7 @@ _DONE = (ConfigurationState.FINISHED, ConfigurationState.ENDED_EARLY, Configurat
 
 
 class RaceScreen(Screen[None]):
-    """Races the configurations of a plan, each in a process of its own, which end with the screen.
+    """Races the configurations of a plan, each in processes of its own, which end with the screen.
 
     Args:
         plan: The plan.

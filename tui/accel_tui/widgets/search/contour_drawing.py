@@ -37,8 +37,8 @@ def draw_contour(
     frame = Frame.blank(columns, rows)
     trials = [trial for trial in state.trials.values() if is_counted(trial, state.monitor.name)]
     if across is None or up is None or len(trials) < _FEWEST:
-        text = f"a contour needs {_FEWEST} trials with a value; there are {len(trials)}"
-        text = "a contour needs two parameters" if across is None or up is None else text
+        few = f"a contour needs {_FEWEST} trials with a value; there are {len(trials)}"
+        text = "a contour needs two parameters" if across is None or up is None else few
         write(frame, max(0, (columns - len(text)) // 2), rows // 2, text, "note")
         return frame
     view = ChartView(columns, rows, axis_of_parameter(across, trials), axis_of_parameter(up, trials))

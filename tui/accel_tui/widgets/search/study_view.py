@@ -38,7 +38,6 @@ VIEWS: Mapping[str, str] = {
 }
 """Labels of the views."""
 
-
 IMPORTANCE_SECONDS = 10.0
 """Seconds between two computations of the importance, each of which takes a second of a processor."""
 
