@@ -93,6 +93,61 @@ def tasks(folder: Path) -> Iterator[Task]:
     )
 
 
+def later_tasks(folder: Path) -> Iterator[Task]:
+    """Five tasks that were first measured after the rule had been chosen."""
+    spirals, series = folder / "spirals.csv", folder / "series.csv"
+    write_spirals(spirals)
+    write_series(series)
+    yield Task(
+        "mlp, digits, SGD", Plan(model="mlp", data="digits", optimizer="sgd", epochs=20, batch_size=32), 900, SGD
+    )
+    yield Task(
+        "linear, digits, RMSprop",
+        Plan(model="linear", data="digits", optimizer="rmsprop", epochs=10, batch_size=32),
+        450,
+        ADAM,
+    )
+    yield Task(
+        "tabular, two spirals, AdamW",
+        Plan(data=str(spirals), target=("arm",), optimizer="adamw", weight_decay=0.01, epochs=20, batch_size=32),
+        720,
+        ADAM,
+    )
+    yield Task(
+        "autoencoder, digits, Adam",
+        Plan(model="autoencoder", data="digits", task="reconstruction", epochs=10, batch_size=64),
+        225,
+        ADAM,
+        "loss",
+    )
+    yield Task(
+        "tcn, Mackey-Glass series, Adam",
+        Plan(model="tcn", data=str(series), target=("x",), window=32, epochs=10, batch_size=64),
+        400,
+        ADAM,
+        "loss",
+    )
+
+
+def write_spirals(path: Path) -> None:
+    """Two arms of a spiral with noise: 1,280 rows, 2 columns and the arm."""
+    generator = np.random.default_rng(1)
+    arm, angle = generator.integers(0, 2, 1280), 3 * np.pi * np.sqrt(generator.random(1280))
+    turned = angle + np.pi * arm
+    points = angle[:, np.newaxis] * np.column_stack([np.cos(turned), np.sin(turned)])
+    points += generator.normal(scale=0.3, size=points.shape)
+    rows = (f"{x:.4f},{y:.4f},{'left' if each else 'right'}" for (x, y), each in zip(points, arm, strict=True))
+    path.write_text("\n".join(["x,y,arm", *rows]))
+
+
+def write_series(path: Path) -> None:
+    """The chaotic series of Mackey and Glass (1977) with a delay of 17, one value a step: 3,000 rows."""
+    values = [1.2] * 18
+    for _ in range(3000):
+        values.append(0.9 * values[-1] + 0.2 * values[-18] / (1 + values[-18] ** 10))
+    path.write_text("\n".join(["x", *(f"{value:.5f}" for value in values[18:])]))
+
+
 def write_table(path: Path) -> None:
     """Friedman's first regression problem: 4,000 rows, 10 columns of which 5 count, noise of 1."""
     generator = np.random.default_rng(0)
@@ -171,7 +226,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     earlier = json.loads(options.grids.read_text()) if options.grids else []
     everything = []
     with tempfile.TemporaryDirectory() as folder:
-        for task in tasks(Path(folder)):
+        for task in (*tasks(Path(folder)), *later_tasks(Path(folder))):
             if options.tasks and not any(task.name.startswith(name) for name in options.tasks):
                 continue
             print(task.name, file=sys.stderr)
