@@ -25,12 +25,14 @@ class Rule(StrEnum):
     STEEPEST = "steepest"
     VALLEY = "valley"
     MINIMUM = "minimum / 10"
+    THIRD = "minimum / 3"
 
 
 ABOUT = {
     Rule.STEEPEST: "the fastest fall",
     Rule.VALLEY: "middle of the fall",
     Rule.MINIMUM: "a tenth of the lowest",
+    Rule.THIRD: "a third of the lowest",
 }
 """What each rule takes."""
 
@@ -119,6 +121,8 @@ def rate_by(rule: Rule, curve: RateCurve) -> float:
             return float(curve.rates[int(np.argmin(slopes))])
         case Rule.MINIMUM:
             return float(curve.rates[lowest]) / 10
+        case Rule.THIRD:
+            return float(curve.rates[lowest]) / 3
     first, last = longest_fall(curve.losses)
     return float(curve.rates[(first + last) // 2])
 

@@ -37,9 +37,9 @@ def test_each_seed_begins_anew_and_ends_with_an_explosion(monkeypatch: pytest.Mo
     found = find_learning_rate(PLAN, progress.append)
     assert [ramp.seed for ramp in found.ramps] == [7, 8, 9]
     assert all(ramp.has_exploded and len(ramp.rates) < 119 for ramp in found.ramps)
-    assert found.learning_rate == pytest.approx(0.005, rel=0.4)
+    assert found.learning_rate == pytest.approx(0.019, rel=0.4)
     assert (found.rate, found.factor, found.step) == (0.001, 1.0, 0)
-    assert len(found.compared) == 3
+    assert len(found.compared) == 4
     assert found.compared_steps == 200
     shares = [each.share for each in progress]
     assert shares == sorted(shares)

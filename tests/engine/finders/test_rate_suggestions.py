@@ -53,14 +53,15 @@ def test_each_rule_takes_its_place_of_a_typical_curve() -> None:
 def test_the_answer_is_what_trained_best_or_the_preferred_if_it_is_as_good() -> None:
     found = suggest([ramp(typical)])
 
-    def answer(steepest: float, valley: float, minimum: float) -> Rule | None:
-        losses = {Rule.STEEPEST: steepest, Rule.VALLEY: valley, Rule.MINIMUM: minimum}
+    def answer(steepest: float, valley: float, minimum: float, third: float = 9.0) -> Rule | None:
+        losses = {Rule.STEEPEST: steepest, Rule.VALLEY: valley, Rule.MINIMUM: minimum, Rule.THIRD: third}
         best = found.best_of(losses)
         return best and best.rule
 
     assert answer(0.5, 0.6, 0.504) is Rule.MINIMUM
     assert answer(0.5, 0.6, 0.52) is Rule.STEEPEST
     assert answer(0.7, 0.6, math.inf) is Rule.VALLEY
+    assert answer(0.7, 0.6, 0.5, 0.4) is Rule.THIRD
     assert answer(-0.7, -0.6, -0.1) is Rule.STEEPEST
 
 
@@ -158,6 +159,8 @@ def test_an_explosion_is_far_above_the_first_losses() -> None:
     assert not has_exploded([2.3] * 3 + [100.0])
 
 
-def test_the_rate_of_the_minimum_is_a_tenth() -> None:
+def test_shares_of_the_rate_with_the_lowest_loss() -> None:
     curve = smoothed_curve([ramp(typical)])
-    assert rate_by(Rule.MINIMUM, curve) == pytest.approx(curve.rates[int(np.argmin(curve.losses))] / 10)
+    lowest = curve.rates[int(np.argmin(curve.losses))]
+    assert rate_by(Rule.MINIMUM, curve) == pytest.approx(lowest / 10)
+    assert rate_by(Rule.THIRD, curve) == pytest.approx(lowest / 3)

@@ -108,7 +108,7 @@ def test_the_learning_rate_is_printed_with_its_curve_its_spread_and_the_command(
     assert asked.plans[0].momentum == 0.9
     assert asked.options == [RampOptions(lowest=1e-5, seeds=2)]
     assert result.lines[0].startswith("loss")
-    assert all(name in result.lines[0] for name in ("┊ steepest", "│ valley", "‖ minimum / 10"))
+    assert all(name in result.lines[0] for name in ("┊ steepest", "│ valley", "‖ minimum / 10", "┃ minimum / 3"))
     command = f"accel-tui train --model cnn --optimizer sgd --learning-rate {asked.rate.learning_rate:g} --momentum 0.9"
     assert result.lines[-1] == command
 
@@ -120,7 +120,7 @@ def test_the_last_line_of_json_has_the_result(run_command, asked):
     assert sum(len(line["rates"]) for line in lines[:-1]) == sum(len(ramp.rates) for ramp in asked.rate.ramps)
     assert lines[-1]["event"] == "learning_rate_found"
     assert (lines[-1]["learning_rate"], lines[-1]["problem"]) == (asked.rate.learning_rate, None)
-    assert [each["rule"] for each in lines[-1]["suggestions"]] == ["steepest", "valley", "minimum / 10"]
+    assert [each["rule"] for each in lines[-1]["suggestions"]] == ["steepest", "valley", "minimum / 10", "minimum / 3"]
 
 
 def test_without_a_suggestion_the_reason_is_the_last_line_and_the_status_is_1(run_command, asked):

@@ -14,10 +14,15 @@ from accel_tui.widgets.chart.chart_view import Colour
 from accel_tui.widgets.chart.plot import Plot, PlotSeries
 from accel_tui.widgets.chart.value_axis import value_axis
 
-COLOURS: dict[Rule, Colour] = {Rule.STEEPEST: "warning", Rule.VALLEY: "success", Rule.MINIMUM: "secondary"}
-"""The colour of each suggestion."""
+COLOURS: dict[Rule, Colour] = {
+    Rule.STEEPEST: "warning",
+    Rule.VALLEY: "success",
+    Rule.MINIMUM: "secondary",
+    Rule.THIRD: "secondary",
+}
+"""The colour of each suggestion; shares of the minimum have the same."""
 
-SIGNS: dict[Rule, str] = {Rule.STEEPEST: "┊", Rule.VALLEY: "│", Rule.MINIMUM: "‖"}
+SIGNS: dict[Rule, str] = {Rule.STEEPEST: "┊", Rule.VALLEY: "│", Rule.MINIMUM: "‖", Rule.THIRD: "┃"}
 """The line of each suggestion, which also differs without colours."""
 
 _ROOM = 0.35
