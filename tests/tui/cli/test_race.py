@@ -71,6 +71,15 @@ def test_the_table_the_verdict_and_the_command(run_command, trials) -> None:
     assert not any(process.is_open for process in trials.processes)
 
 
+def test_a_plan_that_cannot_train_fails_once(run_command, trials) -> None:
+    trials.behaviours = {"": Behaviour(problem="shapes do not fit")}
+    result = run_command("race --vary xla,threads")
+    assert result.status == 1
+    assert (result.out + result.err).count("shapes do not fit") == 2  # while it runs, and at the end
+    assert "Not measured, because this plan cannot train: XLA, 1 thread" in result.out
+    assert "XLA" not in result.err
+
+
 def test_as_json_the_last_line_has_the_best(run_command) -> None:
     lines = [json.loads(line) for line in run_command("race --vary xla,batch-size,remat --seconds 2 --json").lines]
     *events, ended = lines

@@ -149,8 +149,9 @@ def notes_on(results: Sequence[ConfigurationResult]) -> Iterator[str]:
     for each in results:
         if each.state in (ConfigurationState.FAILED, ConfigurationState.REFUSED):
             yield f"{each.title}: {state_text(each)}"
-    if missing := [each.title for each in results if each.state is ConfigurationState.NOT_MEASURED]:
-        yield f"Not measured: {', '.join(missing)}."
+    if missing := [each for each in results if each.state is ConfigurationState.NOT_MEASURED]:
+        why = f", because {missing[0].reason}" if missing[0].reason else ""
+        yield f"Not measured{why}: {', '.join(each.title for each in missing)}."
 
 
 def verdict(results: Sequence[ConfigurationResult]) -> str:
