@@ -132,7 +132,10 @@ def notes_on(results: Sequence[ConfigurationResult]) -> Iterator[str]:
     if texts:
         yield f"Memory is the most {' or '.join(texts)}."
     if steps := max((each.losses.steps for each in results if each.losses), default=0):
-        yield f"Losses are those of the first {numbers.counted(steps, 'step')}, against this plan's."
+        about = "a difference is the largest, as a share of the mean of this plan's"
+        yield f"Losses are those of the first {numbers.counted(steps, 'step')}; {about}."
+    if any(each.losses and each.losses.difference and not each.losses.is_close for each in results):
+        yield "Dropout and other random layers draw other numbers with other batch splits, replicas or precisions."
     if any(each.ratios and not each.configuration.is_reference for each in results):
         yield "Speed is against this plan in the same rounds; examples/s are that times the median of this plan."
     if any(map(is_alone, results)):
