@@ -151,7 +151,7 @@ def place(
         raise PlanError("xla", plan.xla, f"must be auto or off under {entry.name}, which XLA does not support")
     workers = _worker_count(entry, plan, cluster)
     if plan.xla == "on" and chosen[0].startswith("cpu") and workers * len(chosen) > 1:
-        raise PlanError("xla", plan.xla, "must be auto or off: XLA cannot compile a mirrored step on CPUs")
+        raise PlanError("xla", plan.xla, "must be auto or off: XLA cannot compile a step of several replicas on CPUs")
     memory = _smallest_memory(devices, chosen, plan.memory_limit) if chosen[0].startswith("gpu") else None
     return Placement(chosen, 1 if entry.coordinated else workers, device_memory=memory)
 

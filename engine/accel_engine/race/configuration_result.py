@@ -37,7 +37,7 @@ class ConfigurationResult:
     Attributes:
         configuration: The configuration.
         state: How far it is.
-        reason: Why it ended early, failed or is refused; else empty.
+        reason: Why it ended early, failed, is refused or is not measured, if that is known; else empty.
         compile_seconds: How long it took to trace and compile a step, and to take it; ``None`` before.
         memory: Bytes that a device had allocated at most, or by which the process grew on a CPU; ``None`` if unknown.
         memory_of: ``host``, or the kind of device whose memory that is; empty before.

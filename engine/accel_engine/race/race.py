@@ -32,6 +32,9 @@ PATIENCE = 4.0
 FIRST_SECONDS = 1.2
 """How long a configuration is measured with the reference at first: dominated ones end then, and free their memory."""
 
+CANNOT_TRAIN = "this plan cannot train"
+"""Why the other configurations are not measured, if the plan itself fails, but not for lack of memory."""
+
 OnResult = Callable[[ConfigurationResult], object]
 """Takes the result of a configuration, whenever it changes."""
 
@@ -102,7 +105,7 @@ class Race:
         self._make_trials, self._make_meters = make_trials, make_meters
         self._budget = budget or _budget_of(resolved)
         self._reference: Measurement | None = None
-        self._shares_devices = False
+        self._shares_devices = self._cannot_train = False
         self._retried: set[str] = set()
         self._found = find_configurations(resolved, devices, options.kinds)
         self.was_stopped = False
@@ -148,14 +151,18 @@ class Race:
                 self._race(trials)
             except TrialCancelledError:
                 self.was_stopped = True
+        reason = CANNOT_TRAIN if self._cannot_train else ""
         for result in self.results:
             if result.state in (ConfigurationState.WAITING, ConfigurationState.COMPILING, ConfigurationState.READY):
-                self._update(replace(result, state=ConfigurationState.NOT_MEASURED))
+                self._update(replace(result, state=ConfigurationState.NOT_MEASURED, reason=reason))
         remember(self._resolved, self._devices, self.results)
         return self.results
 
     def _race(self, trials: Trials) -> None:
         reference = self._enter(trials, self._found.reference)
+        self._cannot_train = bool(reference and not reference.is_live and not reference.is_out_of_memory)
+        if self._cannot_train:
+            return
         if reference and reference.is_live:
             self._reference = reference
         if reference and self._budget.is_exclusive:

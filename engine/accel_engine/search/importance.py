@@ -71,9 +71,7 @@ def importance(parameters: Sequence[Parameter], objective: Objective, trials: Se
     ranges = distributions(parameters)
     rebuilt = [found for trial in trials if (found := _rebuilt(trial, objective, ranges))]
     if len(rebuilt) < MIN_TRIALS:
-        raise AccelError(
-            f"importance needs {MIN_TRIALS} trials that have ended with {objective.name}; there are {len(rebuilt)}"
-        )
+        raise AccelError(f"importance needs {MIN_TRIALS} ended trials that can be compared; so far {len(rebuilt)}")
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     study = optuna.create_study(direction="maximize" if objective.maximize else "minimize")
     study.add_trials(rebuilt)

@@ -1,7 +1,7 @@
 """Begins a search: checks what is chosen, and writes its definition. Without Optuna until all else is right."""
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,9 @@ from accel_engine.text import suggestion
 
 PATHS = ("model", "initial_weights")
 """Fields whose choices may be paths, which must not depend on the working directory."""
+
+LEAST = {"trials": 1, "at_once": 0, "confirm": 0, "patience": 0}
+"""The least value of each option that is a number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,8 +208,7 @@ def check_numbers(options: SearchOptions) -> None:
     Raises:
         UsageError: One is out of its limits.
     """
-    limits = {"trials": 1, "at_once": 0, "confirm": 0, "patience": 0}
-    for name, least in limits.items():
+    for name, least in LEAST.items():
         value: Any = getattr(options, name)
         if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= MAX_TRIALS:
             raise UsageError(
@@ -227,24 +229,3 @@ def default_name(plan: Plan) -> str:
         number += 1
         name = f"{base}-{number}"
     return name
-
-
-def options_of(table: Mapping[str, Any], parameters: Sequence[Parameter]) -> SearchOptions:
-    """The options of a table ``[search]``.
-
-    Args:
-        table: Its values, without ``over``.
-        parameters: What varies.
-
-    Raises:
-        UsageError: A name is unknown, or a value has the wrong type.
-    """
-    known = {name: each.type for name, each in SearchOptions.__dataclass_fields__.items() if name != "parameters"}
-    for name, value in table.items():
-        if name not in known:
-            raise UsageError(f"[search] has an unknown field {name!r}: {suggestion(name, [*known, 'over'])}")
-        wanted: Any = {"int": int, "str": str}.get(str(getattr(known[name], "__name__", known[name])), list)
-        if isinstance(value, bool) or not isinstance(value, wanted):
-            kind = {int: "an integer", str: "text", list: "a list of names"}[wanted]
-            raise UsageError(f"[search] {name} must be {kind}, not {value!r}")
-    return SearchOptions(parameters=parameters, **table)

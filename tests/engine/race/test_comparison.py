@@ -146,14 +146,20 @@ def test_energy_of_another_kind_gets_no_mark() -> None:
         ((2.0, 1.0), "equal to the bit"),
         ((2.0, 1.0, 7.0), "equal to the bit"),  # only common steps count
         ((2.0, 1.000001), "within 1e-5"),
-        ((2.0, 1.25), "differs by 0.25"),
-        ((20.0, 1.0), "differs by 9"),
-        ((2.0, math.nan), "differs by inf"),
+        ((2.0, 1.24), "differs by 16%"),  # of the mean, 1.5
+        ((20.0, 1.0), "differs by 1200%"),
+        ((2.0, 1.000075), "differs by 0.005%"),
+        ((2.0, math.nan), "finite in only one of the two"),
         ((), "no losses to compare"),
     ],
 )
 def test_losses(losses, text) -> None:
     assert check_losses((2.0, 1.0), losses).text == text
+
+
+def test_the_tiny_loss_of_a_last_batch_counts_as_any_other() -> None:
+    assert check_losses((10.0, 9.83, 0.17), (10.0, 9.83, 8.47)).text == "differs by 120%"
+    assert check_losses((0.0, 0.0), (0.0, 1.0)).difference == 1e12
 
 
 def test_losses_that_are_both_not_a_number_are_equal() -> None:

@@ -116,7 +116,7 @@ def test_the_opposite_of_what_the_plan_says_is_tried() -> None:
     found = configurations_of(Plan(xla="on", remat="on", cpu_kernels="off"))
     assert {"no XLA", "no rematerialization", "our CPU kernels"} <= set(titles(found))
     refused = {each.configuration.title: each.reason for each in found.refused}
-    assert "XLA cannot compile a mirrored step" in refused["mirrored on 2 virtual CPUs"]
+    assert "XLA cannot compile a step of several replicas" in refused["mirrored on 2 virtual CPUs"]
 
 
 def test_micro_batches_that_do_not_divide_the_batch_are_refused() -> None:
@@ -135,7 +135,7 @@ def test_kinds_can_be_chosen() -> None:
     [
         (("XLA", "1 thread"), "--xla on --threads 1"),
         (("1 thread", "2 threads", "XLA"), "--threads 1 --xla on"),  # the faster one of a kind
-        (("XLA", "mirrored on 2 virtual CPUs", "1 thread"), "--xla on --threads 1"),  # XLA allows no mirrored step
+        (("XLA", "mirrored on 2 virtual CPUs", "1 thread"), "--xla on --threads 1"),  # XLA allows one replica on CPUs
         (("XLA", "batch size 128"), None),  # a batch size changes training
         (("XLA",), None),
     ],

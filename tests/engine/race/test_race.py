@@ -107,11 +107,21 @@ def test_a_configuration_that_fails_is_a_result() -> None:
 
 
 def test_a_race_goes_on_without_its_reference() -> None:
-    found, _, raced = race({"": Behaviour(problem="no"), "xla=on": Behaviour(200.0), "remat=on": Behaviour(100.0)})
+    large = Behaviour(problem="no", out_of_memory=True)
+    found, _, raced = race({"": large, "xla=on": Behaviour(200.0), "remat=on": Behaviour(100.0)})
     assert found["this plan"].state is ConfigurationState.FAILED
     assert find_best(raced.results)[Best.FASTEST].title == "XLA"
     found, _, _ = race({"": Behaviour(problem="no", fails_after=3), "xla=on": Behaviour(200.0)})
     assert found["XLA"].state is ConfigurationState.FINISHED
+
+
+def test_a_race_of_a_plan_that_cannot_train_stops_after_its_first_process() -> None:
+    found, trials, _ = race({"": Behaviour(problem="shapes do not fit"), "xla=on": Behaviour(200.0)})
+    reference = found.pop("this plan")
+    assert (reference.state, reference.reason) == (ConfigurationState.FAILED, "shapes do not fit")
+    assert len(trials.processes) == 1
+    others = [each for each in found.values() if each.state is not ConfigurationState.REFUSED]
+    assert {(each.state, each.reason) for each in others} == {("not measured", "this plan cannot train")}
 
 
 def test_groups_are_as_small_as_the_memory_and_compare_by_the_reference(monkeypatch) -> None:

@@ -47,5 +47,5 @@ def test_the_parameter_that_matters_comes_first_also_from_a_process_of_its_own()
 
 
 def test_too_few_trials_say_nothing() -> None:
-    with pytest.raises(AccelError, match="needs 10 trials that have ended with validation_accuracy; there are 4"):
+    with pytest.raises(AccelError, match="needs 10 ended trials that can be compared; so far 4"):
         importance(PARAMETERS, MONITOR, trials(4))

@@ -106,7 +106,7 @@ def test_local_workers_require_a_strategy_with_processes() -> None:
 def test_xla_is_rejected_where_it_is_not_supported() -> None:
     with pytest.raises(PlanError, match="must be auto or off under central-storage"):
         resolve_placement(Plan(strategy="central-storage", xla="on"), (CPU, *GPUS), {})
-    with pytest.raises(PlanError, match="XLA cannot compile a mirrored step on CPUs"):
+    with pytest.raises(PlanError, match="XLA cannot compile a step of several replicas on CPUs"):
         resolve_placement(Plan(strategy="mirrored", virtual_cpus=2, xla="on"), (CPU,), {})
     assert resolve_placement(Plan(strategy="mirrored", xla="on"), (CPU, *GPUS), {}).replicas == len(GPUS)
 

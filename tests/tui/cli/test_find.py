@@ -217,6 +217,7 @@ def test_a_live_run_gets_the_rate_of_its_optimizer(run_command, asked, monkeypat
         ("batch-size --strategy multi-worker", "needs TF_CONFIG, a Slurm job, or --local-workers 2"),
         ("batch-size --batch-size 0", "batch-size"),
         ("bs", "no such command"),
+        ("", "accel-tui: give what to find: batch-size or learning-rate\n"),
     ],
 )
 def test_wrong_usage_ends_before_an_engine_starts(run_command, asked, arguments, words, home: Path):

@@ -9,6 +9,7 @@ import pytest
 
 from accel_engine.devices.device_types import Inventory
 from accel_engine.errors import FieldValue
+from accel_engine.launch.trial_statistics import Comparison, Verdict
 from accel_engine.plan import SPECS, Plan
 from accel_engine.race.configuration import Configuration
 from accel_engine.race.configuration_result import Best, ConfigurationResult, ConfigurationState
@@ -62,13 +63,22 @@ def test_the_table_the_verdict_and_the_command(run_command, trials) -> None:
     assert result.status == 0
     rows = [line.split("  ")[0] for line in result.lines if line[:1].strip()][1:]
     assert rows[:2] == ["combined: XLA, 1 thre…", "XLA"]
-    assert "The fastest is combined: XLA, 1 thread, 3.00 times as fast as this plan: --xla on --threads 1" in result.out
+    assert "The fastest is combined: XLA, 1 thread, 3 times as fast as this plan: --xla on --threads 1" in result.out
     assert result.lines[-1] == "Train it: accel-tui train --xla on --threads 1"
     assert "rematerialization: failed: out of memory" in result.out
     assert "Speed is against this plan in the same rounds" in result.out
     assert "accel-tui: XLA: 2.00k examples/s (±0%)" in result.err
     assert max(map(len, result.lines[:-2])) <= 80
     assert not any(process.is_open for process in trials.processes)
+
+
+def test_a_plan_that_cannot_train_fails_once(run_command, trials) -> None:
+    trials.behaviours = {"": Behaviour(problem="shapes do not fit")}
+    result = run_command("race --vary xla,threads")
+    assert result.status == 1
+    assert (result.out + result.err).count("shapes do not fit") == 2  # while it runs, and at the end
+    assert "Not measured, because this plan cannot train: XLA, 1 thread" in result.out
+    assert "XLA" not in result.err
 
 
 def test_as_json_the_last_line_has_the_best(run_command) -> None:
@@ -150,6 +160,40 @@ def test_wrong_usage_ends_before_any_process(run_command, trials, words, why) ->
     assert result.status == 2
     assert why in " ".join(result.err.split())
     assert not trials.processes
+
+
+def _faster(title: str, ratio: float, between: tuple[float, float], workers: int = 0) -> ConfigurationResult:
+    strategy = {"strategy": "multi-worker", "local_workers": workers} if workers else {}
+    changes = {"xla": "on"} if title == "XLA" else {"threads": 1}
+    return ConfigurationResult(
+        Configuration(title, Plan(**strategy, **({} if workers else changes)), changes),
+        ConfigurationState.FINISHED,
+        rates=(ratio,) * 8,
+        examples_per_second=ratio,
+        between=between,
+        against_reference=Comparison(ratio, *between, Verdict.BETTER, 8),
+        memory=1e8,
+        memory_of="host",
+    )
+
+
+def test_the_verdict_names_those_whose_intervals_overlap_with_the_fastest_one() -> None:
+    fastest, close, slower = (
+        _faster("XLA", 17.07, (9.0, 25.0)),
+        _faster("1 thread", 12.0, (11.0, 13.0)),
+        _faster("1 thread", 2.0, (1.9, 2.1)),
+    )
+    assert race_text.verdict([fastest, slower]) == "The fastest is XLA, 17 times as fast as this plan: --xla on"
+    assert race_text.verdict([close, fastest]) == (
+        "XLA and 1 thread are about as fast; the first is 17 times as fast as this plan: --xla on"
+    )
+    assert [race_text.times(ratio) for ratio in (1.254, 2.64, 123.0)] == ["1.25", "2.6", "120"]
+
+
+def test_the_memory_of_several_processes_is_that_of_all() -> None:
+    alone, together = _faster("XLA", 2.0, (1.9, 2.1)), _faster("XLA", 2.0, (1.9, 2.1), workers=2)
+    assert next(race_text.notes_on([alone])) == "Memory is the most by which the process grew on this machine."
+    assert "all processes of a configuration grew together" in next(race_text.notes_on([together]))
 
 
 def test_two_marks_are_whole_at_80_columns() -> None:

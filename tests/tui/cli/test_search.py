@@ -121,8 +121,8 @@ WRONG = {
     "search --resume nothing": "there is no search 'nothing'",
     "search --join nowhere.log": "there is no storage",
     "search missing.toml": "missing.toml",
-    "search unknown.toml": "unknown field 'trails': did you mean trials",
-    "search typed.toml": "[search] trials must be an integer",
+    "search unknown.toml": "unknown.toml:2: search.trails = 3: unknown field; did you mean trials?",
+    "search typed.toml": "typed.toml:2: search.trials = '3': must be an integer from 1 to 100,000",
 }
 
 

@@ -62,7 +62,7 @@ def test_a_search_that_does_not_run_has_nobody_to_ask(run_command) -> None:
     directory = new_search()
     result = run_command(f"stop {directory.name}")
     assert result.status == 1
-    assert f"is not running; continue it with accel-tui search --resume {directory.name}" in result.err
+    assert f"is interrupted; continue it with accel-tui search --resume {directory.name}" in result.err
     with StudyDatabase(directory) as database:
         database.set_ended(search_ended(database.definition, [], "finished", "all trials are done"))
     assert f"the search {directory.name} is finished" in run_command(f"stop {directory.name}").err
@@ -93,7 +93,7 @@ def test_a_name_of_a_run_and_of_a_search_is_refused_for_stop_alone_and_an_id_is_
     assert result.status == 2
     assert f"give the run's id, {run.directory.name}" in result.err
     assert "accel-tui stop --search both" in result.err
-    assert "the search both is not running" in run_command("stop --search both").err
+    assert "the search both is interrupted" in run_command("stop --search both").err
     assert "only a live run takes commands" in run_command("pause both").err, "which searches do not take"
     new_search(run.directory.name)
     assert "only a live run takes commands" in run_command(f"stop {run.directory.name}").err

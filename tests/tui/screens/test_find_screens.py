@@ -97,6 +97,7 @@ async def test_a_learning_rate_is_found_live_and_taken_into_the_form(
         finders.may_end.set()
         rate = found_rate().learning_rate
         await shows(pilot, f"minimum / 10: {rate:g}", "steepest", "valley", "1e-5", "0.01")
+        await shows(pilot, "┊ steepest", "│ valley", "‖ minimum / 10")  # the legend of the plot
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(pilot.app.screen, NewRunScreen), "the form")
         assert form_of(pilot).filled.plan.learning_rate == rate

@@ -80,7 +80,9 @@ async def test_runs_are_listed_in_their_order_with_why_they_wait(size: tuple[int
     queue.hold(add("third"))
     async with StubApp().run_test(size=size) as pilot:
         await open_queue(pilot)
-        await shows(pilot, "0 training, 3 waiting", "prio", "+3", f"after {first}", "held by", "h Hold", "K Move up")
+        await shows(
+            pilot, "0 of these training, 3 waiting", "prio", "+3", f"after {first}", "held by", "h Hold", "K Move up"
+        )
         lines = [line for line in text_of(pilot).splitlines() if line[1:2] in "○‖" and line[1:2].strip()]
         assert [line.split()[1:3][0] for line in lines] == ["1", "2", "3"]
         assert "second" in lines[0]
@@ -92,7 +94,7 @@ async def test_a_started_run_shows_its_progress() -> None:
         engine.train(200)
         async with StubApp().run_test(size=WIDE) as pilot:
             table = await open_queue(pilot)
-            await shows(pilot, "1 training, 1 waiting", "━━━━━━━━────────  50%  running", "gpu:1")
+            await shows(pilot, "1 of these training, 1 waiting", "━━━━━━━━────────  50%  running", "gpu:1")
             await shows(pilot, f"{one} trains; one at once on the CPU")
             await until(pilot, lambda: table.current, "a row")
             assert table.current.entry.run == one

@@ -68,7 +68,7 @@ def line_of(pilot: Pilot[None], title: str) -> str:
 async def test_a_race_has_bars_figures_marks_and_a_verdict(machine: Machine, size: tuple[int, int]) -> None:
     async with StubApp().run_test(size=size) as pilot:
         await open_race(pilot)
-        await shows(pilot, "The fastest is combined: XLA, 1 thread, 2.60 times as fast as this plan")
+        await shows(pilot, "The fastest is combined: XLA, 1 thread, 2.6 times as fast as this plan")
         await shows(pilot, "--xla on --threads 1", "between 2.60k and 2.60k")  # the fastest is selected
         assert "━" in line_of(pilot, "XLA")
         assert "2.20x" in line_of(pilot, "XLA")
@@ -111,7 +111,7 @@ async def test_escape_stops_and_keeps_what_was_measured(machine: Machine) -> Non
         await pilot.press("home", "enter")
         await shows(pilot, "Take this plan?", "measured so far. The race stops")
         await pilot.press("escape", "escape")
-        await shows(pilot, "Stopped. The fastest is XLA, 2.20 times as fast")
+        await shows(pilot, "Stopped. The fastest is XLA, 2.2 times as fast")
         assert not any(process.is_open for process in machine.trials.processes)
         machine.may_go_on.set()
         await pilot.press("s")
@@ -163,4 +163,4 @@ async def test_on_a_device_for_one_process_the_details_name_what_was_not_in_turn
     )
     async with StubApp().run_test(size=(80, 24)) as pilot:
         await open_race(pilot)
-        await shows(pilot, "2.60 times as fast as this plan", "25 turns, not beside this plan")
+        await shows(pilot, "2.6 times as fast as this plan", "25 turns, not beside this plan")

@@ -117,7 +117,7 @@ async def test_progress_both_figures_curves_and_trials_are_there_and_follow(
 async def test_each_view_is_drawn_and_the_reason_of_a_failed_trial_is_told(study: Path) -> None:
     async with StubApp().run_test(size=WIDE, notifications=True) as pilot:
         await open_search(pilot, study)
-        await shows(pilot, "■ not running")
+        await shows(pilot, "■ interrupted")
         words = ("by epoch", "best so far", "worst", "Importance for", "not finished", "over learning rate")
         for key, (name, word) in enumerate(zip(VIEWS, words, strict=False), 1):
             await pilot.press(str(key))

@@ -53,12 +53,15 @@ Exit status:
 """
 
 
-@click.group(epilog=EPILOG)
-def find() -> None:
+@click.group(epilog=EPILOG, invoke_without_command=True)
+@click.pass_context
+def find(context: click.Context) -> None:
     """Find a batch size or a learning rate by measuring: real steps, in processes of their own.
 
     Nothing is written to disk that stays.
     """
+    if context.invoked_subcommand is None:
+        raise click.UsageError("give what to find: batch-size or learning-rate")
 
 
 @find.command("learning-rate", cls=PlanCommand, epilog=RATE_EPILOG)

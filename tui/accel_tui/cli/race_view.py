@@ -19,6 +19,9 @@ REDRAW_SECONDS = 0.1
 _COLOURS = {"best": "32", "bar": "36", "faint": "90", "error": "31"}
 """ANSI colours of styles."""
 
+_WITHOUT_LINE = (ConfigurationState.WAITING, ConfigurationState.MEASURING, ConfigurationState.NOT_MEASURED)
+"""States without a line of their own while a race runs; the page at the end lists what is not measured."""
+
 Show = Callable[[ConfigurationResult], object]
 """Shows the result of a configuration that has changed."""
 
@@ -81,7 +84,7 @@ class StateLines:
         """Write a line, if the state is another one than before."""
         is_new = self._states.get(result.title) is not result.state
         self._states[result.title] = result.state
-        if is_new and result.state not in (ConfigurationState.WAITING, ConfigurationState.MEASURING):
+        if is_new and result.state not in _WITHOUT_LINE:
             _show_line(result)
 
 

@@ -18,11 +18,12 @@ from accel_engine.devices.device_types import Device
 from accel_engine.errors import RunError, UsageError
 from accel_engine.plan import Plan
 from accel_engine.plan.interval import parse_duration
-from accel_engine.plan.plan_file import PlanFile, read_plan_file
+from accel_engine.plan.plan_file import read_plan_file
 from accel_engine.run_queue.queue import set_default_limit
 from accel_engine.search import launch, new_study
 from accel_engine.search.new_study import SearchOptions
-from accel_engine.search.over import check_several, parameter_of, parse_over
+from accel_engine.search.over import check_several, parse_over
+from accel_engine.search.search_table import split_table
 from accel_engine.search.study_database import StudyDatabase
 from accel_engine.search.study_paths import LOG, find_study
 from accel_engine.search.trial_events import events_between, report_event
@@ -60,32 +61,16 @@ def create(plan_file: Path | None, over: Sequence[str], options: Mapping[str, An
         UsageError: Something is wrong.
         RunError: The search cannot be written, or its storage cannot be reached.
     """
-    file, written = _read(plan_file)
-    parameters = {each.name: each for each in check_several(tuple(map(parse_over, over)))} if over else {}
-    ranges = written.pop("over", {})
-    if not isinstance(ranges, Mapping):
-        raise UsageError("[search] over must be a table, such as over.batch_size = [32, 64]")
-    parameters = {name: parameter_of(name, values) for name, values in ranges.items()} | parameters
-    table_options = new_study.options_of(written, tuple(parameters.values()))
-    chosen = replace(table_options, **_named(options))
+    file, written = split_table(read_plan_file(plan_file)) if plan_file else (None, SearchOptions())
+    ranges = check_several(tuple(map(parse_over, over))) if over else ()
+    parameters = {each.name: each for each in (*written.parameters, *ranges)}
+    chosen = replace(written, parameters=tuple(parameters.values()), **_named(options))
     given = {**(file.values if file else {}), **flags}
 
     def begin(plan: Plan, devices: Sequence[Device] | None) -> Path:
         return new_study.begin(new_study.define(plan, given, chosen), detect().devices if devices is None else devices)
 
     return with_chosen_plan(load(), file, flags, begin)
-
-
-def _read(plan_file: Path | None) -> tuple[PlanFile | None, dict[str, Any]]:
-    """A plan file without its table ``[search]``, and that table."""
-    if plan_file is None:
-        return None, {}
-    file = read_plan_file(plan_file)
-    written = file.values.get("search", {})
-    if not isinstance(written, Mapping):
-        raise UsageError(f"{plan_file}: search must be a table: [search]")
-    values = {name: value for name, value in file.values.items() if name != "search"}
-    return replace(file, values=values), dict(written)
 
 
 def _named(options: Mapping[str, Any]) -> dict[str, Any]:

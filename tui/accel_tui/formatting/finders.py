@@ -9,6 +9,9 @@ from accel_engine.finders.rate_suggestions import ABOUT, Suggestion, spread_text
 from accel_engine.finders.throughput import MARGIN, MeasuredSize
 from accel_tui.formatting import numbers
 
+FEW_STEPS = 0.1
+"""Share of the plan's steps below which a batch size comes with a warning."""
+
 SIZE_HEADER = ("BATCH", "A REPLICA", "EXAMPLES/S", "STEPS/S", "MEMORY", "")
 
 
@@ -133,3 +136,6 @@ def effect_notes(effects: BatchEffects) -> Iterator[str]:
     )
     if effects.quality:
         yield effects.quality
+    if 0 < effects.total_steps < FEW_STEPS * effects.steps_before:
+        fewer = f"{effects.steps_before / effects.total_steps:.0f} times fewer updates than the plan"
+        yield f"{fewer}: it may learn less; train more epochs, or take a smaller batch"

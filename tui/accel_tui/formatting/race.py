@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from rich.cells import cell_len, set_cell_size
 
-from accel_engine.race.comparison import find_best, has_enough_turns
+from accel_engine.plan.placement import process_count
+from accel_engine.race.comparison import find_best, has_enough_turns, winners
 from accel_engine.race.configuration_result import Best, ConfigurationResult, ConfigurationState
 from accel_tui.formatting import numbers
 
@@ -127,12 +128,17 @@ def _row(result: ConfigurationResult, marks: Mapping[str, tuple[str, ...]], *, h
 def notes_on(results: Sequence[ConfigurationResult]) -> Iterator[str]:
     """What the table means, and the configurations that it lacks, in lines."""
     kinds = {each.memory_of for each in results if each.is_measured and each.memory is not None}
-    where = {"host": "by which the process grew on this machine"}
+    has_several = any(process_count(each.configuration.plan) > 1 for each in results if each.is_measured)
+    growing = "all processes of a configuration grew together" if has_several else "the process grew"
+    where = {"host": f"by which {growing} on this machine"}
     texts = [where.get(kind, f"that a process allocated on a {kind.upper()}") for kind in sorted(kinds)]
     if texts:
         yield f"Memory is the most {' or '.join(texts)}."
     if steps := max((each.losses.steps for each in results if each.losses), default=0):
-        yield f"Losses are those of the first {numbers.counted(steps, 'step')}, against this plan's."
+        about = "a difference is the largest, as a share of the mean of this plan's"
+        yield f"Losses are those of the first {numbers.counted(steps, 'step')}; {about}."
+    if any(each.losses and each.losses.difference and not each.losses.is_close for each in results):
+        yield "Dropout and other random layers draw other numbers with other batch splits, replicas or precisions."
     if any(each.ratios and not each.configuration.is_reference for each in results):
         yield "Speed is against this plan in the same rounds; examples/s are that times the median of this plan."
     if any(map(is_alone, results)):
@@ -149,8 +155,9 @@ def notes_on(results: Sequence[ConfigurationResult]) -> Iterator[str]:
     for each in results:
         if each.state in (ConfigurationState.FAILED, ConfigurationState.REFUSED):
             yield f"{each.title}: {state_text(each)}"
-    if missing := [each.title for each in results if each.state is ConfigurationState.NOT_MEASURED]:
-        yield f"Not measured: {', '.join(missing)}."
+    if missing := [each for each in results if each.state is ConfigurationState.NOT_MEASURED]:
+        why = f", because {missing[0].reason}" if missing[0].reason else ""
+        yield f"Not measured{why}: {', '.join(each.title for each in missing)}."
 
 
 def verdict(results: Sequence[ConfigurationResult]) -> str:
@@ -160,8 +167,27 @@ def verdict(results: Sequence[ConfigurationResult]) -> str:
         return "Too few turns were measured to tell the fastest." if any(each.is_measured for each in results) else ""
     if best.configuration.is_reference:
         return "No configuration is clearly faster than this plan."
-    factor = f", {best.against_reference.value:.2f} times as fast as this plan" if best.against_reference else ""
-    return f"The fastest is {best.title}{factor}: {best.configuration.options}"
+    titles, options = [best.title, *(each.title for each in _about_as_fast(results, best))], best.configuration.options
+    ratio = best.against_reference.value if best.against_reference else None
+    factor = f"{times(ratio)} times as fast as this plan" if ratio else ""
+    if not titles[1:]:
+        return f"The fastest is {best.title}{', ' * bool(factor)}{factor}: {options}"
+    titles = [*titles[:2], f"{len(titles) - 2} more"] if len(titles) > 3 else titles
+    first = f"the first is {factor}" if factor else "the first"
+    return f"{', '.join(titles[:-1])} and {titles[-1]} are about as fast; {first}: {options}"
+
+
+def times(ratio: float) -> str:
+    """A ratio of rates in two digits, or three below 2: ``17``, ``2.6``, ``1.25``."""
+    return f"{float(f'{ratio:.{2 if ratio >= 2 else 3}g}'):g}"
+
+
+def _about_as_fast(results: Sequence[ConfigurationResult], best: ConfigurationResult) -> list[ConfigurationResult]:
+    """The other configurations that beat the plan, and whose intervals overlap with the fastest one's."""
+    if best.between is None:
+        return []
+    others = (each for each in winners(results) if each.title != best.title and has_enough_turns(each))
+    return [each for each in others if each.between and each.between[1] >= best.between[0]]
 
 
 def best_of(results: Sequence[ConfigurationResult]) -> ConfigurationResult | None:

@@ -191,7 +191,7 @@ class QueueScreen(Screen[None]):
         self._queue = found
         started = sum(row.entry.is_started for row in found.rows)
         most = f"at most {found.at_once} at once" if found.at_once else "one at once on each accelerator, or the CPU"
-        about = f"{started} training, {len(found.rows) - started} waiting, {most}" if found.rows else ""
+        about = f"{started} of these training, {len(found.rows) - started} waiting, {most}" if found.rows else ""
         self.query_one("#about", Static).update(about)
         self.set_class(not found.rows, "-empty")
         self._table.rows = found.rows

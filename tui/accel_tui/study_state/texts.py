@@ -69,7 +69,7 @@ def state_of_study(state: StudyState) -> tuple[str, str]:
         outcome = str(state.ended.get("outcome", "finished"))
         symbol, colour = _OUTCOMES.get(outcome, _OUTCOMES["finished"])
         return (f"{symbol} {printable_line(outcome)}", colour)
-    return ("■ not running", "warning")
+    return ("■ interrupted", "warning")
 
 
 def progress_text(state: StudyState) -> str:

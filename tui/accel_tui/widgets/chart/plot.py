@@ -170,16 +170,14 @@ def _paint(area: Frame, patterns: raster.Patterns, style: int) -> None:
 
 
 def _header(plot: Plot, columns: int) -> list[TextSpan]:
-    """Title, legend, note, and the names of the axes as far as they fit."""
-    legend: list[TextSpan] = []
-    for each in plot.series:
-        if each.name:
-            legend += [(f"  {each.sign or _SIGNS[each.kind]} ", each.style), (each.name, "label")]
+    """Title, note, legend, and the names of the axes, each as far as it fits."""
+    named = [each for each in plot.series if each.name]
+    legend = [[(f"  {each.sign or _SIGNS[each.kind]} ", each.style), (each.name, "label")] for each in named]
     names = " over ".join(filter(None, (plot.y_name, plot.x_name)))
     title = shorten(plot.title, columns)
     length = partial(sum, start=len(title))
     spans: list[TextSpan] = [(title, "title")]
-    for part in ([(f"  {plot.note}", "label")] * bool(plot.note), legend, [(f"  {names}", "note")] * bool(names)):
+    for part in ([(f"  {plot.note}", "label")] * bool(plot.note), *legend, [(f"  {names}", "note")] * bool(names)):
         if length(len(text) for text, _ in [*spans[1:], *part]) <= columns:
             spans += part
     return spans

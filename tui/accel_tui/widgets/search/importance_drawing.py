@@ -6,7 +6,7 @@ from accel_tui.formatting import field_labels, numbers
 from accel_tui.widgets.chart.cell_frame import Frame
 from accel_tui.widgets.search.study_styles import write
 
-ABOUT = "share of each parameter in what makes the best tenth of the trials good (PED-ANOVA)"
+ABOUT = "share of each parameter in what makes the best tenth good (PED-ANOVA)"
 
 _PARTS = " ▏▎▍▌▋▊▉"
 

@@ -1,0 +1,104 @@
+"""The table ``[search]`` of a plan file: the options of a search and its ranges, with all mistakes at once."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from accel_engine.errors import PlanError
+from accel_engine.plan.interval import parse_duration
+from accel_engine.plan.plan_errors import InvalidPlanError, valid_part
+from accel_engine.plan.plan_file import PlanFile
+from accel_engine.search.definition import MAX_TRIALS, PRUNERS, SAMPLERS
+from accel_engine.search.new_study import LEAST, SearchOptions
+from accel_engine.search.objectives import DIRECTIONS
+from accel_engine.search.over import parameter_of
+from accel_engine.text import suggestion
+
+TABLE = "search"
+
+OVER = "over"
+"""The field of the table that has the ranges."""
+
+_EXAMPLE = "over.batch_size = [32, 64]"
+
+_CHOICES = {"sampler": SAMPLERS, "pruner": PRUNERS, "direction": ("", *DIRECTIONS)}
+
+
+def split_table(file: PlanFile) -> tuple[PlanFile, SearchOptions]:
+    """A plan file without its table ``[search]``, and the options of that table.
+
+    Raises:
+        InvalidPlanError: The table is wrong; it has the errors of the other fields, too.
+    """
+    table = file.values.get(TABLE, {})
+    plan = replace(file, values={name: value for name, value in file.values.items() if name != TABLE})
+    if not isinstance(table, Mapping):
+        error = PlanError(TABLE, table, "must be a table: [search]")
+        raise InvalidPlanError([error], file.describe)
+    options = {name: value for name, value in table.items() if name != OVER}
+    ranges = table.get(OVER, {})
+    errors = [*_option_errors(options), *_range_errors(ranges)]
+    if errors:
+        found = [*valid_part(plan.values)[1].values(), *errors]
+        located = replace(file, lines={each.field: line for each in found if (line := _line(file, each.field))})
+        raise InvalidPlanError(sorted(found, key=lambda each: located.lines.get(each.field, 0)), located.describe)
+    return plan, SearchOptions(parameters=tuple(parameter_of(*each) for each in ranges.items()), **options)
+
+
+def _line(file: PlanFile, name: str) -> int:
+    """The line that sets a dotted name, or else the table that has it; 0 if neither is known."""
+    while name not in file.lines and "." in name:
+        name = name.rpartition(".")[0]
+    return file.lines.get(name, 0)
+
+
+def _option_errors(options: Mapping[str, Any]) -> Iterator[PlanError]:
+    for name, value in options.items():
+        if problem := _problem(name, value):
+            yield PlanError(f"{TABLE}.{name}", value, problem)
+
+
+def _range_errors(ranges: object) -> Iterator[PlanError]:
+    if not isinstance(ranges, Mapping):
+        yield PlanError(f"{TABLE}.{OVER}", ranges, f"must be a table, such as {_EXAMPLE}")
+        return
+    for name, values in ranges.items():
+        try:
+            parameter_of(name, values)
+        except PlanError as error:
+            yield PlanError(f"{TABLE}.{OVER}.{error.field}", error.value, *error.reason)
+
+
+def _problem(name: str, value: object) -> str:
+    """What is wrong with the value of an option; empty if nothing is."""
+    default = getattr(SearchOptions(), name, None)
+    if default is None:
+        known = [each for each in SearchOptions.__dataclass_fields__ if each != "parameters"]
+        return f"unknown field; {suggestion(name, [*known, OVER])}"
+    check: Callable[[str, Any], str] = {int: _number_problem, str: _text_problem}.get(type(default), _names_problem)
+    return check(name, value)
+
+
+def _number_problem(name: str, value: object) -> str:
+    least = LEAST[name]
+    if isinstance(value, int) and not isinstance(value, bool) and least <= value <= MAX_TRIALS:
+        return ""
+    return f"must be an integer from {least} to {MAX_TRIALS:,}"
+
+
+def _text_problem(name: str, value: object) -> str:
+    if not isinstance(value, str):
+        return "must be text"
+    if name in _CHOICES and value not in _CHOICES[name]:
+        return f"unknown; {suggestion(value, filter(None, _CHOICES[name]))}"
+    if name == "within" and value:
+        try:
+            parse_duration(name, value)
+        except PlanError as error:
+            return error.allowed
+    return ""
+
+
+def _names_problem(_: str, value: object) -> str:
+    is_right = isinstance(value, list) and all(isinstance(each, str) for each in value)
+    return "" if is_right else "must be a list of names"
