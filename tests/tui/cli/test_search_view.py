@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from accel_engine.search.definition import Confirmation, Objective
-from accel_engine.search.results import search_ended
+from accel_engine.search.results import best_trial, search_ended
 from accel_engine.search.trial import Trial, TrialState
 from accel_engine.search.trial_events import events_between
 from accel_tui.cli.search_summary import summary
@@ -109,6 +109,20 @@ def test_several_objectives_have_columns_and_the_front_is_first() -> None:
     assert text[8].startswith("FRONT: no other trial is better")
     assert text[9] == "2 more trials with results"
     assert not any("FRONT" in line for line in summary_of(trials))
+
+
+def test_of_trials_with_an_equal_monitor_the_best_is_the_first_that_no_other_beats() -> None:
+    figures = [(0.9, 30.0), (0.9, 10.0), (0.9, 10.0), (0.8, 5.0)]
+    trials = [
+        replace(DONE, number=number, objectives={"validation_accuracy": accuracy, "time": seconds})
+        for number, (accuracy, seconds) in enumerate(figures)
+    ]
+    both = define(objectives=(ACCURACY, Objective("time", maximize=False)))
+    assert best_trial(both, trials) is trials[1]
+    assert best_trial(define(), trials) is trials[0]
+    without = [replace(trial, objectives={"validation_accuracy": 0.9}) for trial in trials]
+    assert best_trial(both, without) is without[0]
+    assert best_trial(both, []) is None
 
 
 def test_trials_without_a_result_are_named_below_the_table() -> None:
