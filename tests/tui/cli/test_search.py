@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 
+from accel_engine.errors import EngineMissingError
 from accel_engine.search import launch
+from accel_engine.search.start_study import resume_study
 from accel_engine.search.study_database import StudyDatabase
 from accel_engine.search.study_paths import find_study, studies_directory
 from engine.search import stand_in_runs
@@ -146,6 +148,21 @@ def test_without_optuna_the_message_has_the_command_that_installs_it(
     result = run_command(SEARCH)
     assert result.status == 1
     assert "pip install 'accel-tui[search]'" in result.err
+
+
+def test_a_refused_resume_writes_nothing(run_command, started, here, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run_command(SEARCH).status == 0
+    with StudyDatabase(find_study("s")) as database:
+        before = database.definition, database.ended
+        fewer = run_command("search --resume s --trials 2")
+        assert (fewer.status, fewer.out) == (2, "")
+        assert "the search has 3 trials already, more than 2: choose 3 or more" in fewer.err
+        monkeypatch.setattr(launch, "installed_versions", lambda *_: {})
+        assert [run_command(f"search --resume s {more}").status for more in ("", "--trials 9")] == [1, 1]
+        with pytest.raises(EngineMissingError, match="Optuna"):
+            resume_study(find_study("s"))
+        assert (database.definition, database.ended) == before
+    assert len(started) == 1
 
 
 def test_a_killed_process_is_reported_and_the_search_can_be_continued(

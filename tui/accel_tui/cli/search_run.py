@@ -23,6 +23,7 @@ from accel_engine.run_queue.queue import set_default_limit
 from accel_engine.search import launch, new_study
 from accel_engine.search.new_study import SearchOptions
 from accel_engine.search.over import check_several, parameter_of, parse_over
+from accel_engine.search.progress import check_enough
 from accel_engine.search.study_database import StudyDatabase
 from accel_engine.search.study_paths import LOG, find_study
 from accel_engine.search.trial_events import events_between, report_event
@@ -109,10 +110,13 @@ def resume(name: str, options: Mapping[str, Any]) -> Path:
         return directory
     if launch.is_running(directory):
         raise UsageError(f"the search {directory.name} is running: show it with --resume {directory.name} alone")
+    launch.require_optuna()
     new_study.check_numbers(replace(SearchOptions(), **changes))
     if "within" in changes:
         changes["within"] = parse_duration("within", changes["within"])
     with StudyDatabase(directory) as database:
+        if "trials" in changes:
+            check_enough(changes["trials"], database.trials())
         within = changes.get("within")
         changes |= {"within": database.spent + within} if within is not None else {}
         database.set_definition(replace(database.definition, **changes))
@@ -138,6 +142,7 @@ def follow(directory: Path, *, as_json: bool, plain: bool, detach: bool) -> int:
     Returns:
         The exit status.
     """
+    launch.require_optuna()  # before anything is written
     with StudyDatabase(directory) as database:
         if not launch.is_running(directory):
             database.set_ended(None)
