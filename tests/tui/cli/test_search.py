@@ -147,7 +147,7 @@ def test_without_optuna_the_message_has_the_command_that_installs_it(
     monkeypatch.setattr(launch, "installed_versions", lambda *_: {})
     result = run_command(SEARCH)
     assert result.status == 1
-    assert "pip install 'accel-tui[search]'" in result.err
+    assert "pip install '.[search]' in a checkout" in result.err
 
 
 def test_a_refused_resume_writes_nothing(run_command, started, here, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ from accel_engine.search.trial import Trial, TrialState
 from accel_engine.search.trial_events import events_between
 from accel_tui.cli.search_summary import summary
 from accel_tui.cli.search_view import SearchBar, SearchNow, event_line, live_text
+from accel_tui.study_state.texts import objective_text
 from engine.search.searching import ACCURACY, define
 
 VALUES = {"learning_rate": 0.0123456789, "batch_size": 64}
@@ -33,6 +34,8 @@ def test_each_event_is_a_line() -> None:
     assert lines(WAITS, RUNS) == []
     assert lines(RUNS, DONE) == ["trial 3 finished  val accuracy 0.9877  learning_rate=0.01235 batch_size=64"]
     assert lines(PRUNED, RUNS) == ["trial 3 continued from its checkpoint"]
+    (continued,) = events_between(PRUNED, replace(RUNS, continued=99.0))
+    assert continued["time"] == 99.0
     (pruned,) = lines(RUNS, PRUNED)
     assert pruned.startswith("trial 4 pruned  val accuracy 0.5000  learning_rate=")
     assert pruned.endswith("batch_size=64  not promising")
@@ -60,6 +63,9 @@ def test_objectives_have_their_units() -> None:
     measured = {"validation_accuracy": 0.9, "time": 75.0, "memory": 3 * 2.0**30, "latency": 0.002}
     (line,) = lines(RUNS, replace(DONE, objectives=measured))
     assert "val accuracy 0.9000  time 1:15  memory 3.0G  latency 2.00 ms" in line
+    assert [objective_text("time", seconds) for seconds in (0.304, 0.314, 9.99, 10.2)] == [
+        "0.30 s", "0.31 s", "9.99 s", "0:10",
+    ]  # fmt: skip
 
 
 def test_the_live_line_fits_and_says_what_is_left(capsys: pytest.CaptureFixture[str]) -> None:
