@@ -90,7 +90,7 @@ def test_the_end_shows_both_figures_and_the_command() -> None:
     ended = search_ended(definition, [DONE, PRUNED], "finished", "all 2 trials are done", confirmation)
     text = "\n".join(summary(ended, definition, [DONE, PRUNED]))
     assert "the search s has finished: all 2 trials are done" in text
-    assert "best trial: val accuracy 0.9877; trained again with 2 other seeds: 0.9750 ± 0.0071" in text
+    assert "best trial: 3 (run ab12), val accuracy 0.9877; trained again with 2 other seeds: 0.9750 ± 0.0071" in text
     assert text.index("ab12") < text.index("cd34")
     assert "  LEARNING RATE  BATCH SIZE" in text
     assert "Train it: accel-tui train --epochs 4 --monitor validation_accuracy --learning-rate 0.0123456789" in text
@@ -103,7 +103,7 @@ def summary_of(trials: list[Trial], **changes: Any) -> list[str]:
 
 
 def test_several_objectives_have_columns_and_the_front_is_first() -> None:
-    figures = [(0.9, 30.0), (0.8, 40.0), (0.7, 10.0), *((0.75, 50.0 + each) for each in range(4))]
+    figures = [(0.9, 30.0), (0.8, 40.0), (0.7, 10.0), *((0.75, 50.0 + each) for each in range(9))]
     trials = [
         replace(DONE, number=number, objectives={"validation_accuracy": accuracy, "time": seconds})
         for number, (accuracy, seconds) in enumerate(figures)
@@ -112,8 +112,9 @@ def test_several_objectives_have_columns_and_the_front_is_first() -> None:
     assert text[2].split()[:7] == ["TRIAL", "RUN", "STATE", "FRONT", "VAL", "ACCURACY", "TIME"]
     assert [line.split()[0] for line in text[3:8]] == ["0", "2", "1", "3", "4"]
     assert ["yes" in line for line in text[3:8]] == [True, True, False, False, False]
-    assert text[8].startswith("FRONT: no other trial is better")
-    assert text[9] == "2 more trials with results"
+    assert text[13].startswith("FRONT: no other trial is better")
+    assert text[14] == "2 more trials with results; accel-tui runs --filter name:s --sort best lists all"
+    assert text[16] == "best trial: 0 (run ab12), val accuracy 0.9000"
     assert not any("FRONT" in line for line in summary_of(trials))
 
 

@@ -27,6 +27,7 @@ from accel_engine.search.progress import check_enough
 from accel_engine.search.study_database import StudyDatabase
 from accel_engine.search.study_paths import LOG, find_study
 from accel_engine.search.trial_events import events_between, report_event
+from accel_engine.search.trial_plan import without_effect
 from accel_tui.cli.chosen_plan import with_chosen_plan
 from accel_tui.cli.output import print_to_stderr, write
 from accel_tui.cli.search_view import SearchBar, SearchLines, SearchLog, SearchNow, SearchView
@@ -72,7 +73,11 @@ def create(plan_file: Path | None, over: Sequence[str], options: Mapping[str, An
     given = {**(file.values if file else {}), **flags}
 
     def begin(plan: Plan, devices: Sequence[Device] | None) -> Path:
-        return new_study.begin(new_study.define(plan, given, chosen), detect().devices if devices is None else devices)
+        definition = new_study.define(plan, given, chosen)
+        directory = new_study.begin(definition, detect().devices if devices is None else devices)
+        for sentence in without_effect(definition):
+            print_to_stderr(f"warning: {sentence}")
+        return directory
 
     return with_chosen_plan(load(), file, flags, begin)
 
