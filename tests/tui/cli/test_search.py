@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -152,6 +153,10 @@ def test_without_optuna_the_message_has_the_command_that_installs_it(
 
 def test_a_refused_resume_writes_nothing(run_command, started, here, monkeypatch: pytest.MonkeyPatch) -> None:
     began = run_command(f"{SEARCH} --over momentum=0..0.9")
+    with StudyDatabase(find_study("s")) as database:
+        first, *rest = database.trials()
+        database.put_trial(replace(first, number=len(rest) + 1, duplicate_of=first.number))
+    assert "3 of 3" in run_command("searches").out
     assert (began.status, began.err) == (
         0, "accel-tui: warning: momentum has no effect on any trial: it needs the optimizer sgd or rmsprop\n"
     )  # fmt: skip
