@@ -12,6 +12,7 @@ from accel_engine.errors import FieldValue, PlanError, UsageError
 from accel_engine.plan.default_reasons import REASONS
 from accel_engine.plan.field_spec import AUTO, FieldSpec
 from accel_engine.plan.fields import PlanFields
+from accel_engine.plan.groups import SYNONYMS
 from accel_engine.plan.recipe_checks import recipe_errors
 from accel_engine.plan.source_text import SourceError, parse_json, parse_toml
 from accel_engine.plan.tuning_checks import WEIGHT_FILES
@@ -169,6 +170,7 @@ def _text(value: Any) -> str:
 def unknown_field(name: str, value: object) -> PlanError:
     """The error of a name that is no field."""
     near = difflib.get_close_matches(name.replace("-", "_"), SPECS, n=1)
+    near = near or [field for field, words in SYNONYMS.items() if name.replace("-", "_") in words]
     hint = f"did you mean {near[0]}?" if near else "accel-tui train --help lists all fields"
     if isinstance(value, dict):
         fields_of = ", ".join(value) or "its fields"

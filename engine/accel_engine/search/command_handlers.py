@@ -7,6 +7,7 @@ from accel_engine.errors import AccelError, UsageError
 from accel_engine.plan.plan import DEFAULTS
 from accel_engine.search.definition import MAX_TRIALS, StudyDefinition
 from accel_engine.search.over import format_over, parse_over
+from accel_engine.search.progress import check_enough
 from accel_engine.search.samplers import sampler_name
 from accel_engine.search.scheduler import Scheduler
 from accel_engine.search.space import check_grid
@@ -113,6 +114,7 @@ def _set_range(scheduler: Scheduler, command: StudyCommand) -> str:
 
 def _set_trials(scheduler: Scheduler, command: StudyCommand) -> str:
     trials = _number(command, "the number of trials")
+    check_enough(trials, scheduler.trials)
     _redefine(scheduler, replace(scheduler.definition, trials=trials))
     return f"the search has {trials} trials"
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from accel_engine.errors import AccelError
 from accel_engine.search.definition import Objective, Parameter, StudyDefinition
+from accel_engine.search.launch import INSTALL
 from accel_engine.search.trial import Trial, TrialState
 from accel_engine.stored_values import make, parse
 
@@ -65,7 +66,7 @@ def importance(parameters: Sequence[Parameter], objective: Objective, trials: Se
         import optuna
         from optuna.importance import PedAnovaImportanceEvaluator
     except ImportError:
-        raise AccelError("importance needs Optuna: pip install 'accel-tui[search]'") from None
+        raise AccelError(f"importance needs Optuna: {INSTALL}") from None
     from accel_engine.search.distributions import distributions
 
     ranges = distributions(parameters)

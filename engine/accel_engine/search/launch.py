@@ -11,8 +11,8 @@ from accel_engine.errors import EngineMissingError, RunError
 from accel_engine.run import lock
 from accel_engine.search.study_paths import LOCK, LOG
 
-INSTALL = "pip install 'accel-tui[search]'"
-"""The command that installs Optuna."""
+INSTALL = "pip install '.[search]' in a checkout of accel-tui"
+"""How to install Optuna: the name of the package would find the extras of the version that is installed."""
 
 
 def require_optuna() -> None:

@@ -46,7 +46,7 @@ class NewTrials:
         """Why no further trial begins; empty if one may."""
         definition = self._proposals.definition
         if self._trials.counted >= definition.trials:
-            return f"all {definition.trials} trials are done"
+            return "the only trial is done" if definition.trials == 1 else f"all {definition.trials} trials are done"
         if self._exhausted != (definition, self._trials.counted):
             return ""
         is_finite = count_points(definition.parameters) is not None

@@ -50,11 +50,12 @@ def is_counted(trial: Trial, *names: str) -> bool:
 
 
 def best_trial(definition: StudyDefinition, trials: Iterable[Trial]) -> Trial | None:
-    """The trial with the best value of the first objective, the monitor; of equal ones the first."""
+    """The trial with the best value of the first objective, the monitor; of equal ones the first on the front."""
     monitor = definition.objectives[0]
-    name, sign = monitor.name, 1 if monitor.maximize else -1
-    among = [each for each in trials if is_counted(each, name)]
-    return max(among, key=lambda each: (sign * each.objectives[name], -each.number), default=None)
+    among = [each for each in trials if is_counted(each, monitor.name)]
+    best = best_value(monitor, (each.objectives[monitor.name] for each in among))
+    equal = [each for each in among if each.objectives[monitor.name] == best]
+    return min(front(definition, equal) or equal, key=lambda each: each.number, default=None)
 
 
 def front(definition: StudyDefinition, trials: Iterable[Trial]) -> list[Trial]:

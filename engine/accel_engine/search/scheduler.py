@@ -264,8 +264,11 @@ class Scheduler:
         is_paused = trial.pending is PendingAction.PAUSE
         proposal = proposal_of(trial) if is_paused else self.proposals.continue_(trial.number, proposal_of(trial))
         epochs = trial.epochs if epochs is None else epochs
+        now = clock.now()
+        idle = trial.idle + (0.0 if trial.ended is None else max(0.0, now - trial.ended))
         waiting = replace(trial, state=TrialState.WAITING, proposal=proposal, epochs=epochs, ended=None, reason="")
-        self._reopen(self.trials.put(replace(waiting, pending=PendingAction.CONTINUE, pruned_by_user=False)))
+        waiting = replace(waiting, pending=PendingAction.CONTINUE, pruned_by_user=False, continued=now, idle=idle)
+        self._reopen(self.trials.put(waiting))
 
     def _reopen(self, trial: Trial) -> Trial:
         changes = {} if trial.epochs is None else {"epochs": trial.epochs}

@@ -38,6 +38,7 @@ def resume_study(directory: Path) -> None:
     """
     if launch.is_running(directory):
         return
+    launch.require_optuna()  # before anything is written
     with StudyDatabase(directory) as database:
         database.set_ended(None)
     launch.start(directory).returncode = 0  # it outlives this process, of which Python would warn at the exit

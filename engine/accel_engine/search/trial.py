@@ -86,6 +86,8 @@ class Trial:
         pruned_by_user: Whether a user has pruned it, so that it is not continued by itself.
         seed: Seed of its run, if it is not that of the search.
         epochs: Epochs to train, if a user has prolonged it.
+        continued: When it was last continued, in seconds since the Unix epoch; 0 if it never was.
+        idle: Seconds from its ends to its continuations.
     """
 
     number: int
@@ -105,3 +107,9 @@ class Trial:
     pruned_by_user: bool = False
     seed: int | None = None
     epochs: int | None = None
+    continued: float = 0.0
+    idle: float = 0.0
+
+    def seconds(self, now: float) -> float | None:
+        """Seconds from its start to its end, or to now, without those for which it was idle; ``None`` if unknown."""
+        return (now if self.ended is None else self.ended) - self.started - self.idle if self.started else None

@@ -25,8 +25,8 @@ def events_between(before: Trial | None, after: Trial) -> Iterator[dict[str, Any
     was_live = before is not None and before.state.live
     had_begun = before is not None and _has_begun(before)
     if after.duplicate_of is None and _has_begun(after) and (not had_begun or (not was_live and after.state.live)):
-        kind = "trial_continued" if had_begun else "trial_started"
-        yield _event(kind, after, {"values": dict(after.values)}, after.started)
+        kind, time = ("trial_continued", after.continued) if had_begun else ("trial_started", after.started)
+        yield _event(kind, after, {"values": dict(after.values)}, time or after.started)
     if not after.state.live and (before is None or was_live or before.state is not after.state):
         details: dict[str, Any] = {"values": dict(after.values), "objectives": dict(after.objectives)}
         details |= {"reason": after.reason} if after.reason else {}

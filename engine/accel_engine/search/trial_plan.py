@@ -1,12 +1,14 @@
 """The plan of a trial: that of the search, with the values of the trial, and what all trials need."""
 
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
 from typing import Any
 
 from accel_engine.devices.device_types import Device
 from accel_engine.plan import Plan, resolved_plan
-from accel_engine.plan.field_needs import without_ignored
+from accel_engine.plan.field_needs import NEEDS, Need, valid_fields, without_ignored
 from accel_engine.plan.interval import parse_interval
 from accel_engine.run.series_names import is_better_lower
 from accel_engine.search.definition import Parameter, StudyDefinition
@@ -14,6 +16,9 @@ from accel_engine.search.trial import Trial
 
 TRIAL_DEFAULTS = {"on_oom": "fail", "on_nan": "stop", "keep_checkpoints": 1}
 """Fields of trials unless the search's plan has them: a cure would change what is compared, and trials are many."""
+
+MOST_COMBINED = 1000
+"""The most combinations of values in which is looked for what a parameter needs."""
 
 
 def trial_plan(
@@ -90,7 +95,7 @@ def check_plans(definition: StudyDefinition, devices: Sequence[Device]) -> None:
 
 
 def _corners(parameters: Sequence[Parameter]) -> Iterator[dict[str, Any]]:
-    ends = {each.name: each.choices or (each.low, each.high) for each in parameters}
+    ends = {each.name: _ends(each) for each in parameters}
     first = {name: values[0] for name, values in ends.items()}
     yield first
     for name, values in ends.items():
@@ -98,9 +103,33 @@ def _corners(parameters: Sequence[Parameter]) -> Iterator[dict[str, Any]]:
             yield {**first, name: value}
 
 
+def without_effect(definition: StudyDefinition) -> Iterator[str]:
+    """Yield a sentence for each parameter that has no effect on any trial, with what it needs.
+
+    What a parameter needs is looked for in the choices and the ends of the ranges of the others.
+    """
+    for parameter in definition.parameters:
+        if (need := NEEDS.get(parameter.name)) and not _may_be_met(need, parameter, definition):
+            yield f"{parameter.name} has no effect on any trial: it needs {need.what}"
+
+
+def _may_be_met(need: Need, parameter: Parameter, definition: StudyDefinition) -> bool:
+    """Whether a trial may have what a parameter needs; assumed if there are too many combinations to look at."""
+    ends = [[(each.name, end) for end in _ends(each)] for each in definition.parameters if each is not parameter]
+    shared = {**definition.plan, **_monitor(definition)}
+    if math.prod(map(len, ends)) > MOST_COMBINED:
+        return True
+    return any(need.is_met(valid_fields({**shared, **dict(values)})) for values in product(*ends))
+
+
+def _ends(parameter: Parameter) -> tuple[Any, ...]:
+    """The choices of a parameter, or both ends of its range."""
+    return parameter.choices or (parameter.low, parameter.high)
+
+
 def most_reports(definition: StudyDefinition) -> int | None:
     """The largest number of reports that a trial can have; ``None`` if it is unknown before one has ended."""
-    ends = {each.name: each.choices or (each.low, each.high) for each in definition.parameters}
+    ends = {each.name: _ends(each) for each in definition.parameters}
     epochs = max(ends.get("epochs") or (definition.plan.get("epochs", Plan.__dataclass_fields__["epochs"].default),))
     if not definition.objectives[0].name.startswith("validation_"):
         return int(epochs)

@@ -5,6 +5,7 @@ from typing import Any
 
 from accel_engine.errors import PlanError
 from accel_engine.search.definition import StudyDefinition
+from accel_engine.search.progress import trials_counted
 from accel_engine.search.study_database import StudyDatabase
 from accel_engine.search.trial import Report, Trial, TrialState
 from accel_engine.search.trial_plan import identity
@@ -85,8 +86,8 @@ class TrialStore:
 
     @property
     def counted(self) -> int:
-        """How many trials take part of the search's number: not those with shared results, nor lost ones."""
-        return sum(each.duplicate_of is None and each.state is not TrialState.LOST for each in self)
+        """How many trials take part of the search's number."""
+        return trials_counted(self)
 
     def with_same_plan(self, definition: StudyDefinition, values: Mapping[str, Any]) -> Trial | None:
         """The trial that trains the same plan as some values would; ``None`` if there is none.

@@ -100,12 +100,14 @@ def test_ranges_choices_and_the_number_of_trials_change(tmp_path: Path) -> None:
     commands = [
         search.request("set_range", argument="learning_rate=1e-2..1e-1:log"),
         search.request("set_range", argument="batch_size=16,256"),
+        search.request("set_trials", argument=3),
         search.request("set_trials", argument=9),
     ]
     ended = search.run()
     assert [search.answer(each) for each in commands] == [
         (True, "from now on: learning_rate=0.01..0.1:log"),
         (True, "from now on: batch_size=16,256"),
+        (False, "the search has 4 trials already, more than 3: choose 4 or more"),
         (True, "the search has 9 trials"),
     ]
     assert ended["reason"] == "all 9 trials are done"

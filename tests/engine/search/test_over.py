@@ -47,6 +47,7 @@ MISTAKES = {
     "learning_rate": "no range of a field",
     "=1,2": "no range of a field",
     "learning_rte=1..2": "did you mean learning_rate",
+    "lr=1e-4..1e-1:log": "did you mean learning_rate",
     "learning_rate=": "empty value",
     "learning_rate=1,,2": "empty value",
     "learning_rate=..1": "end missing",

@@ -222,6 +222,9 @@ def test_a_pruned_trial_that_is_among_the_best_after_all_is_continued_from_its_c
     assert second.run in search.runs.reopened
     assert second.proposal not in (None, second.number)
     assert search.runs.read(second.run)["done"] > 1  # not from its start
+    assert second.ended is not None
+    assert second.started < second.continued < second.ended
+    assert first.idle == 0.0 < second.idle < second.continued - second.started
     pruned = [each for each in search.trials() if each.state is TrialState.PRUNED]
     assert pruned
     assert all(each.reason.startswith("not promising after") for each in pruned)

@@ -1,9 +1,12 @@
 """The plan of a trial, as the search trains it and as a user trains it anew."""
 
+from dataclasses import replace
+
 from accel_engine.search.definition import Objective, Parameter, StudyDefinition
+from accel_engine.search.over import parse_over
 from accel_engine.search.results import train_command
 from accel_engine.search.trial import Trial, TrialState
-from accel_engine.search.trial_plan import plan_to_train, trial_plan
+from accel_engine.search.trial_plan import plan_to_train, trial_plan, without_effect
 
 DEFINITION = StudyDefinition(
     name="one",
@@ -37,3 +40,12 @@ def test_another_seed_has_the_same_validation_examples() -> None:
     assert (again.seed, again.split_seed) == (9, 4)
     assert first.data_options == again.data_options
     assert trial_plan(DEFINITION, values, seed=4) == first
+
+
+def test_a_field_that_has_no_effect_on_any_trial_is_named_with_what_it_needs() -> None:
+    momentum = parse_over("momentum=0..0.9")
+    alone = replace(DEFINITION, parameters=(*DEFINITION.parameters, momentum, parse_over("learning_rate=1e-4..0.1")))
+    assert list(without_effect(alone)) == ["momentum has no effect on any trial: it needs the optimizer sgd or rmsprop"]
+    assert not list(without_effect(replace(alone, plan={**alone.plan, "optimizer": "sgd"})))
+    varied = replace(alone, parameters=(momentum, parse_over("optimizer=adam,sgd"), parse_over("patience=2,5")))
+    assert not list(without_effect(varied))

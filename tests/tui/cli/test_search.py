@@ -6,12 +6,15 @@ import signal
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from accel_engine.errors import EngineMissingError
 from accel_engine.search import launch
+from accel_engine.search.start_study import resume_study
 from accel_engine.search.study_database import StudyDatabase
 from accel_engine.search.study_paths import find_study, studies_directory
 from engine.search import stand_in_runs
@@ -145,7 +148,29 @@ def test_without_optuna_the_message_has_the_command_that_installs_it(
     monkeypatch.setattr(launch, "installed_versions", lambda *_: {})
     result = run_command(SEARCH)
     assert result.status == 1
-    assert "pip install 'accel-tui[search]'" in result.err
+    assert "pip install '.[search]' in a checkout" in result.err
+
+
+def test_a_refused_resume_writes_nothing(run_command, started, here, monkeypatch: pytest.MonkeyPatch) -> None:
+    began = run_command(f"{SEARCH} --over momentum=0..0.9")
+    with StudyDatabase(find_study("s")) as database:
+        first, *rest = database.trials()
+        database.put_trial(replace(first, number=len(rest) + 1, duplicate_of=first.number))
+    assert "3 of 3" in run_command("searches").out
+    assert (began.status, began.err) == (
+        0, "accel-tui: warning: momentum has no effect on any trial: it needs the optimizer sgd or rmsprop\n"
+    )  # fmt: skip
+    with StudyDatabase(find_study("s")) as database:
+        before = database.definition, database.ended
+        fewer = run_command("search --resume s --trials 2")
+        assert (fewer.status, fewer.out) == (2, "")
+        assert "the search has 3 trials already, more than 2: choose 3 or more" in fewer.err
+        monkeypatch.setattr(launch, "installed_versions", lambda *_: {})
+        assert [run_command(f"search --resume s {more}").status for more in ("", "--trials 9")] == [1, 1]
+        with pytest.raises(EngineMissingError, match="Optuna"):
+            resume_study(find_study("s"))
+        assert (database.definition, database.ended) == before
+    assert len(started) == 1
 
 
 def test_a_killed_process_is_reported_and_the_search_can_be_continued(

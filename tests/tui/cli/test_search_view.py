@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 from accel_engine.search.definition import Confirmation, Objective
-from accel_engine.search.results import search_ended
+from accel_engine.search.results import best_trial, search_ended
 from accel_engine.search.trial import Trial, TrialState
 from accel_engine.search.trial_events import events_between
 from accel_tui.cli.search_summary import summary
 from accel_tui.cli.search_view import SearchBar, SearchNow, event_line, live_text
+from accel_tui.study_state.texts import objective_text
 from engine.search.searching import ACCURACY, define
 
 VALUES = {"learning_rate": 0.0123456789, "batch_size": 64}
@@ -33,6 +34,8 @@ def test_each_event_is_a_line() -> None:
     assert lines(WAITS, RUNS) == []
     assert lines(RUNS, DONE) == ["trial 3 finished  val accuracy 0.9877  learning_rate=0.01235 batch_size=64"]
     assert lines(PRUNED, RUNS) == ["trial 3 continued from its checkpoint"]
+    (continued,) = events_between(PRUNED, replace(RUNS, continued=99.0))
+    assert continued["time"] == 99.0
     (pruned,) = lines(RUNS, PRUNED)
     assert pruned.startswith("trial 4 pruned  val accuracy 0.5000  learning_rate=")
     assert pruned.endswith("batch_size=64  not promising")
@@ -60,6 +63,9 @@ def test_objectives_have_their_units() -> None:
     measured = {"validation_accuracy": 0.9, "time": 75.0, "memory": 3 * 2.0**30, "latency": 0.002}
     (line,) = lines(RUNS, replace(DONE, objectives=measured))
     assert "val accuracy 0.9000  time 1:15  memory 3.0G  latency 2.00 ms" in line
+    assert [objective_text("time", seconds) for seconds in (0.304, 0.314, 9.99, 10.2)] == [
+        "0.30 s", "0.31 s", "9.99 s", "0:10",
+    ]  # fmt: skip
 
 
 def test_the_live_line_fits_and_says_what_is_left(capsys: pytest.CaptureFixture[str]) -> None:
@@ -84,7 +90,7 @@ def test_the_end_shows_both_figures_and_the_command() -> None:
     ended = search_ended(definition, [DONE, PRUNED], "finished", "all 2 trials are done", confirmation)
     text = "\n".join(summary(ended, definition, [DONE, PRUNED]))
     assert "the search s has finished: all 2 trials are done" in text
-    assert "best trial: val accuracy 0.9877; trained again with 2 other seeds: 0.9750 ± 0.0071" in text
+    assert "best trial: 3 (run ab12), val accuracy 0.9877; trained again with 2 other seeds: 0.9750 ± 0.0071" in text
     assert text.index("ab12") < text.index("cd34")
     assert "  LEARNING RATE  BATCH SIZE" in text
     assert "Train it: accel-tui train --epochs 4 --monitor validation_accuracy --learning-rate 0.0123456789" in text
@@ -97,7 +103,7 @@ def summary_of(trials: list[Trial], **changes: Any) -> list[str]:
 
 
 def test_several_objectives_have_columns_and_the_front_is_first() -> None:
-    figures = [(0.9, 30.0), (0.8, 40.0), (0.7, 10.0), *((0.75, 50.0 + each) for each in range(4))]
+    figures = [(0.9, 30.0), (0.8, 40.0), (0.7, 10.0), *((0.75, 50.0 + each) for each in range(9))]
     trials = [
         replace(DONE, number=number, objectives={"validation_accuracy": accuracy, "time": seconds})
         for number, (accuracy, seconds) in enumerate(figures)
@@ -106,9 +112,24 @@ def test_several_objectives_have_columns_and_the_front_is_first() -> None:
     assert text[2].split()[:7] == ["TRIAL", "RUN", "STATE", "FRONT", "VAL", "ACCURACY", "TIME"]
     assert [line.split()[0] for line in text[3:8]] == ["0", "2", "1", "3", "4"]
     assert ["yes" in line for line in text[3:8]] == [True, True, False, False, False]
-    assert text[8].startswith("FRONT: no other trial is better")
-    assert text[9] == "2 more trials with results"
+    assert text[13].startswith("FRONT: no other trial is better")
+    assert text[14] == "2 more trials with results; accel-tui runs --filter name:s --sort best lists all"
+    assert text[16] == "best trial: 0 (run ab12), val accuracy 0.9000"
     assert not any("FRONT" in line for line in summary_of(trials))
+
+
+def test_of_trials_with_an_equal_monitor_the_best_is_the_first_that_no_other_beats() -> None:
+    figures = [(0.9, 30.0), (0.9, 10.0), (0.9, 10.0), (0.8, 5.0)]
+    trials = [
+        replace(DONE, number=number, objectives={"validation_accuracy": accuracy, "time": seconds})
+        for number, (accuracy, seconds) in enumerate(figures)
+    ]
+    both = define(objectives=(ACCURACY, Objective("time", maximize=False)))
+    assert best_trial(both, trials) is trials[1]
+    assert best_trial(define(), trials) is trials[0]
+    without = [replace(trial, objectives={"validation_accuracy": 0.9}) for trial in trials]
+    assert best_trial(both, without) is without[0]
+    assert best_trial(both, []) is None
 
 
 def test_trials_without_a_result_are_named_below_the_table() -> None:

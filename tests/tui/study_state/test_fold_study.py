@@ -147,6 +147,18 @@ def test_trials_are_sorted_by_any_column_and_those_without_a_value_come_last(dir
     assert columns["reason"].text(state.trials[7], END) == "the loss became NaN at step 12"
 
 
+def test_the_time_of_a_continued_trial_is_without_the_pause() -> None:
+    trial = Trial(0, "r", TrialState.FINISHED, {}, started=100.0, ended=130.0, continued=115.0, idle=9.0)
+    (time,) = (column for column in columns_of(StudyState(definition=DEFINITION)) if column.title == "time")
+    assert time.text(trial, END) == "0:21"
+
+
+def test_no_two_columns_have_the_same_title() -> None:
+    objectives = (*DEFINITION.objectives, Objective("time", maximize=False))
+    titles = [column.title for column in columns_of(StudyState(definition=replace(DEFINITION, objectives=objectives)))]
+    assert [title for title in titles if title in ("time", "elapsed")] == ["time", "elapsed"]
+
+
 def test_the_worst_tenth_does_not_hide_the_differences_of_the_others(directory: Path) -> None:
     curves = read(directory).curves
     low, high = value_range(curves[0].values, maximize=True)

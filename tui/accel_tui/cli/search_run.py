@@ -22,11 +22,13 @@ from accel_engine.plan.plan_file import read_plan_file
 from accel_engine.run_queue.queue import set_default_limit
 from accel_engine.search import launch, new_study
 from accel_engine.search.new_study import SearchOptions
-from accel_engine.search.over import check_several, parse_over
+from accel_engine.search.over import check_several, parameter_of, parse_over
+from accel_engine.search.progress import check_enough
 from accel_engine.search.search_table import split_table
 from accel_engine.search.study_database import StudyDatabase
 from accel_engine.search.study_paths import LOG, find_study
 from accel_engine.search.trial_events import events_between, report_event
+from accel_engine.search.trial_plan import without_effect
 from accel_tui.cli.chosen_plan import with_chosen_plan
 from accel_tui.cli.output import print_to_stderr, write
 from accel_tui.cli.search_view import SearchBar, SearchLines, SearchLog, SearchNow, SearchView
@@ -68,7 +70,11 @@ def create(plan_file: Path | None, over: Sequence[str], options: Mapping[str, An
     given = {**(file.values if file else {}), **flags}
 
     def begin(plan: Plan, devices: Sequence[Device] | None) -> Path:
-        return new_study.begin(new_study.define(plan, given, chosen), detect().devices if devices is None else devices)
+        definition = new_study.define(plan, given, chosen)
+        directory = new_study.begin(definition, detect().devices if devices is None else devices)
+        for sentence in without_effect(definition):
+            print_to_stderr(f"warning: {sentence}")
+        return directory
 
     return with_chosen_plan(load(), file, flags, begin)
 
@@ -94,10 +100,13 @@ def resume(name: str, options: Mapping[str, Any]) -> Path:
         return directory
     if launch.is_running(directory):
         raise UsageError(f"the search {directory.name} is running: show it with --resume {directory.name} alone")
+    launch.require_optuna()
     new_study.check_numbers(replace(SearchOptions(), **changes))
     if "within" in changes:
         changes["within"] = parse_duration("within", changes["within"])
     with StudyDatabase(directory) as database:
+        if "trials" in changes:
+            check_enough(changes["trials"], database.trials())
         within = changes.get("within")
         changes |= {"within": database.spent + within} if within is not None else {}
         database.set_definition(replace(database.definition, **changes))
@@ -123,6 +132,7 @@ def follow(directory: Path, *, as_json: bool, plain: bool, detach: bool) -> int:
     Returns:
         The exit status.
     """
+    launch.require_optuna()  # before anything is written
     with StudyDatabase(directory) as database:
         if not launch.is_running(directory):
             database.set_ended(None)

@@ -13,7 +13,7 @@ from accel_tui.cli.table import table
 from accel_tui.formatting import field_labels, numbers
 from accel_tui.study_state.texts import objective_name, objective_text
 
-BEST = 5
+BEST = 10
 """Trials of the table at the end; with several objectives, all of the front if it has more."""
 
 MOST_NUMBERS = 8
@@ -30,19 +30,28 @@ def summary(ended: Mapping[str, Any], definition: StudyDefinition, trials: Seque
     yield from _below(definition, trials, marked)
     if not best:
         return
-    if (confirmed := ended.get("confirmation")) is not None:
-        spread = confirmed["spread"]
-        around = f" ± {numbers.metric(spread)}" if spread is not None else ""
-        yield ""
-        yield printable_line(
-            f"best trial: {objective_name(monitor)} {objective_text(monitor, best['objectives'][monitor])}; "
-            f"trained again with {numbers.counted(len(confirmed['values']), 'other seed')}: "
-            f"{numbers.metric(confirmed['mean'])}{around}"
-        )
+    confirmed = ended.get("confirmation")
+    yield ""
+    yield printable_line(_best_line(best, monitor) + (_again(confirmed) if confirmed else ""))
+    if confirmed:
         yield "The best of many trials is partly luck: expect what the other seeds reach."
     if best["command"]:
-        yield ""
         yield f"Train it: {best['command']}"
+
+
+def _best_line(best: Mapping[str, Any], monitor: str) -> str:
+    """The best trial: its number, where it was trained, and its monitor."""
+    where = f"run {best['run'].partition('-')[0]}" if best["run"] else f"on {best.get('machine', '')}"
+    value = objective_text(monitor, best["objectives"][monitor])
+    return f"best trial: {best['trial']} ({where}), {objective_name(monitor)} {value}"
+
+
+def _again(confirmed: Mapping[str, Any]) -> str:
+    """What the best plan reached with other seeds."""
+    spread = confirmed["spread"]
+    around = f" ± {numbers.metric(spread)}" if spread is not None else ""
+    seeds = numbers.counted(len(confirmed["values"]), "other seed")
+    return f"; trained again with {seeds}: {numbers.metric(confirmed['mean'])}{around}"
 
 
 def _best_table(
@@ -83,7 +92,8 @@ def _below(definition: StudyDefinition, trials: Sequence[Trial], marked: Collect
     own = [each for each in trials if each.duplicate_of is None]
     counted = [each for each in own if is_counted(each, monitor)]
     if (more := len(counted) - max(BEST, len(marked))) > 0:
-        yield f"{numbers.counted(more, 'more trial')} with results"
+        every = f"accel-tui runs --filter name:{definition.name} --sort best"
+        yield printable_line(f"{numbers.counted(more, 'more trial')} with results; {every} lists all")
     groups: dict[str, list[int]] = {}
     for each in own:
         if not is_counted(each, monitor):

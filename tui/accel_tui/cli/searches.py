@@ -8,6 +8,7 @@ import click
 
 from accel_engine.errors import AccelError
 from accel_engine.search import launch
+from accel_engine.search.progress import trials_done
 from accel_engine.search.results import best_trial
 from accel_engine.search.study_database import StudyDatabase
 from accel_engine.search.study_paths import studies
@@ -63,7 +64,7 @@ def _summary(directory: Path) -> dict[str, Any]:
         "state": "running" if launch.is_running(directory) else state,
         "created": created,
         "trials": definition.trials,
-        "ended": sum(not each.state.live for each in trials),
+        "ended": trials_done(trials),
         "monitor": monitor,
         "best": best.objectives[monitor] if best else None,
         "over": [each.name for each in definition.parameters],

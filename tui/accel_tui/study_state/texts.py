@@ -46,7 +46,7 @@ def objective_text(name: str, value: float) -> str:
         return "—"
     match name:
         case "time":
-            return numbers.duration(value)
+            return f"{value:.2f} s" if value < 9.995 else numbers.duration(value)
         case "memory":
             return numbers.size(value)
         case "latency":

@@ -22,6 +22,7 @@ def columns_of(state: StudyState) -> tuple[Column[Trial], ...]:
     parameters = [
         _parameter(each, (3 if index < _FIRST else 20) + index) for index, each in enumerate(state.parameters)
     ]
+    elapsed = "elapsed" if any(each.name == "time" for each in state.objectives) else "time"
     return (
         Column("trial", 6, lambda trial, _: _number(trial, state), lambda trial: (float(trial.number), ""), right=True),
         Column(
@@ -34,7 +35,7 @@ def columns_of(state: StudyState) -> tuple[Column[Trial], ...]:
         *objectives,
         *parameters,
         _epochs(state),
-        Column("time", 8, _time, _time_key, right=True, drop_priority=9, descending=True),
+        Column(elapsed, 8, _time, _time_key, right=True, drop_priority=9, descending=True),
         Column(
             "reason",
             16,
@@ -104,17 +105,13 @@ def _epochs(state: StudyState) -> Column[Trial]:
 
 
 def _time(trial: Trial, now: float) -> str:
-    seconds = _seconds(trial, now)
+    seconds = trial.seconds(now)
     return numbers.duration(seconds) if seconds is not None else "—"
 
 
 def _time_key(trial: Trial) -> SortKey | None:
-    seconds = _seconds(trial, math.inf if trial.started else 0.0)
+    seconds = trial.seconds(math.inf)
     return None if seconds is None else (seconds, "")
-
-
-def _seconds(trial: Trial, now: float) -> float | None:
-    return (now if trial.ended is None else trial.ended) - trial.started if trial.started else None
 
 
 def reason_of(trial: Trial) -> str:
