@@ -22,7 +22,7 @@ from accel_engine.plan.plan_file import read_plan_file
 from accel_engine.run_queue.queue import set_default_limit
 from accel_engine.search import launch, new_study
 from accel_engine.search.new_study import SearchOptions
-from accel_engine.search.over import check_several, parameter_of, parse_over
+from accel_engine.search.over import check_several, parse_over
 from accel_engine.search.progress import check_enough
 from accel_engine.search.search_table import split_table
 from accel_engine.search.study_database import StudyDatabase
