@@ -4,7 +4,7 @@ import os
 import threading
 import time
 from array import array
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from math import isfinite
@@ -154,14 +154,18 @@ def find(reference: str) -> Path:
         if not others:
             raise UsageError(f"last is never a bench, and all runs are: name one by its id, such as {whole[0].id}")
         return min(others, key=lambda run: bool(run.problem)).directory  # the first that can be read, as in lists
-    named = [run for run in runs if run.info and reference in (run.info.name, printable_line(run.info.name))]
     prefixed = [run for run in runs if run.id.startswith(reference)]
-    for matches in (named[:1], prefixed):
+    for matches in (named(runs, reference)[:1], prefixed):
         if len(matches) == 1:
             return matches[0].directory
     if prefixed:
         raise UsageError(f"{reference!r} is ambiguous: {', '.join(run.id for run in prefixed[:6])}")
     raise UsageError(f"no run {reference!r}; {suggestion(reference, [run.id for run in runs])}")
+
+
+def named(runs: Iterable[RunSummary], name: str) -> list[RunSummary]:
+    """Those of some runs that have a name, as it is or as it is shown."""
+    return [run for run in runs if run.info and name in (run.info.name, printable_line(run.info.name))]
 
 
 def summarize(directory: Path) -> RunSummary:

@@ -13,12 +13,13 @@ from accel_engine.events import ModelBuilt
 from accel_engine.launch.live_changes import INTERVALS, command_argument, command_problem
 from accel_engine.plan import SPECS
 from accel_engine.plan.interval import parse_interval
-from accel_engine.run import RunInfo, RunReader, Status, find, request
+from accel_engine.run import RunInfo, RunReader, Status, find, list_runs, request
 from accel_engine.run.commands import read_answer, withdraw
+from accel_engine.run.listing import named
 from accel_engine.run.run_paths import latest_checkpoint
 from accel_engine.search.study_paths import find_study
 from accel_tui.cli.output import write
-from accel_tui.cli.stop_search import named_search, runs_named, search_to_stop, stop_search
+from accel_tui.cli.stop_search import named_search, search_to_stop, stop_search
 
 PATIENCE = 10.0
 """Seconds to wait for an engine's answer."""
@@ -145,7 +146,7 @@ def _find(reference: str) -> Path:
         UsageError: There is none, or only a search has this name.
     """
     search = named_search(reference)
-    if search and not runs_named(reference):
+    if search and not named(list_runs(), reference):
         name = search.name
         raise UsageError(
             f"{name} is a search: stop it, with checkpoints of its trials, with accel-tui stop {name}, and continue it "

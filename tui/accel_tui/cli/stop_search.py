@@ -6,6 +6,7 @@ from pathlib import Path
 from accel_engine.errors import RunError, UsageError
 from accel_engine.run import list_runs, runs_directory
 from accel_engine.run.connection import DATABASE as RUN_DATABASE
+from accel_engine.run.listing import named
 from accel_engine.search import launch
 from accel_engine.search.study_database import StudyDatabase
 from accel_engine.search.study_paths import DATABASE, NAME, studies_directory
@@ -31,17 +32,12 @@ def search_to_stop(reference: str) -> Path | None:
         UsageError: A run has the same name.
     """
     search = named_search(reference)
-    if search and (same := runs_named(reference)):
+    if search and (same := named(list_runs(), reference)):
         raise UsageError(
-            f"a run and a search have the name {reference!r}: give the run's id, {same[0]}, or stop the search with "
+            f"a run and a search have the name {reference!r}: give the run's id, {same[0].id}, or stop the search with "
             f"accel-tui stop --search {reference}"
         )
     return search
-
-
-def runs_named(name: str) -> list[str]:
-    """Ids of the runs that have this name, the newest first."""
-    return [run.id for run in list_runs() if run.info and run.info.name == name]
 
 
 def stop_search(directory: Path, patience: float, *, wait: bool) -> int:
