@@ -6,6 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from accel_engine.finders.batch_effects import BatchEffects
 from accel_engine.finders.batch_size_finder import FoundSize, SizeOptions, SizeProgress, find_batch_size
 from accel_engine.finders.recorded_noise import recorded_noise_scale
 from accel_engine.finders.throughput import MeasuredSize
@@ -110,8 +111,8 @@ def _line(size: MeasuredSize) -> str:
     return f"{size.batch_size:>7,}  {numbers.compact(size.throughput):>6} examples/s{memory}"
 
 
-def _object(size: MeasuredSize) -> dict[str, Any]:
-    return {name: json_number(value) if isinstance(value, float) else value for name, value in asdict(size).items()}
+def _object(found: MeasuredSize | BatchEffects) -> dict[str, Any]:
+    return {name: json_number(value) if isinstance(value, float) else value for name, value in asdict(found).items()}
 
 
 def _result(found: FoundSize) -> dict[str, Any]:
@@ -129,11 +130,7 @@ def _result(found: FoundSize) -> dict[str, Any]:
         "stopped": found.stopped,
         "problem": size_problem(found) or None,
         "measured": [_object(each) for each in found.measured],
-        "effects": {
-            name: json_number(value) if isinstance(value, float) else value for name, value in asdict(effects).items()
-        }
-        if effects
-        else None,
+        "effects": _object(effects) if effects else None,
         "command": _command(found),
     }
 
