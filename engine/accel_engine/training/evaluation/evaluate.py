@@ -11,13 +11,14 @@ import tensorflow as tf
 
 from accel_engine.data.data_options import no_progress
 from accel_engine.data.series.series_parts import span_of
-from accel_engine.data.structure import Batch, map_structure
+from accel_engine.data.structure import Batch, flatten, map_structure
 from accel_engine.errors import DataError, ModelError
 from accel_engine.keras_support.model_call import call_model
 from accel_engine.run.series_names import SeriesNames, is_better_lower
 from accel_engine.stored_values import json_number
 from accel_engine.training.core.assembly import STEP_SERIES
 from accel_engine.training.core.metric_states import compute_loss, mean_loss
+from accel_engine.training.evaluation.baseline import BaselineResult, baseline_of
 from accel_engine.training.evaluation.class_scores import FIGURES, ClassLabels, class_scores
 from accel_engine.training.evaluation.evaluation_notes import block_notes, evaluation_notes
 from accel_engine.training.evaluation.example_states import ExampleStates
@@ -47,6 +48,7 @@ class _Measured:
         values: The values of each example, ``[examples, width]``.
         labels: True and predicted classes of a classifier; ``None`` for other models.
         batch_loss: The loss of whole batches, as ``model.evaluate`` has it.
+        baseline: What a prediction that has learned nothing reaches on the same examples; ``None`` if unknown.
         metrics: The metrics over all examples, in the order of their names.
         block: Examples in a row that are drawn and swapped together, as they depend on each other.
         resampled: The metrics of resamples, ``[resamples, metrics]``: the same draws for all models.
@@ -57,6 +59,7 @@ class _Measured:
     values: npt.NDArray[np.float32]
     labels: ClassLabels | None
     batch_loss: float
+    baseline: BaselineResult | None
     metrics: Floats
     block: int
     resampled: Floats
@@ -105,20 +108,27 @@ def _measure(source: TrainedModel, request: Mapping[str, Any], on_progress: Call
     states = ExampleStates(compiled.model, compiled.metrics, names, limit)
     labels = ClassLabels.of(source)
 
-    def measure(raw: Batch) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    own_data = source.step > 0 and not request["data"]
+    baseline = baseline_of(compiled.task, source.dataset, compiled.outputs, is_training_data=own_data)
+
+    def measure(raw: Batch) -> tuple[tf.Tensor, ...]:
         batch = source.prepare(raw)
         outputs = call_model(compiled.model, batch.inputs, training=False)
         loss = mean_loss(compute_loss(compiled.model, batch, outputs, training=False))
         pairs = labels.measure(batch, outputs) if labels else tf.zeros([0, 2], tf.int32)
-        return states.measure(batch, outputs), pairs, loss
+        mask = tf.ones([tf.shape(flatten(batch)[0])[0]])
+        sums = baseline.measure(batch, outputs, mask) if baseline else tf.zeros([0])
+        return states.measure(batch, outputs), pairs, loss, sums
 
     measure_batch = tf.function(measure, autograph=False, reduce_retracing=True)
     values, classes, losses, reports = [], [], [], ProgressReports(on_progress, count)
+    baseline_sums: Any = 0.0
     for rows, raw in batches(examples):
-        found, pairs, loss = measure_batch(map_structure(tf.convert_to_tensor, raw))
+        found, pairs, loss, sums = measure_batch(map_structure(tf.convert_to_tensor, raw))
         values.append(found.numpy())
         classes.append(pairs.numpy())
         losses.append(float(loss))
+        baseline_sums += sums.numpy().astype(np.float64)
         reports.add(int(rows[-1]) + 1)
     if not values:
         raise DataError(f"the {source.split} data gave no batches")
@@ -127,7 +137,8 @@ def _measure(source: TrainedModel, request: Mapping[str, Any], on_progress: Call
     metrics = states.values(every.sum(0, dtype=np.float64)[np.newaxis])[0]
     block = min(_dependent_examples(source), len(every))
     resampled = states.values(bootstrap_sums(every, request["resamples"], request["seed"], block))
-    return _Measured(source, states, every, labels, float(batch_loss), metrics, block, resampled)
+    reached = baseline.result(baseline_sums) if baseline else None
+    return _Measured(source, states, every, labels, float(batch_loss), reached, metrics, block, resampled)
 
 
 def _dependent_examples(source: TrainedModel) -> int:
@@ -154,7 +165,7 @@ def _check_same_examples(measured: Sequence[_Measured]) -> None:
 
 def _described(measured: _Measured, request: Mapping[str, Any]) -> dict[str, Any]:
     """A model's metrics and classes, as plain values."""
-    metrics = []
+    metrics, reached = [], measured.baseline
     for name, value, samples in zip(measured.states.names, measured.metrics, measured.resampled.T, strict=True):
         interval = percentile_interval(samples, request["confidence"])
         if interval.low == interval.high:  # resamples do not differ, as where all examples are right
@@ -176,6 +187,8 @@ def _described(measured: _Measured, request: Mapping[str, Any]) -> dict[str, Any
             *block_notes(len(measured.values), measured.block),
         ],
         "metrics": metrics,
+        "baseline": {name: json_number(value) for name, value in reached.metrics.items()} if reached else {},
+        "baseline_name": reached.name if reached else "",
         "classes": _classes(measured, request),
     }
 

@@ -7,10 +7,11 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
-from accel_engine.data.structure import ArraySpec, Batch, Structure, flatten
+from accel_engine.data.structure import Batch, Structure, flatten
 from accel_engine.run.diagnostics import ForecastReport
 from accel_engine.run.diagnostics.reports import MAX_UNITS
 from accel_engine.run.diagnostics.views import MAX_POINTS, View
+from accel_engine.training.evaluation.baseline import horizon_and_series, past_columns
 from accel_engine.training.evaluation.reports.example_views import curve_view
 from accel_engine.training.evaluation.reports.measures import broadcast, error_sums, example_losses
 from accel_engine.training.evaluation.reports.output_report import (
@@ -36,17 +37,13 @@ class ForecastBuilder(OutputReportBuilder):
 
     def __init__(self, output: ModelOutput, inputs: Structure) -> None:
         super().__init__(output)
-        sides = [int(side or 1) for side in output.shape[1:]]
         names, features = output.target_names, output.views.feature_names
-        if len(sides) == 1:
-            sides = [1, sides[0]] if len(names) == sides[0] > 1 else [sides[0], 1]
-        self._horizon, self._series = sides
+        self._horizon, self._series = horizon_and_series(output.shape, names)
         self._names = names if len(names) == self._series else tuple(map(str, range(self._series)))
         self._steps, self._shown = min(self._horizon, MAX_POINTS), min(self._series, MAX_UNITS)
-        is_window = isinstance(inputs, ArraySpec) and len(inputs.shape) == 2 and inputs.shape[1] == len(features)
         # The columns of the inputs with the past of each series that is forecast.
-        self._past = [features.index(name) for name in self._names if name in features] if is_window else []
-        self._has_past = len(self._past) == self._series
+        self._past = past_columns(inputs, features, self._names)
+        self._has_past = bool(self._past)
         self.totals = 3 * self._shown * self._steps + 3
 
     def measure(self, batch: Batch, target: Any, output: Any, mask: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
