@@ -13,10 +13,11 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from accel_engine.data.dataset import Dataset
-from accel_engine.data.structure import ArraySpec, Batch, Structure, flatten
+from accel_engine.data.structure import Batch, Structure, flatten
 from accel_engine.private_names.keras_names import mask_of
 from accel_engine.training.core.recipe.metrics import is_regression, mean_target, training_targets
 from accel_engine.training.core.task import Task
+from accel_engine.training.evaluation.reports.forecast import horizon_and_series, past_columns
 from accel_engine.training.evaluation.reports.measures import broadcast, class_indices, counted
 
 MAX_LABELS = 1 << 17
@@ -90,34 +91,6 @@ def baseline_of(task: Task, dataset: Dataset, outputs: Structure, *, is_training
     mean = mean_target(dataset) if is_training_data or dataset.target_scaling else None
     columns = int(output.shape[-1] or 1) if len(output.shape) > 1 else 1
     return _Numbers(dataset, columns, mean=mean) if mean is not None and mean.size in (1, columns) else None
-
-
-def past_columns(inputs: Structure, features: Sequence[str], names: Sequence[str]) -> list[int]:
-    """The columns of a window with the past of each series that is forecast; empty if any is missing.
-
-    Args:
-        inputs: The spec of the inputs.
-        features: The names of their columns.
-        names: The names of the series.
-    """
-    is_window = isinstance(inputs, ArraySpec) and len(inputs.shape) == 2 and inputs.shape[1] == len(features)
-    if not is_window or not names or not set(names) <= set(features):
-        return []
-    return [features.index(name) for name in names]
-
-
-def horizon_and_series(shape: Sequence[int | None], names: Sequence[str]) -> tuple[int, int]:
-    """The steps ahead and the number of series of a forecast.
-
-    Args:
-        shape: The shape of the output: ``[batch, steps]`` of one series, ``[batch, series]`` of several, or
-            ``[batch, steps, series]``.
-        names: The names of the series, as far as they are known.
-    """
-    sides = [int(side or 1) for side in shape[1:]]
-    if len(sides) == 1:
-        return (1, sides[0]) if len(names) == sides[0] > 1 else (sides[0], 1)
-    return sides[0], sides[1]
 
 
 class _FrequentClass:

@@ -1,5 +1,6 @@
 """Builds the report of a forecast: the next values of time series."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -7,11 +8,10 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
-from accel_engine.data.structure import Batch, Structure, flatten
+from accel_engine.data.structure import ArraySpec, Batch, Structure, flatten
 from accel_engine.run.diagnostics import ForecastReport
 from accel_engine.run.diagnostics.reports import MAX_UNITS
 from accel_engine.run.diagnostics.views import MAX_POINTS, View
-from accel_engine.training.evaluation.baseline import horizon_and_series, past_columns
 from accel_engine.training.evaluation.reports.example_views import curve_view
 from accel_engine.training.evaluation.reports.measures import broadcast, error_sums, example_losses
 from accel_engine.training.evaluation.reports.output_report import (
@@ -107,3 +107,31 @@ class ForecastBuilder(OutputReportBuilder):
         windows = flatten(shown.batch.inputs)[0][:, :, order]
         names = [features[index] for index in order]
         return replace(shown, inputs=[curve_view(np.asarray(self.output.restored(each)), names) for each in windows])
+
+
+def past_columns(inputs: Structure, features: Sequence[str], names: Sequence[str]) -> list[int]:
+    """The columns of a window with the past of each series that is forecast; empty if any is missing.
+
+    Args:
+        inputs: The spec of the inputs.
+        features: The names of their columns.
+        names: The names of the series.
+    """
+    is_window = isinstance(inputs, ArraySpec) and len(inputs.shape) == 2 and inputs.shape[1] == len(features)
+    if not is_window or not names or not set(names) <= set(features):
+        return []
+    return [features.index(name) for name in names]
+
+
+def horizon_and_series(shape: Sequence[int | None], names: Sequence[str]) -> tuple[int, int]:
+    """The steps ahead and the number of series of a forecast.
+
+    Args:
+        shape: The shape of the output: ``[batch, steps]`` of one series, ``[batch, series]`` of several, or
+            ``[batch, steps, series]``.
+        names: The names of the series, as far as they are known.
+    """
+    sides = [int(side or 1) for side in shape[1:]]
+    if len(sides) == 1:
+        return (1, sides[0]) if len(names) == sides[0] > 1 else (sides[0], 1)
+    return sides[0], sides[1]
