@@ -18,7 +18,7 @@ RISEN = 1.15
 RISEN_ALONE = 1.4
 """The same whatever the metric does."""
 
-ABOVE, BACK = 4.0, 1.5
+ABOVE, BACK = 5.0, 1.5
 """Standard deviations of a validation loss above its best from which it has risen, and below which it is back: the
 best of many is itself about 1.5 below their mean by chance."""
 
@@ -88,11 +88,12 @@ def _risen_since(losses: Floats, is_worse: npt.NDArray[np.bool_]) -> int | None:
         if level[last - 1] < level[best]:
             best, risen = last - 1, False
         elif risen:
-            risen = recent.max() > level[best] + BACK * noise[last]
+            risen = bool(recent.max() > level[best] + BACK * noise[last])
         elif last >= best + 2:
-            lowest = float(losses[max(best + 1, last - 2) : last + 1].min())
+            after = losses[max(best + 1, last - 2) : last + 1]
             factor = RISEN if is_worse[last] else RISEN_ALONE
-            risen = lowest > max(factor * level[best], level[best] + ABOVE * noise[last])
+            is_above = np.median(after) > max(factor * level[best], level[best] + ABOVE * noise[last])
+            risen = bool(is_above and after.min() > level[best] + BACK * noise[last])
     return best if risen else None
 
 
