@@ -78,7 +78,8 @@ def _verdict(metric: MetricDifference, confidence: float) -> str:
     if not metric.measured.value:
         return "equal"
     if metric.p is None:
-        return "cannot be tested: the models have other metrics"
+        is_mean = metric.measured.low is not None
+        return f"cannot be tested: {'the models have other metrics' if is_mean else 'it is no mean over examples'}"
     if metric.p > 1 - confidence:
         return "may be chance"
     return {True: "better", False: "worse", None: "different"}[metric.is_better]
