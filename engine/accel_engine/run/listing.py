@@ -14,7 +14,6 @@ from accel_engine.errors import RunError, UsageError
 from accel_engine.events import EpochEnded, ModelBuilt, RunEnded, Validated
 from accel_engine.run.connection import DATABASE, connect, explained
 from accel_engine.run.database import Database
-from accel_engine.run.downsampled_steps import read as read_downsampled
 from accel_engine.run.run_paths import latest_checkpoint, runs_directory
 from accel_engine.run.series_names import LEARNING_RATE, VALIDATION_PREFIX, choose_monitor, is_better_lower
 from accel_engine.run.status import RunInfo, Status, read_info
@@ -266,9 +265,11 @@ def _best(
 
 def _extremes(database: Database, name: str) -> tuple[float, ...]:
     """The lowest and the highest finite value of each of a series' buckets; empty without one."""
+    from accel_engine.run.downsampled_steps import read  # which imports NumPy
+
     stop = database.chunk_from_end()[1]
     width = 1 << max(0, stop.bit_length() - _BUCKETS.bit_length())
-    buckets = read_downsampled(database, 0, stop, width, [name] if name in database.series() else []).series.get(name)
+    buckets = read(database, 0, stop, width, [name] if name in database.series() else []).series.get(name)
     return () if buckets is None else (*map(float, buckets["low"]), *map(float, buckets["high"]))
 
 
