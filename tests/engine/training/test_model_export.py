@@ -444,7 +444,7 @@ def test_half_precision_becomes_float32_where_a_format_has_none(gym: Gym, tmp_pa
     targets = [target(tmp_path, kind) for kind in ("savedmodel", "onnx", "tflite")]
     found = exported(directory, tmp_path, *targets, target(tmp_path, "tflite", "int8"))
     assert [each["problem"] for each in found["exported"]] == [""] * 4
-    assert [note for note in found["notes"] if "float32" in note][0].startswith(
+    assert next(note for note in found["notes"] if "float32" in note).startswith(
         f"onnx, tflite, tflite-int8 compute in float32, which has the same weights as {precision[6:]}: outputs differ"
     )
     model = keras.models.load_model(trained_model(directory), compile=False)
@@ -499,7 +499,7 @@ def test_a_model_that_is_far_less_accurate_is_not_kept_and_not_the_fastest(
 def confuse_classes(model: keras.Model, path: Path, quantize: str, examples: Any) -> None:
     """Write a model that takes one class for the next one."""
     (output,) = model.output.values()
-    confused = keras.ops.roll(output, 1, axis=-1)
+    confused = keras.ops.concatenate([output[:, 1:], output[:, :1]], axis=-1)
     write_tflite(keras.Model(model.input, {"probabilities": confused}), path, quantize, examples)
 
 
