@@ -30,7 +30,13 @@ from accel_engine.training.evaluation.resampling import (
     share_interval,
     swapped_sums,
 )
-from accel_engine.training.evaluation.split_batches import ProgressReports, batches, fingerprint, number_of_examples
+from accel_engine.training.evaluation.split_batches import (
+    ProgressReports,
+    batches,
+    fingerprint,
+    larger_batch,
+    number_of_examples,
+)
 from accel_engine.training.trained_model import TrainedModel, load
 
 MAX_BYTES = 1 << 28
@@ -114,7 +120,7 @@ def _measure(source: TrainedModel, request: Mapping[str, Any], on_progress: Call
 
     measure_batch = tf.function(measure, autograph=False, reduce_retracing=True)
     values, classes, losses, reports = [], [], [], ProgressReports(on_progress, count)
-    for rows, raw in batches(examples):
+    for rows, raw in batches(examples, larger_batch(compiled.model, source.plan.batch_size)):
         found, pairs, loss = measure_batch(map_structure(tf.convert_to_tensor, raw))
         values.append(found.numpy())
         classes.append(pairs.numpy())

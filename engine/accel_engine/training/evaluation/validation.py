@@ -18,6 +18,7 @@ from accel_engine.data.dataset import Examples, Split
 from accel_engine.data.structure import Batch, Structure, flatten
 from accel_engine.errors import DataError
 from accel_engine.keras_support.model_call import call_model
+from accel_engine.keras_support.model_structure import fixed_batch
 from accel_engine.private_names.keras_names import LayerLosses, layer_losses
 from accel_engine.run.diagnostics import DiagnosticsItem
 from accel_engine.training.core.assembly import Assembly
@@ -32,16 +33,11 @@ from accel_engine.training.distributed.coordinated_loop import CHUNKS_AHEAD
 from accel_engine.training.distributed.worker_pool import WorkerPool
 from accel_engine.training.evaluation.input_specs import input_spec_of
 from accel_engine.training.evaluation.reports.choice import report_for, unmeasured
+from accel_engine.training.evaluation.split_batches import GROWTH, larger_batch
 from accel_engine.training.evaluation.task_report import TaskReport
 from accel_engine.training.evaluation.validation_parts import Part, row_parts, stream_parts
 from accel_engine.training.evaluation.worst_examples import WorstExamples
 from accel_engine.training.reporting.error_explanation import message_of
-
-MAX_BATCH = 256
-"""The largest per-replica batch, unless training uses a larger one."""
-
-GROWTH = 4
-"""Batch size relative to training: it fits in memory, as no activations are saved for gradients."""
 
 
 class Validation:
@@ -59,8 +55,7 @@ class Validation:
         self._assembly = assembly
         self._data = examples
         self._replicas = assembly.replicas
-        share = assembly.step_counts.per_replica_batch
-        self._size = max(share, min(MAX_BATCH, GROWTH * share))
+        self._size = larger_batch(assembly.model, assembly.step_counts.per_replica_batch, GROWTH)
         self._limit: int | None = None  # of the batches of a stream
         self._largest = 0
         self._custom = assembly.has_custom_train_step
@@ -68,7 +63,8 @@ class Validation:
         self._states = MetricStates(assembly.model, assembly.metrics, assembly.names)
         self._statistics = ReplicaStatistics(assembly)
         self._report = None if self._custom else _report_for(assembly)
-        self._worst = WorstExamples(examples, self._report, graph_of(self._predict, assembly, reduce_retracing=True))
+        predict = graph_of(self._predict, assembly, reduce_retracing=fixed_batch(assembly.model) is None)
+        self._worst = WorstExamples(examples, self._report, predict)
         self.retrace()
 
     def retrace(self) -> None:
