@@ -8,7 +8,7 @@ import keras
 import tensorflow as tf
 
 from accel_engine.keras_support.model_structure import fixed_batch
-from accel_engine.private_names.keras_names import copy_notes
+from accel_engine.private_names.keras_logits import rows_of
 
 
 def call_model(model: keras.Model, inputs: Any, *, training: bool) -> Any:
@@ -33,9 +33,7 @@ def call_model(model: keras.Model, inputs: Any, *, training: bool) -> Any:
         return keras.tree.map_structure(lambda *each: tf.concat(each, axis=0), *outputs)
     count = tf.shape(leaves[0])[0]
     whole = keras.tree.map_structure(lambda array: tf.gather(array, tf.minimum(tf.range(size), count - 1)), inputs)
-    return keras.tree.map_structure(
-        lambda output: copy_notes(output, output[:count], lambda noted: noted[:count]), call(whole)
-    )
+    return keras.tree.map_structure(lambda output: rows_of(output, lambda each: each[:count]), call(whole))
 
 
 def _rows(first: int, size: int) -> Callable[[Any], Any]:

@@ -223,22 +223,6 @@ def set_mask(tensor: Any, mask: Any) -> None:
     tensor._keras_mask = mask
 
 
-def copy_notes(tensor: Any, part: Any, of: Callable[[Any], Any]) -> Any:
-    """Give a part of a tensor what Keras notes at the tensor: its mask, and the logits of probabilities.
-
-    Without the private names, losses of the part clip its probabilities, and count masked tokens.
-
-    Args:
-        tensor: The tensor.
-        part: The part, which is returned.
-        of: Takes the same part of another tensor.
-    """
-    for name in ("_keras_mask", "_keras_logits"):
-        if (noted := getattr(tensor, name, None)) is not None:
-            setattr(part, name, of(noted))
-    return part
-
-
 def unautocast_value(variable: keras.Variable) -> Any:
     """The value of a variable in its own dtype, also inside the call of a layer with mixed precision.
 

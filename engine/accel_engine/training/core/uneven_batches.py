@@ -15,7 +15,8 @@ import tensorflow as tf
 
 from accel_engine.data.structure import Batch, Structure, map_structure
 from accel_engine.keras_support.divisibility import is_mean_over_examples, is_sum_over_examples
-from accel_engine.private_names.keras_names import copy_notes, mask_of
+from accel_engine.private_names.keras_logits import rows_of
+from accel_engine.private_names.keras_names import mask_of
 from accel_engine.training.core.metric_states import MetricStates
 
 
@@ -67,15 +68,6 @@ def positions(examples: int, replicas: int) -> npt.NDArray[np.int32]:
     return np.concatenate([own, last[:, np.newaxis]], axis=1)
 
 
-def rows_of(batch: Batch, outputs: Structure, own: slice) -> tuple[Batch, Structure]:
-    """Some rows of a batch and of a model's outputs for it, with what Keras notes at the outputs."""
-
-    def rows(array: tf.Tensor) -> tf.Tensor:
-        return copy_notes(array, array[own], lambda each: each[own])
-
-    return map_structure(lambda array: array[own], batch), keras.tree.map_structure(rows, outputs)
-
-
 class UnevenMeasure:
     """Measures a replica's part of an uneven batch, of which the last example may count by less than 1.
 
@@ -109,7 +101,8 @@ class UnevenMeasure:
         for own, counts in parts:
             rows = own.stop - own.start
             share = None if tokens is None else (tokens, uneven.examples / rows)
-            loss, states = self._states.measure(*rows_of(batch, outputs, own), training=True, share=share)
+            some, their = _rows(batch, outputs, own)
+            loss, states = self._states.measure(some, their, training=True, share=share)
             losses.append(tf.cast(rows * counts, loss.dtype) * loss)
             sums.append([counts * state for state in states])
         states = [tf.add_n(each) for each in zip(*sums, strict=True)]
@@ -132,3 +125,12 @@ class UnevenMeasure:
     def _regularization(self, uneven: UnevenBatch, like: tf.Tensor) -> tf.Tensor:
         penalties = [tf.cast(each, like.dtype) for each in self._model.losses]
         return tf.add_n(penalties) / uneven.replicas if penalties else tf.zeros_like(like)
+
+
+def _rows(batch: Batch, outputs: Structure, own: slice) -> tuple[Batch, Structure]:
+    """Some rows of a batch and of a model's outputs for it."""
+
+    def rows(array: tf.Tensor) -> tf.Tensor:
+        return array[own]
+
+    return map_structure(rows, batch), keras.tree.map_structure(lambda output: rows_of(output, rows), outputs)

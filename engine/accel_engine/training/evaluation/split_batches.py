@@ -3,42 +3,26 @@
 import time
 from collections.abc import Callable, Iterator
 
-import keras
 import numpy as np
 import numpy.typing as npt
 
 from accel_engine.data.dataset import Examples, Split
 from accel_engine.data.fingerprint import of_arrays
 from accel_engine.data.structure import Batch, flatten
-from accel_engine.keras_support.divisibility import answers_by_example
 
-MAX_BATCH = 256
-"""The largest batch of one replica, unless training uses a larger one."""
-
-GROWTH = 4
-"""Batch size relative to training: it fits in memory, as no activations are saved for gradients."""
+EXAMPLES_AT_A_TIME = 256
+"""Examples of a batch where nothing depends on it."""
 
 PROGRESS_SECONDS = 0.2
 """How often progress is reported."""
 
 
-def larger_batch(model: keras.Model, share: int, growth: int = MAX_BATCH) -> int:
-    """The examples of a batch without training: more than in training only where that cannot change a result.
-
-    Args:
-        model: Compiled.
-        share: The examples of a batch of one replica in training.
-        growth: How many times as many at most.
-    """
-    return max(share, min(MAX_BATCH, growth * share)) if answers_by_example(model) else share
-
-
-def batches(examples: Examples, size: int = MAX_BATCH) -> Iterator[tuple[npt.NDArray[np.int32], Batch]]:
+def batches(examples: Examples, size: int = EXAMPLES_AT_A_TIME) -> Iterator[tuple[npt.NDArray[np.int32], Batch]]:
     """Yield the indices of the examples of each batch, and the batch.
 
     Args:
-        examples: The examples; a stream has batches of its own.
-        size: Examples of a batch.
+        examples: The examples.
+        size: Examples of a batch; a stream has batches of sizes of its own.
     """
     if isinstance(examples, Split):
         for first in range(0, len(examples), size):
