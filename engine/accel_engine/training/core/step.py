@@ -10,7 +10,7 @@ import tensorflow as tf
 from accel_engine.data.structure import Batch
 from accel_engine.devices.host_probe import processors
 from accel_engine.errors import ModelError
-from accel_engine.keras_support.model_call import call_model
+from accel_engine.models.model_call import call_model
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.gradient_norms import GradientNorms
 from accel_engine.training.core.metric_states import MAX_STATE, MetricStates, mean_loss

@@ -18,8 +18,8 @@ from accel_engine.data.dataset import Examples, Split
 from accel_engine.data.structure import Batch, Structure, flatten
 from accel_engine.errors import DataError
 from accel_engine.keras_support.divisibility import answers_by_example
-from accel_engine.keras_support.model_call import call_model
 from accel_engine.keras_support.model_structure import fixed_batch
+from accel_engine.models.model_call import call_model
 from accel_engine.private_names.keras_names import LayerLosses, layer_losses
 from accel_engine.run.diagnostics import DiagnosticsItem
 from accel_engine.training.core.assembly import Assembly
