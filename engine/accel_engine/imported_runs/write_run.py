@@ -20,6 +20,7 @@ from accel_engine.run.creation import create_imported
 from accel_engine.run.lock import WriterLock
 from accel_engine.run.meta import ImportSource
 from accel_engine.run.series_names import VALIDATION_PREFIX, SeriesNames, series_name
+from accel_engine.run.steps import rate_of
 from accel_engine.run.writer import RunWriter
 from accel_engine.text import printable_line
 
@@ -227,7 +228,7 @@ def _end(
         steps=int(steps[-1]) + 1 if len(steps) else max(int(each.steps[-1]) for each in measured),
         epochs=run.epochs[-1].number if run.epochs else 0,
         seconds=seconds,
-        steps_per_second=taken / took if took else 0.0,
+        steps_per_second=rate_of(taken, took) or 0.0,
         metrics=metrics,
     )
 
