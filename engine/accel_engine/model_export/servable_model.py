@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from accel_engine.data.structure import Structure, flatten, map_structure, named_leaves
@@ -171,13 +172,22 @@ def _restorer(task: Task, structure: Structure, names: list[str]) -> Callable[[d
         probabilities = found[PROBABILITIES][..., 1:] if task.binary else found[PROBABILITIES]
         if not task.logits:
             return _rebuilt(structure, [probabilities])
-        tiny = tf.constant(1e-30, probabilities.dtype)
-        logits = tf.math.log(tf.maximum(probabilities, tiny))
-        if task.binary or task.name == "multi-label":
-            logits -= tf.math.log(tf.maximum(1.0 - probabilities, tiny))
-        return _rebuilt(structure, [logits])
+        return _rebuilt(structure, [logits_of(probabilities, of_sigmoid=task.binary or task.name == "multi-label")])
 
     return restore
+
+
+def logits_of(probabilities: Any, *, of_sigmoid: bool) -> Any:
+    """Logits that give such probabilities, in a graph: as near to the model's own as float32 can tell.
+
+    A sigmoid above 1 - 2**-25 is rounded to 1, so a logit above 17.3 cannot be told from it.
+
+    Args:
+        probabilities: Float32, of classes on the last axis, or of a sigmoid each.
+        of_sigmoid: Whether each has its own sigmoid.
+    """
+    logits = tf.math.log(tf.maximum(probabilities, np.finfo(np.float32).tiny))
+    return logits - tf.math.log(tf.maximum(1.0 - probabilities, 2.0**-25)) if of_sigmoid else logits
 
 
 def _rebuilt(structure: Structure, tensors: list[Any]) -> Structure:
