@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from accel_engine.events import EpochEnded, Outcome, RunEnded, RunStarted, Validated, Warned
+from accel_engine.imported_runs.epochs import take_epochs
 from accel_engine.imported_runs.source_run import Floats, Points, SourceRun, Steps, named
 from accel_engine.imported_runs.unfinished_imports import remove_abandoned
 from accel_engine.imported_runs.write_media import write_media
@@ -54,6 +55,7 @@ def write(run: SourceRun, source: ImportSource, written: float) -> str:
         UsageError: A tag is invalid.
     """
     remove_abandoned()
+    take_epochs(run)
     _limit(run)
     steps, times = _steps_and_times(run, written)
     names = _names(run)
