@@ -43,7 +43,7 @@ class PredictingModel:
     Attributes:
         name: The run's id, or the file's name.
         step: The step of the checkpoint with its weights; 0 for a file.
-        plan: What it was trained with; ``None`` for a file.
+        plan: What it was trained with, without what only training needs; ``None`` for a file.
         form: The form of its data.
         inputs: The specs of an example's inputs.
         input_spec: How images become an example; ``None`` if they do not.
@@ -124,11 +124,11 @@ def _plan(values: Mapping[str, Any], directory: Path, form: DataFormat | None) -
         PlanError: The data is gone and needed.
     """
     try:
-        return Plan.from_mapping(values)
+        return Plan.of_trained_run(values)
     except PlanError as error:
         if error.field != "data" or form is None or _needs_words(form, directory):
             raise
-        return Plan.from_mapping({**values, "data": "digits"})
+        return Plan.of_trained_run({**values, "data": "digits"})
 
 
 def _needs_words(form: DataFormat, directory: Path) -> bool:

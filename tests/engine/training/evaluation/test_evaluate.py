@@ -55,6 +55,28 @@ def test_the_metrics_are_those_of_keras(gym: Gym) -> None:
         assert metric["low"] < metric["value"] < metric["high"]
 
 
+RECIPE = {
+    "optimizer": "sgd",
+    "momentum": 0.9,
+    "nesterov": "on",
+    "schedule": "one-cycle",
+    "warmup": 0.05,
+    "final_rate": 0.01,
+    "freeze": ("dense",),
+    "last_batch": "drop",
+    "steps_per_epoch": 3,
+    "augmentation": ("mixup",),
+}
+
+
+def test_what_only_training_needs_does_not_matter(gym: Gym) -> None:
+    directory = gym.train_once(PLAN.replace(**RECIPE)).directory
+    model, inputs, labels = of_keras(directory)
+    model.compile(loss="sparse_categorical_crossentropy", metrics=["accuracy"])
+    expected = model.evaluate(inputs, labels, verbose=0, return_dict=True)
+    assert values(evaluated(directory)) == pytest.approx(expected, rel=1e-4)
+
+
 def test_classes_have_the_figures_of_the_predictions(gym: Gym) -> None:
     found = evaluated(gym.train_once(PLAN).directory)
     classes = found["models"][0]["classes"]
