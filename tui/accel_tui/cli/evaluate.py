@@ -120,6 +120,8 @@ def _object(found: Evaluation, model: EvaluatedModel, difference: Difference | N
         "examples": found.examples,
         "metrics": {name: metric.value for name, metric in model.metrics.items()},
         "intervals": {name: [metric.low, metric.high] for name, metric in model.metrics.items()},
+        "baseline": model.baseline,
+        "baseline_name": model.baseline_name,
         "classes": [_class_object(each) for each in model.classes],
         "notes": model.notes,
     }
