@@ -25,6 +25,23 @@ def metrics_of(model: keras.Model) -> list[keras.Metric]:
     return [leaf for metric in model.metrics for leaf in getattr(metric, "metrics", None) or [metric]]
 
 
+def model_input(model: Any) -> Any:
+    """What a model takes: its symbolic tensor, or a structure of them; ``None`` if it does not tell.
+
+    A sequential model tells its ``input`` only after a call, which a loaded one has not had.
+    """
+    if isinstance(model, keras.Sequential):
+        return model.inputs[0] if model.inputs else None
+    return model.input if getattr(model, "inputs", None) else None
+
+
+def model_output(model: Any) -> Any:
+    """What a model gives; see :func:`model_input`."""
+    if isinstance(model, keras.Sequential):
+        return model.outputs[0] if model.outputs else None
+    return model.output if getattr(model, "outputs", None) else None
+
+
 def parameter_count(weights: Iterable[Any]) -> int:
     """The number of parameters in some weights."""
     return sum(math.prod(weight.shape) for weight in weights)
