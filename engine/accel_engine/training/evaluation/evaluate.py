@@ -11,12 +11,13 @@ import tensorflow as tf
 
 from accel_engine.data.data_options import no_progress
 from accel_engine.data.series.series_parts import span_of
-from accel_engine.data.structure import Batch, map_structure
+from accel_engine.data.structure import Batch, flatten, map_structure
 from accel_engine.errors import DataError, ModelError
-from accel_engine.keras_support.model_call import call_model
+from accel_engine.models.model_call import call_model
 from accel_engine.run.series_names import SeriesNames, is_better_lower
 from accel_engine.stored_values import json_number
 from accel_engine.training.core.assembly import STEP_SERIES
+from accel_engine.training.evaluation.baseline import BaselineResult, baseline_of
 from accel_engine.training.evaluation.class_scores import FIGURES, ClassLabels, class_scores
 from accel_engine.training.evaluation.evaluation_notes import block_notes, evaluation_notes
 from accel_engine.training.evaluation.example_states import ExampleStates
@@ -48,6 +49,7 @@ class _Measured:
         states: How metrics follow from sums.
         values: The values of each example, ``[examples, width]``.
         labels: True and predicted classes of a classifier; ``None`` for other models.
+        baseline: What a prediction that has learned nothing reaches on the same examples; ``None`` if unknown.
         metrics: The metrics over all examples, in the order of their names, computed of whole batches as Keras does.
         is_mean: Whether each of them is the same computed of single examples; only then can these be resampled.
         block: Examples in a row that are drawn and swapped together, as they depend on each other.
@@ -59,6 +61,7 @@ class _Measured:
     states: ExampleStates
     values: npt.NDArray[np.float32]
     labels: ClassLabels | None
+    baseline: BaselineResult | None
     metrics: Floats
     is_mean: npt.NDArray[np.bool_]
     block: int
@@ -107,20 +110,26 @@ def _measure(source: TrainedModel, request: Mapping[str, Any], on_progress: Call
     limit = max(1, MAX_BYTES // (8 * max(count, request["resamples"])))
     states = ExampleStates(compiled.model, compiled.metrics, names, limit)
     labels = ClassLabels.of(source)
+    own_data = source.step > 0 and not request["data"]
+    baseline = baseline_of(compiled.task, source.dataset, compiled.outputs, is_training_data=own_data)
 
-    def measure(raw: Batch) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    def measure(raw: Batch) -> tuple[tf.Tensor, ...]:
         batch = source.prepare(raw)
         outputs = call_model(compiled.model, batch.inputs, training=False)
         pairs = labels.measure(batch, outputs) if labels else tf.zeros([0, 2], tf.int32)
-        return states.measure(batch, outputs), pairs, states.measure_batch(batch, outputs)
+        mask = tf.ones([tf.shape(flatten(batch)[0])[0]])
+        beside = baseline.measure(batch, outputs, mask) if baseline else tf.zeros([0])
+        return states.measure(batch, outputs), pairs, states.measure_batch(batch, outputs), beside
 
     measure_batch = tf.function(measure, autograph=False, reduce_retracing=True)
     values, classes, sums, reports = [], [], np.zeros(states.width), ProgressReports(on_progress, count)
+    baseline_sums = np.zeros(baseline.width if baseline else 0)
     for rows, raw in batches(examples, source.plan.batch_size):
-        found, pairs, whole = measure_batch(map_structure(tf.convert_to_tensor, raw))
+        found, pairs, whole, beside = measure_batch(map_structure(tf.convert_to_tensor, raw))
         values.append(found.numpy())
         classes.append(pairs.numpy())
         sums += whole.numpy()
+        baseline_sums += beside.numpy()
         reports.add(int(rows[-1]) + 1)
     if not values:
         raise DataError(f"the {source.split} data gave no batches")
@@ -129,7 +138,9 @@ def _measure(source: TrainedModel, request: Mapping[str, Any], on_progress: Call
     is_mean = np.isclose(of_examples, metrics, SAME_METRIC, 1e-6, equal_nan=True)
     block = min(_dependent_examples(source), len(every))
     resampled = states.values(bootstrap_sums(every, request["resamples"], request["seed"], block))
-    return _Measured(source, states, every, labels, metrics, is_mean, block, np.where(is_mean, resampled, np.nan))
+    resampled = np.where(is_mean, resampled, np.nan)
+    reached = baseline.result(baseline_sums) if baseline else None
+    return _Measured(source, states, every, labels, reached, metrics, is_mean, block, resampled)
 
 
 def _dependent_examples(source: TrainedModel) -> int:
@@ -157,6 +168,7 @@ def _check_same_examples(measured: Sequence[_Measured]) -> None:
 def _described(measured: _Measured, request: Mapping[str, Any]) -> dict[str, Any]:
     """A model's metrics and classes, as plain values."""
     metrics, coupled = [], np.array(measured.states.names)[~measured.is_mean].tolist()
+    reached = measured.baseline
     for name, value, samples in zip(measured.states.names, measured.metrics, measured.resampled.T, strict=True):
         interval = _interval(measured, name, value, samples, request["confidence"])
         metrics.append(
@@ -176,6 +188,8 @@ def _described(measured: _Measured, request: Mapping[str, Any]) -> dict[str, Any
             *block_notes(len(measured.values), measured.block),
         ],
         "metrics": metrics,
+        "baseline": {name: json_number(value) for name, value in reached.metrics.items()} if reached else {},
+        "baseline_name": reached.name if reached else "",
         "classes": _classes(measured, request),
     }
 
