@@ -126,7 +126,7 @@ def of_run(
     keras.config.set_dtype_policy(plan.policy)
     dataset, recorded = _loaded(plan, options, progress), diagnostics.read(directory)
     changes = check_restorable(dataset, plan, recorded)
-    notes += [] if other_data else changes
+    notes += dataset.warnings if other_data else changes
     wanted = "validation" if other_data and split == "auto" else split
     if options.keeps_split and wanted != "validation":
         raise DataError(f"{other_data} has no {wanted} split: leave --split out to use all of it")

@@ -20,6 +20,7 @@ from accel_engine.data.tables.roles import Roles, choose_roles
 from accel_engine.data.tables.table_series import read_series
 from accel_engine.data.tables.targets import choose_form, target_scaling
 from accel_engine.data.tables.valid_rows import ValidRows, read_validation_file, valid_rows
+from accel_engine.data.targets import standardized_note
 
 _MAX_LISTED = 6
 _SPLITS = ("training", "validation", "test")
@@ -64,10 +65,7 @@ def read(entry: DatasetEntry, options: DataOptions, progress: Progress) -> Datas
         warnings += unseen_notes(learned.vocabularies, other.inputs, every, path)
         notes += other.notes
     if scaling is not None:
-        notes.append(
-            f"the target {', '.join(roles.targets)} is standardised, as float32 would lose its digits: the loss is in "
-            "standard deviations"
-        )
+        notes.append(standardized_note(f"the target {', '.join(roles.targets)}"))
     return Dataset(
         entry.name,
         train,

@@ -11,6 +11,7 @@ from accel_engine.data.data_options import DataOptions
 from accel_engine.data.standardization import Standardization
 from accel_engine.data.structure import Structure
 from accel_engine.data.tables.table_column import TableColumn
+from accel_engine.data.targets import number_scaling
 from accel_engine.errors import PlanError
 
 FEW_CLASSES = 10
@@ -100,7 +101,7 @@ def target_arrays(
 
 
 def target_scaling(targets: Structure, train: npt.NDArray[np.integer[Any]]) -> Standardization | None:
-    """How numbers to predict are standardised; ``None`` if float32 keeps their digits.
+    """How numbers to predict are standardised; ``None`` if float32 keeps their digits, or for other targets.
 
     Args:
         targets: The targets of all rows, as of :func:`target_arrays`.
@@ -108,9 +109,7 @@ def target_scaling(targets: Structure, train: npt.NDArray[np.integer[Any]]) -> S
     """
     if not isinstance(targets, np.ndarray) or targets.dtype != np.float64 or not len(train):
         return None
-    columns = list(targets[train].reshape(len(train), -1).T)
-    scaling = Standardization.of_columns(columns)
-    return scaling if any(scaling.lost_by_float32(columns)) else None
+    return number_scaling(targets, train)
 
 
 def _class_names(column: TableColumn, task: str) -> tuple[str, ...]:
