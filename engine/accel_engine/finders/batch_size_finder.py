@@ -220,7 +220,7 @@ class _Search:
             )
         self._ready = ready
         if not ready.on_cpu:
-            self._memory = ready.device_memory
+            self._memory = ready.device_memory or None  # 0 if it is unknown
 
     def _result(self, trial: PlanTrial, size: int, validated: float) -> MeasuredSize:
         replicas = self._ready.replicas if self._ready else self._expected_replicas

@@ -13,7 +13,7 @@ from accel_engine.data.tables.preprocessing_model import LazyMatrix
 from accel_engine.errors import ModelError
 from accel_engine.inference.names import INPUT
 from accel_engine.inference.runtime import Arrays
-from accel_engine.training.evaluation.split_batches import batches, number_of_examples
+from accel_engine.training.evaluation.split_batches import EXAMPLES_AT_A_TIME, batches, number_of_examples
 
 
 def input_name(path: str) -> str:
@@ -29,13 +29,15 @@ class RawExamples:
         dataset: The data; a table must have been loaded with ``keeps_raw``.
         split: The name of the split: ``training``, ``validation`` or ``test``.
         examples: Its examples.
+        size: Examples of a batch, but for a stream's.
 
     Raises:
         ModelError: The raw inputs are not known.
     """
 
-    def __init__(self, dataset: Dataset, split: str, examples: Examples) -> None:
+    def __init__(self, dataset: Dataset, split: str, examples: Examples, size: int = EXAMPLES_AT_A_TIME) -> None:
         self._examples = examples
+        self._size = size
         self._windows: WindowNormalization | None = None
         self._table: LazyMatrix | None = dataset.raw_inputs.get(split)
         if dataset.preprocess is None or self._table is not None:
@@ -51,13 +53,13 @@ class RawExamples:
 
     def batches(self) -> Iterator[tuple[Arrays, Batch]]:
         """Yield the raw inputs of each batch, and the batch as the dataset gives it."""
-        for rows, batch in batches(self._examples):
+        for rows, batch in batches(self._examples, self._size):
             yield self._raw(rows, batch.inputs), batch
 
     def first(self, count: int) -> Arrays:
         """The raw inputs of the first examples."""
-        raw, _ = next(iter(self.batches()))
-        return {name: array[:count] for name, array in raw.items()}
+        rows, batch = next(batches(self._examples, count))
+        return {name: array[:count] for name, array in self._raw(rows, batch.inputs).items()}
 
     def spread(self, count: int) -> Arrays:
         """The raw inputs of some examples, from the whole of a split, or the first ones of a stream."""

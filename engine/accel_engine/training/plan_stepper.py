@@ -312,7 +312,7 @@ def _assembled(
 ) -> tuple[Assembly, int | None]:
     """Assemble a plan on its devices; returns their memory, too, as the trainer does."""
     resolved = replace(resolve(plan, chosen=()).check(), cluster=cluster)
-    inventory = detect()
+    inventory = detect() if resolved.tpu is not None else device_visibility.with_tensorflow_gpus(detect())
     resolved, names = _configured(resolved, inventory)
     strategy = build_strategy(names, resolved)
     memory = device_visibility.device_memory(names, resolved, inventory)

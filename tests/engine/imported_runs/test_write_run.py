@@ -68,7 +68,7 @@ def test_without_epochs_the_last_values_are_the_result() -> None:
     run = SourceRun(name="x", series={"loss": points([0, 1], [1.0, 2.0])}, results={"score": 0.5})
     summary = summarize(write(run))
     assert summary.metrics == {"loss": 2.0, "score": 0.5}
-    assert summary.best is None
+    assert summary.best == 1.0
 
 
 def test_sparse_steps_stay_sparse_and_their_speed_is_that_since_the_last() -> None:

@@ -240,8 +240,9 @@ def test_a_trial_says_what_it_is_worth():
     assert earlier.endswith(" (measured by an earlier run)")
     busy = format_event(replace(event, settled=False), RunState())
     assert busy.endswith(" (other programs used the machine; this will be measured again)")
-    refused = format_event(replace(event, xla=False, compiled=0.0), RunState())
-    assert refused == "XLA off: it cannot compile the steps"
+    without = replace(event, xla=False, compiled=0.0, reason="XLA finds no libdevice")
+    refused = format_event(without, RunState())
+    assert refused == "XLA off: it cannot compile the steps: XLA finds no libdevice"
 
 
 def test_the_view_is_what_fits(monkeypatch):

@@ -47,6 +47,7 @@ CAUSES: tuple[LearningRule, ...] = (
     inputs_not_scaled,
     targets_not_scaled,
     labels_unrelated,
+    not_shuffled,
     initial_loss_high,
     vanishing_gradients,
     rate_high,
@@ -55,7 +56,6 @@ CAUSES: tuple[LearningRule, ...] = (
     diverging,
     constant_output,
     few_updates,
-    not_shuffled,
     loss_flat,
 )
 """Why a model learns nothing or badly, the most specific reason first."""

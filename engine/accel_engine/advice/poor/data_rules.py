@@ -54,6 +54,12 @@ NORMALIZING = frozenset(
 )
 """Layers after which the scale of inputs does not matter."""
 
+RESCALING = frozenset(("Normalization", "Rescaling", "Lambda"))
+"""Layers that give outputs another scale."""
+
+_LAST_LAYERS = 3
+"""Layers of the model among which one of these makes scaled targets needless; a reshaping one may follow."""
+
 _FIRST_LAYERS = 4
 """Layers of the model among which one of these makes scaling needless."""
 
@@ -231,6 +237,11 @@ def _normalizes(learning: Learning) -> bool:
     return any(kind in NORMALIZING for kind in kinds[:_FIRST_LAYERS])
 
 
+def _rescales(learning: Learning) -> bool:
+    """Whether the model's last layers turn its numbers into the units of the targets, as built-in models do."""
+    return bool(RESCALING.intersection(learning.layer_kinds[-_LAST_LAYERS:]))
+
+
 def _can_scale(learning: Learning) -> bool:
     built = learning.recorded.built
     can = built is not None and built.inputs.startswith(("uint8", "uint16"))
@@ -246,7 +257,7 @@ def targets_not_scaled(learning: Learning) -> Iterator[Finding]:
     explained = float(report.r2[0]) if report is not None and len(report.r2) else None
     _, end = start_and_end(learning.loss)
     unlearned = (chance is not None and end > 0.5 * chance) or (explained is not None and explained < 0.5)
-    if size < LARGE_TARGETS or output_units(learning.recorded) is None or not unlearned:
+    if size < LARGE_TARGETS or output_units(learning.recorded) is None or not unlearned or _rescales(learning):
         return
     found = f", and the model explains {explained:.0%} of their variance" if explained is not None else ""
     yield poor_finding(

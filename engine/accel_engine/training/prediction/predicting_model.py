@@ -15,6 +15,7 @@ from accel_engine.data.structure import ArraySpec, Structure, flatten, has_texts
 from accel_engine.data.tables.preprocessing_model import CATEGORIES
 from accel_engine.errors import ModelError, PlanError
 from accel_engine.inference.names import LABEL, PROBABILITIES
+from accel_engine.keras_support.model_structure import model_input, model_output
 from accel_engine.models.build_options import BuildOptions
 from accel_engine.models.data_description import DataDescription
 from accel_engine.models.saved_model import load_saved
@@ -44,7 +45,7 @@ class PredictingModel:
     Attributes:
         name: The run's id, or the file's name.
         step: The step of the checkpoint with its weights; 0 for a file.
-        plan: What it was trained with; ``None`` for a file.
+        plan: What it was trained with, without what only training needs; ``None`` for a file.
         form: The form of its data.
         inputs: The specs of an example's inputs.
         input_spec: How images become an example; ``None`` if they do not.
@@ -128,11 +129,11 @@ def _plan(values: Mapping[str, Any], directory: Path, form: DataFormat | None) -
         PlanError: The data is gone and needed.
     """
     try:
-        return Plan.from_mapping(values)
+        return Plan.of_trained_run(values)
     except PlanError as error:
         if error.field != "data" or form is None or _needs_words(form, directory):
             raise
-        return Plan.from_mapping({**values, "data": "digits"})
+        return Plan.of_trained_run({**values, "data": "digits"})
 
 
 def _needs_words(form: DataFormat, directory: Path) -> bool:
@@ -159,14 +160,17 @@ def _data_of(
 
 
 def of_file(path: Path) -> PredictingModel:
-    """The model of a ``FILE.keras``; exported classifiers have the names of their classes, others do not.
+    """The model of a file; exported classifiers have the names of their classes, others do not.
 
     Raises:
         ModelError: It cannot be loaded, or has no inputs of a known shape.
     """
     model = load_saved(str(path), BuildOptions())
     if not getattr(model, "inputs", None):
-        raise ModelError(f"{path.name} has no inputs of a known shape")
+        raise ModelError(
+            f"the model in {path.name} is a class of its own, whose inputs are not in the file: call it on a "
+            "keras.Input, and save keras.Model(input, model(input))"
+        )
     named = {tensor.name: _spec(tensor) for tensor in model.inputs}
     inputs: Structure = named if len(named) > 1 else next(iter(named.values()))
     is_table = all(spec.shape == (1,) for spec in named.values()) and (len(named) > 1 or not has_texts(inputs))
@@ -189,7 +193,7 @@ def of_file(path: Path) -> PredictingModel:
 
     def outputs_of(raw: Structure) -> Structure:
         given = raw if isinstance(raw, dict) else dict.fromkeys(named, raw)
-        found = model(keras.tree.map_structure(lambda tensor: given[tensor.name], model.input), training=False)
+        found = model(keras.tree.map_structure(lambda tensor: given[tensor.name], model_input(model)), training=False)
         leaves = keras.tree.flatten(found)
         return tuple(leaves[place] for place in numbers)
 
@@ -198,13 +202,15 @@ def of_file(path: Path) -> PredictingModel:
 
 def _output_names(model: keras.Model) -> list[str]:
     """The names of the outputs: their keys where they are a dictionary, as in exported models."""
-    is_flat = isinstance(model.output, dict) and len(model.output) == len(model.outputs)
-    return sorted(model.output) if is_flat else list(getattr(model, "output_names", ()))
+    output = model_output(model)
+    is_flat = isinstance(output, dict) and len(output) == len(model.outputs)
+    return sorted(output) if is_flat else list(getattr(model, "output_names", ()))
 
 
 def _class_names(model: keras.Model) -> tuple[str, ...]:
     """The names of the classes, if the model has the output for labels that exported classifiers have."""
-    if not isinstance(model.output, dict) or set(model.output) != {PROBABILITIES, LABEL}:
+    output = model_output(model)
+    if not isinstance(output, dict) or set(output) != {PROBABILITIES, LABEL}:
         return ()
     lookups = (layer for layer in _text_lookups(model) if layer.name == LABEL)
     return next((tuple(map(str, lookup.get_vocabulary())) for lookup in lookups), ())
@@ -228,7 +234,8 @@ def _task_of_uncompiled(
     if len(numbers) != 1:
         return Task("custom")
     activation, shape = output_activation(model), model.outputs[numbers[0]].shape
-    are_probabilities = isinstance(model.output, dict) and names[numbers[0]] == PROBABILITIES  # as of exported models
+    is_dictionary = isinstance(model_output(model), dict)
+    are_probabilities = is_dictionary and names[numbers[0]] == PROBABILITIES  # as of exported models
     if len(shape) in BY_RANK and (classes or activation == "softmax" or (are_probabilities and len(shape) > 2)):
         return Task(BY_RANK[len(shape)])
     if activation == "sigmoid" and len(shape) == 2:
