@@ -124,7 +124,7 @@ def understand(y: Known | None, x: Known | None, task: str, name: str) -> Target
     if task == "auto":
         task, notes = _infer(y, x, name)
     form = _form(y, task, name)
-    is_precise = task == "regression" and y.whole and number_scaling(y.rows) is not None
+    is_precise = task == "regression" and y.whole and len(y.shape) <= 2 and number_scaling(y.rows) is not None
     return replace(form, notes=(*form.notes, *notes), is_precise=is_precise)
 
 
@@ -132,16 +132,14 @@ def number_scaling(y: npt.NDArray[Any], train: npt.NDArray[np.integer[Any]] | No
     """How numbers to predict are standardised; ``None`` if float32 keeps their digits.
 
     Args:
-        y: The numbers, ``[n, ...]``.
+        y: The numbers, ``[n]`` or ``[n, columns]``.
         train: The training rows; all by default.
     """
     rows = y if train is None else y[train]
     columns = list(rows.reshape(len(rows), -1).T)
     finite = [column[np.isfinite(column)] for column in columns]
     scaling = Standardization.of_columns(finite)
-    if not any(scaling.lost_by_float32(finite)):
-        return None
-    return Standardization(scaling.mean.reshape(y.shape[1:]), scaling.scale.reshape(y.shape[1:]))
+    return scaling if any(scaling.lost_by_float32(finite)) else None
 
 
 def standardized_note(names: str) -> str:
