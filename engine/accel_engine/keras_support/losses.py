@@ -1,6 +1,7 @@
 """Names losses, and tells Keras' own from custom ones."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, TypeAlias
 
 import keras
@@ -40,9 +41,12 @@ def loss_name(loss: Loss) -> str:
 
 def kind_of(loss: Loss) -> str:
     """The name of Keras' function for a loss, whatever the loss is called; :func:`loss_name` of a custom one."""
-    loss = single_loss(loss)
-    function = getattr(loss, "fn", loss)
-    return str(function.__name__) if is_of_keras(loss) and hasattr(function, "__name__") else loss_name(loss)
+    loss = known = single_loss(loss)
+    if isinstance(loss, str):
+        with suppress(ValueError):  # an unknown name
+            known = keras.losses.get(loss)
+    function: Any = getattr(known, "fn", known)
+    return str(function.__name__) if is_of_keras(known) and hasattr(function, "__name__") else loss_name(loss)
 
 
 def takes_indices(loss: Loss) -> bool:

@@ -169,6 +169,7 @@ def test_a_loss_without_targets_is_refused() -> None:
         ({"out": LOSSES.CategoricalCrossentropy()}, ONE_HOT),
         (LOSSES.categorical_hinge, ONE_HOT),
         (LOSSES.SparseCategoricalCrossentropy(name="mine"), UNCHANGED),
+        ("SparseCategoricalCrossentropy", UNCHANGED),
         (LOSSES.CategoricalGeneralizedCrossEntropy(), UNCHANGED),
         (LOSSES.CategoricalCrossentropy(name="sparse_pixels"), ONE_HOT),
         (own, UNCHANGED),
