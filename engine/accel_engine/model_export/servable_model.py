@@ -8,8 +8,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from accel_engine.data.series.normalization_model import fits_units, in_units, reshaped
 from accel_engine.data.standardization import Standardization
+from accel_engine.data.standardization_model import dtype_of_units, in_units, shape_in_units
 from accel_engine.data.structure import Structure, flatten, map_structure, named_leaves
 from accel_engine.errors import ModelError
 from accel_engine.inference.names import INPUT, LABEL, PROBABILITIES
@@ -157,7 +157,8 @@ def units_of(trained: TrainedModel) -> Standardization | None:
     leaves, scaling = flatten(trained.compiled.outputs), trained.dataset.target_scaling
     if scaling is None or len(leaves) != 1 or trained.compiled.task.name in _CLASSIFIERS:
         return None
-    return scaling if fits_units(leaves[0], scaling, trained.dataset.spec.targets.shape) else None
+    shown = shape_in_units(leaves[0].shape[1:], scaling, trained.dataset.spec.targets.shape)
+    return scaling if shown is not None else None
 
 
 def _float32(tensor: Any) -> Any:
@@ -226,7 +227,7 @@ def shown_outputs(outputs: Structure, trained: TrainedModel) -> list[Any]:
         return [probabilities_of(leaves[0], task)]
     shown = [tf.cast(leaf, tf.float32) if leaf.dtype in (tf.float16, tf.bfloat16) else leaf for leaf in leaves]
     if units := units_of(trained):
-        sides = reshaped(shown[0].shape[1:], trained.dataset.spec.targets.shape)
-        values = tf.reshape(shown[0], [-1, *sides]) if None not in sides else shown[0]
-        return [tf.cast(tf.cast(values, tf.float64) * units.scale + units.mean, tf.float32)]
+        sides = shape_in_units(shown[0].shape[1:], units, trained.dataset.spec.targets.shape) or ()
+        values = shown[0] if None in sides else tf.reshape(shown[0], [-1, *sides])
+        return [tf.cast(tf.cast(values, tf.float64) * units.scale + units.mean, dtype_of_units(units))]
     return shown

@@ -1,7 +1,5 @@
-"""Makes the parts of a saved model that standardise raw windows and restore units; for the engine process only."""
+"""Makes the part of a saved model that standardises raw windows; for the engine process only."""
 
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,48 +13,23 @@ class WindowNormalization:
     Attributes:
         window: Rows of a window.
         scaling: The statistics of the columns.
+        is_precise: Whether the model takes float64, as float32 would lose digits of a column.
     """
 
     window: int
     scaling: Standardization
+    is_precise: bool = False
+
+    @property
+    def dtype(self) -> str:
+        """The type of raw windows."""
+        return "float64" if self.is_precise else "float32"
 
     def __call__(self) -> Any:
         """The Keras model."""
         import keras
 
-        inputs = keras.Input((self.window, len(self.scaling.mean)))
-        normalize = keras.layers.Normalization(
-            mean=self.scaling.mean,
-            variance=self.scaling.scale**2,
-            dtype="float32",  # also of half precision runs
-        )
-        return keras.Model(inputs, normalize(inputs))
+        from accel_engine.data.standardization_model import standardized
 
-
-def in_units(outputs: Any, scaling: Standardization, shape: Sequence[int]) -> Any:
-    """Outputs in the units of the targets, by layers.
-
-    Args:
-        outputs: A symbolic tensor ``[batch, ...]`` of standardised values.
-        scaling: The statistics of the targets' columns.
-        shape: The shape of an example's targets, which outputs of as many values get.
-    """
-    import keras
-
-    shaped = reshaped(outputs.shape[1:], shape)
-    values = keras.layers.Reshape(shaped, dtype="float32")(outputs) if shaped != tuple(outputs.shape[1:]) else outputs
-    scale, mean = (each.astype("float32") for each in (scaling.scale, scaling.mean))
-    return keras.layers.Rescaling(scale.tolist(), mean.tolist(), dtype="float32", name="units")(values)
-
-
-def fits_units(outputs: Any, scaling: Standardization, shape: Sequence[int]) -> bool:
-    """Whether outputs are those of one tensor that has the units of the targets; see :func:`in_units`."""
-    if isinstance(outputs, dict | list | tuple):
-        return False
-    return len(scaling.mean) == 1 or reshaped(outputs.shape[1:], shape)[-1:] == (len(scaling.mean),)
-
-
-def reshaped(own: Sequence[int | None], shape: Sequence[int]) -> tuple[int | None, ...]:
-    """The shape in which an output is shown: that of its targets, if it has as many values."""
-    sides = [side for side in own if side is not None]
-    return tuple(shape) if len(sides) == len(own) and math.prod(sides) == math.prod(shape) else tuple(own)
+        inputs = keras.Input((self.window, len(self.scaling.mean)), dtype=self.dtype)
+        return keras.Model(inputs, standardized(inputs, self.scaling))

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import keras
 
-from accel_engine.data.series.normalization_model import fits_units, in_units
+from accel_engine.data.standardization_model import in_units, shape_in_units
 from accel_engine.events import CheckpointSaved, Phase, Warned
 from accel_engine.files import replacing
 from accel_engine.models.user_code import reason
@@ -210,7 +210,9 @@ def _complete(assembly: Assembly) -> keras.Model:
         return assembly.model
     preprocessing = dataset.preprocess()
     outputs = assembly.model(preprocessing.outputs[0])
-    scaling, shape = dataset.target_scaling, dataset.spec.targets.shape if dataset.target_scaling else ()
-    if scaling and fits_units(outputs, scaling, shape):
-        outputs = in_units(outputs, scaling, shape)
+    scaling = dataset.target_scaling
+    if scaling and not isinstance(outputs, dict | list | tuple):
+        shape = dataset.spec.targets.shape
+        if shape_in_units(outputs.shape[1:], scaling, shape) is not None:
+            outputs = in_units(outputs, scaling, shape)
     return keras.Model(preprocessing.inputs, outputs, name=assembly.model.name)
