@@ -1,4 +1,4 @@
-"""Standardises columns in a Keras model as :class:`~accel_engine.data.standardization.Standardization` does, and restores units."""
+"""Standardises columns in a Keras model, and restores units, as :mod:`accel_engine.data.standardization` does."""
 
 import math
 from collections.abc import Sequence
