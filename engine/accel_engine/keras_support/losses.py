@@ -8,6 +8,12 @@ import keras
 Loss: TypeAlias = str | Callable[..., Any] | keras.losses.Loss | list["Loss"] | dict[str, "Loss"] | None
 """A loss as it may be given to ``compile``; ``None`` for a model that computes its own."""
 
+_BATCH_LOSSES = {"circle", "dice", "tversky"}
+"""Keras' losses that are not means over examples."""
+
+_MEAN_REDUCTIONS = {"sum_over_batch_size", "mean"}
+"""Keras' names of reductions that are the mean over all examples, also with sample weights."""
+
 
 def single_loss(loss: Loss) -> Loss:
     """The loss of a single output, which may be in a list or a dictionary."""
@@ -34,3 +40,23 @@ def is_keras_defined(thing: Any) -> bool:
 def is_of_keras(loss: Loss) -> bool:
     """Whether a loss is one of Keras', by name or not, rather than a custom one."""
     return isinstance(loss, str) or is_keras_defined(getattr(loss, "fn", loss))
+
+
+def is_mean(loss: Loss) -> bool:
+    """Whether a loss is one of Keras' own and the mean over all examples."""
+    loss = single_loss(loss)
+    known: Any = keras.losses.get(loss) if isinstance(loss, str) else loss
+    function = getattr(known, "fn", known)  # the function in a Keras class
+    if not (is_keras_defined(known) and is_keras_defined(function)) or function.__name__ in _BATCH_LOSSES:
+        return False
+    return getattr(known, "reduction", "mean") in _MEAN_REDUCTIONS  # Keras takes the mean of a function
+
+
+def every_loss(loss: Loss) -> list[Loss]:
+    """The losses of all outputs that have one."""
+    return [each for each in keras.tree.flatten(loss) if each is not None]
+
+
+def is_sum(loss: Loss) -> bool:
+    """Whether a loss is the sum over all examples."""
+    return getattr(loss, "reduction", None) == "sum"

@@ -11,8 +11,8 @@ import tensorflow as tf
 
 from accel_engine.data.structure import Batch, Structure, map_structure
 from accel_engine.inference.runtime import Arrays
-from accel_engine.keras_support.model_call import call_model
 from accel_engine.model_export.servable_model import Servable, logits_of, shown_outputs
+from accel_engine.models.model_call import call_model
 from accel_engine.private_names.keras_logits import activation_before_loss, set_logits
 from accel_engine.run.series_names import SeriesNames
 from accel_engine.training.core.assembly import STEP_SERIES
