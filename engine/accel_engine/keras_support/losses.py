@@ -1,6 +1,7 @@
 """Names losses, and tells Keras' own from custom ones."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, TypeAlias
 
 import keras
@@ -10,6 +11,12 @@ Loss: TypeAlias = str | Callable[..., Any] | keras.losses.Loss | list["Loss"] | 
 
 _BATCH_LOSSES = {"circle", "dice", "tversky"}
 """Keras' losses that are not means over examples."""
+
+_OF_INDICES = ("sparse", "categorical_generalized")
+"""How the names of Keras' losses that take class indices begin."""
+
+_OWN_TARGETS = {"ctc", "circle", "poisson"}
+"""Keras' losses whose integer targets are no classes of the outputs."""
 
 _MEAN_REDUCTIONS = {"sum_over_batch_size", "mean"}
 """Keras' names of reductions that are the mean over all examples, also with sample weights."""
@@ -30,6 +37,26 @@ def loss_name(loss: Loss) -> str:
     if isinstance(loss, list):
         return "several"
     return str(getattr(loss, "name", None) or getattr(loss, "__name__", None) or type(loss).__name__)
+
+
+def kind_of(loss: Loss) -> str:
+    """The name of Keras' function for a loss, whatever the loss is called; :func:`loss_name` of a custom one."""
+    loss = known = single_loss(loss)
+    if isinstance(loss, str):
+        with suppress(ValueError):  # an unknown name
+            known = keras.losses.get(loss)
+    function: Any = getattr(known, "fn", known)
+    return str(function.__name__) if is_of_keras(known) and hasattr(function, "__name__") else loss_name(loss)
+
+
+def takes_indices(loss: Loss) -> bool:
+    """Whether a loss of Keras compares class indices with the probabilities of classes."""
+    return is_of_keras(single_loss(loss)) and kind_of(loss).startswith(_OF_INDICES)
+
+
+def has_own_targets(loss: Loss) -> bool:
+    """Whether integers are no classes of the outputs for a loss of Keras: texts, groups or counts, which it takes."""
+    return is_of_keras(single_loss(loss)) and kind_of(loss) in _OWN_TARGETS
 
 
 def is_keras_defined(thing: Any) -> bool:
