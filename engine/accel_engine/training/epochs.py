@@ -245,6 +245,7 @@ class Epochs:
             seconds=means.seconds,
         )
         self._run.write_event(self._progress.observe(ended))
+        self._watch.observe_scale()
         self._handle_commands()
         self._do_what_is_due(reporter.epochs)
         self._time.report_if_due(EPOCH_SECONDS)
