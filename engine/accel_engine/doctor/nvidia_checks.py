@@ -12,6 +12,7 @@ from accel_engine.doctor.gpu_diagnosis import diagnose_unseen_gpu
 from accel_engine.doctor.machine import Machine, parse_version
 from accel_engine.doctor.nvidia_driver import Driver
 from accel_engine.doctor.tensorflow_checks import installed_packages
+from accel_engine.text import percent
 
 NVIDIA = "0x10de"
 """NVIDIA's PCI vendor id."""
@@ -186,7 +187,7 @@ def check_memory(machine: Machine) -> Finding:
     if growth not in (None, "true"):
         cause = "TensorFlow only accepts true and false; the plan's setting is used"
         return warned(f"TF_FORCE_GPU_ALLOW_GROWTH={growth}", cause, "unset TF_FORCE_GPU_ALLOW_GROWTH")
-    full = [f"{name} {share:.0%}" for name, share in driver.memory_shares if share >= FULL_MEMORY_SHARE]
+    full = [f"{name} {percent(share, 0)}" for name, share in driver.memory_shares if share >= FULL_MEMORY_SHARE]
     if full:
         cause = "other processes use nearly all of the memory"
         return warned(f"in use: {', '.join(full)}", cause, "stop them (nvidia-smi lists them), or choose other GPUs")

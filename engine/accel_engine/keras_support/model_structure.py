@@ -13,6 +13,23 @@ def has_custom_train_step(model: Any) -> bool:
     return "train_step" in vars(model) or getattr(type(model), "train_step", None) is not keras.Model.train_step
 
 
+def model_input(model: Any) -> Any:
+    """What a model takes: its symbolic tensor, or a structure of them; ``None`` if it does not tell.
+
+    A sequential model tells its ``input`` only after a call, which a loaded one has not had.
+    """
+    if isinstance(model, keras.Sequential):
+        return model.inputs[0] if model.inputs else None
+    return model.input if getattr(model, "inputs", None) else None
+
+
+def model_output(model: Any) -> Any:
+    """What a model gives; see :func:`model_input`."""
+    if isinstance(model, keras.Sequential):
+        return model.outputs[0] if model.outputs else None
+    return model.output if getattr(model, "outputs", None) else None
+
+
 def parameter_count(weights: Iterable[Any]) -> int:
     """The number of parameters in some weights."""
     return sum(math.prod(weight.shape) for weight in weights)

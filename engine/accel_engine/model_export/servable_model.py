@@ -15,6 +15,7 @@ from accel_engine.keras_support.losses import is_of_keras, single_loss
 from accel_engine.model_export.raw_examples import input_name
 from accel_engine.training.core.task import Task, probabilities_of
 from accel_engine.training.trained_model import TrainedModel
+from accel_engine.user_code import reason
 
 _CLASSIFIERS = ("classification", "multi-label", "sequence", "segmentation")
 _NAMES = {"regression": "values", "reconstruction": "reconstruction"}
@@ -70,7 +71,7 @@ def servable(
         found = _outputs(outputs, model, compiled.task, is_known_loss=is_of_keras(single_loss(compiled.model.loss)))
         named = keras.Model(raw, found, name=compiled.model.name)
     except Exception as error:  # of several kinds, from layers of the user's too
-        raise ModelError(f"the model cannot be traced: {error}") from error
+        raise ModelError(f"the model cannot be traced: {reason(error)}") from error
     structure = map_structure(lambda _: None, outputs) if not isinstance(outputs, dict) else outputs
     names = dataset.class_names if compiled.task.name == "classification" and PROBABILITIES in found else ()
     is_complete = len(names) == (found[PROBABILITIES].shape[-1] if names else 0) and len(set(names)) == len(names)

@@ -110,9 +110,9 @@ def of_run(
     dataset, recorded = _loaded(plan, options, progress), diagnostics.read(directory)
     changes = check_restorable(dataset, plan, recorded)
     notes += [] if other_data else changes
+    if options.keeps_split and split != "auto":
+        raise DataError(f"{other_data} is taken as a whole, not its {split} split: leave --split out")
     wanted = "validation" if other_data and split == "auto" else split
-    if options.keeps_split and wanted != "validation":
-        raise DataError(f"{other_data} has no {wanted} split: leave --split out to use all of it")
     name, examples = _chosen_examples(dataset, wanted, plan.data)
     name = Path(other_data).name if options.keeps_split else name
     compiled = compile_model(_with_steps(resolve(plan, chosen=()), dataset), dataset, recorded)

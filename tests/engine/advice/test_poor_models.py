@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from accel_engine.advice import Finding, Recorded, poor
+from accel_engine.advice import Finding, Recorded, advise, poor
 from accel_engine.advice.poor.regularization import LARGEST_DECAY, weight_decay
 from accel_engine.events import Outcome, PartStarted, Recovered, RunEnded
 from accel_engine.plan import DEFAULTS, Plan
@@ -143,6 +143,24 @@ HEALTHY: dict[str, Recorded] = {
         profile=profiled(NUMBERS, target_mean=5e4, target_deviation=3e3),
         built=REGRESSION,
         layers=["Dense", "Normalization", "Reshape"],
+    ),
+    "one validation was better than the baseline": learned(
+        falling(400), validation={"accuracy": [0.3, 0.6, 0.5]}, baseline={"accuracy": 0.5}
+    ),
+    "weights of classes cost accuracy": learned(
+        falling(400),
+        validation={"accuracy": [0.3, 0.4, 0.5]},
+        baseline={"accuracy": 0.5},
+        settings={"class_weight": "balanced"},
+    ),
+    "a live run that has only begun": learned(
+        falling(400), validation={"accuracy": [0.3, 0.4]}, baseline={"accuracy": 0.5}, live=True
+    ),
+    "the absolute error of a model that learns medians is smaller than the baseline's": learned(
+        falling(400),
+        validation={"mean_absolute_error": [11.0], "root_mean_squared_error": [16.0]},
+        baseline={"mean_absolute_error": 11.1, "root_mean_squared_error": 15.0, "r2_score": 0.2},
+        built={**REGRESSION, "loss": "mean_absolute_error"},
     ),
     "validation that only varies": learned(
         falling(1000, 2.3, 0.05, 100), every=20, validation={"loss": varying(0.0), "accuracy": varying(0.0, 0.85)}
@@ -376,6 +394,19 @@ FAULTS: dict[str, tuple[Recorded, str]] = {
         ),
         "not-shuffled",
     ),
+    "accuracy of the most frequent class": (
+        learned(falling(400), validation={"accuracy": [0.3, 0.5, 0.5]}, baseline={"accuracy": 0.5}),
+        "below-baseline",
+    ),
+    "errors above those of the last value": (
+        learned(
+            falling(400),
+            validation={"mean_absolute_error": [14.0, 11.0], "root_mean_squared_error": [18.0, 16.0]},
+            baseline={"mean_absolute_error": 11.11, "root_mean_squared_error": 15.0, "r2_score": 0.2},
+            built=REGRESSION,
+        ),
+        "below-baseline",
+    ),
     "saw-tooth": (learned(saw_tooth(), every=40, kind="script"), "not-shuffled"),
     "overfitting": (
         learned(falling(400, pace=80), validation={"loss": [1.0, 0.7, 0.6, 0.65, 0.75, 0.85, 0.95, 1.1]}, every=50),
@@ -536,3 +567,21 @@ def test_underfitting_is_cured_by_a_rate_towards_the_usual_one(rate: float, rate
 
     assert finding.id == "underfitting"
     assert [each.changes["learning_rate"] for each in finding.cures if each.changes] == rates
+
+
+def test_no_better_than_the_baseline_is_the_first_finding() -> None:
+    run = learned(
+        exploding(),
+        learning_rate=np.full(200, 0.3),
+        profile=GOOD,
+        validation={"accuracy": [0.1] * 10},
+        baseline={"accuracy": 0.12},
+    )
+
+    first, second = advise(run)
+
+    assert (first.id, second.id) == ("below-baseline", "learning-rate-high")
+    assert first.title == "No better than the most frequent class: b"
+    assert first.evidence[0].text == (
+        "accuracy is 0.1000 in validation, and 0.1200 by the baseline; no validation was better"
+    )

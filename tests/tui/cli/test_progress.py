@@ -16,7 +16,7 @@ from accel_engine.events import (
     WorkCounted,
     XlaTried,
 )
-from accel_engine.run import RunReader, Update
+from accel_engine.run import RunReader, Update, steps
 from accel_tui.cli.event_text import format_event
 from accel_tui.cli.follow_run import view_for
 from accel_tui.cli.json_lines import JsonLines
@@ -62,7 +62,8 @@ def colourless(monkeypatch):
     monkeypatch.setenv("NO_COLOR", "1")
 
 
-def test_the_bar_stays_below_the_lines_and_grows(follower, colourless):
+def test_the_bar_stays_below_the_lines_and_grows(follower, colourless, monkeypatch):
+    monkeypatch.setattr(steps, "MIN_RATE_SECONDS", 1e-9)
     engine, reader = follower
     stream = Stream()
     bar = Bar(stream, lambda: 80)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 from accel_engine.advice.finding import Confidence, Finding
+from accel_engine.advice.poor.baseline_rules import below_baseline
 from accel_engine.advice.poor.batch_rules import few_updates, small_statistics
 from accel_engine.advice.poor.data_rules import (
     initial_loss_high,
@@ -78,6 +79,7 @@ NOT_A_NUMBER = "not-a-number"
 """The finding on losses that are not finite."""
 
 OTHERS: tuple[LearningRule, ...] = (
+    below_baseline,
     leak,
     validation_shift,
     duplicates,

@@ -19,6 +19,7 @@ from accel_engine.advice.poor.learning import (
 )
 from accel_engine.advice.poor.number_rules import has_lost, number_repairs
 from accel_engine.run.diagnostics import DataProfile
+from accel_engine.text import percent
 
 LARGE_INPUTS = 10.0
 """Root mean square of inputs that are not scaled: those scaled to [0, 1] or standardised have about 1."""
@@ -77,7 +78,11 @@ def inputs_not_finite(learning: Learning) -> Iterator[Finding]:
     yield poor_finding(
         "data-not-finite",
         f"The {where} have NaN or infinite values",
-        [Evidence(f"{max(inputs, targets):.2%} of the values of {where} in {profile.examples:,} training examples")],
+        [
+            Evidence(
+                f"{percent(max(inputs, targets), 2)} of the values of {where} in {profile.examples:,} training examples"
+            )
+        ],
         "one such value makes the loss and all weights NaN",
         [
             set_field(
@@ -259,7 +264,7 @@ def targets_not_scaled(learning: Learning) -> Iterator[Finding]:
     unlearned = (chance is not None and end > 0.5 * chance) or (explained is not None and explained < 0.5)
     if size < LARGE_TARGETS or output_units(learning.recorded) is None or not unlearned or _rescales(learning):
         return
-    found = f", and the model explains {explained:.0%} of their variance" if explained is not None else ""
+    found = f", and the model explains {percent(explained, 0)} of their variance" if explained is not None else ""
     yield poor_finding(
         "targets-not-scaled",
         "The numbers to predict are not scaled",

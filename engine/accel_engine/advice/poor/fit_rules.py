@@ -18,6 +18,7 @@ from accel_engine.advice.poor.learning import (
 from accel_engine.advice.poor.rates import rates_of
 from accel_engine.advice.poor.regularization import overfitting_cures
 from accel_engine.advice.poor.settled import accuracy_rises, is_settled
+from accel_engine.text import percent
 
 FEW_PER_CLASS = 20
 """Training examples of a class below which a model knows too little of it."""
@@ -91,7 +92,10 @@ def _gap_text(learning: Learning) -> Evidence:
     trained, validated = _accuracies(learning)
     if trained is not None and validated is not None:
         name = accuracy_name(learning.recorded)
-        return Evidence(f"{name} is {trained:.1%} in training and {validated:.1%} in validation", f"validation_{name}")
+        return Evidence(
+            f"{name} is {percent(trained, 1)} in training and {percent(validated, 1)} in validation",
+            f"validation_{name}",
+        )
     _, losses = learning.validation("loss")
     end = start_and_end(learning.loss)[1]
     return Evidence(f"the loss is {end:.4g} in training and {losses[-1]:.4g} in validation", "validation_loss")
@@ -134,7 +138,7 @@ def _missing_learning(learning: Learning) -> str | None:
     if profile.classes and trained is not None:
         if profile.neighbours - trained < UNDERFIT:
             return None
-        return f"accuracy is {trained:.1%}; {profile.neighbours:.1%} of neighbours have the same class"
+        return f"accuracy is {percent(trained, 1)}; {percent(profile.neighbours, 1)} of neighbours have the same class"
     if report is None or len(report.r2) != 1 or not math.isfinite(float(report.r2[0])):
         return None
     # The neighbour's target has the same error as the example's own: its correlation is the explained variance.
@@ -142,7 +146,8 @@ def _missing_learning(learning: Learning) -> str | None:
     if profile.neighbours <= 0 or profile.neighbours - max(0.0, explained) < UNDERFIT:
         return None
     return (
-        f"the model explains {explained:.0%} of the variance of targets; their nearest neighbours correlate with "
+        f"the model explains {percent(explained, 0)} of the variance of targets; their nearest neighbours "
+        f"correlate with "
         f"{profile.neighbours:.2f}"
     )
 

@@ -11,6 +11,7 @@ from accel_engine.advice.poor.learning import Learning, monitored, spread, start
 from accel_engine.advice.poor.regularization import overfitting_cures
 from accel_engine.advice.recorded import Floats
 from accel_engine.advice.wording import duration
+from accel_engine.text import percent
 
 RISEN = 1.15
 """Validation loss over its lowest, from which a model overfits, unless its metric is as good as before."""
@@ -164,7 +165,7 @@ def stopped_late(learning: Learning) -> Iterator[Finding]:
                 (int(steps[best]), int(steps[-1]) + 1),
             )
         ],
-        f"{saved / max(whole, 1e-9):.0%} of the time taught nothing that validation shows",
+        f"{percent(saved / max(whole, 1e-9), 0)} of the time taught nothing that validation shows",
         [
             set_field(
                 f"Stop early, and save the best weights: --patience {patience} --restore-best on",

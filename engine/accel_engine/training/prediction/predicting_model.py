@@ -14,6 +14,7 @@ from accel_engine.data.pixel_scaling import ValueRange, is_image
 from accel_engine.data.structure import ArraySpec, Structure, flatten, has_texts, specs_from_json, specs_to_json
 from accel_engine.errors import ModelError, PlanError
 from accel_engine.inference.names import LABEL, PROBABILITIES
+from accel_engine.keras_support.model_structure import model_input, model_output
 from accel_engine.models.build_options import BuildOptions
 from accel_engine.models.data_description import DataDescription
 from accel_engine.models.saved_model import load_saved
@@ -154,14 +155,17 @@ def _data_of(
 
 
 def of_file(path: Path) -> PredictingModel:
-    """The model of a ``FILE.keras``; exported classifiers have the names of their classes, others do not.
+    """The model of a file; exported classifiers have the names of their classes, others do not.
 
     Raises:
         ModelError: It cannot be loaded, or has no inputs of a known shape.
     """
     model = load_saved(str(path), BuildOptions())
     if not getattr(model, "inputs", None):
-        raise ModelError(f"{path.name} has no inputs of a known shape")
+        raise ModelError(
+            f"the model in {path.name} is a class of its own, whose inputs are not in the file: call it on a "
+            "keras.Input, and save keras.Model(input, model(input))"
+        )
     named = {tensor.name: _spec(tensor) for tensor in model.inputs}
     inputs: Structure = named if len(named) > 1 else next(iter(named.values()))
     is_table = all(spec.shape == (1,) for spec in named.values()) and (len(named) > 1 or not has_texts(inputs))
@@ -184,7 +188,7 @@ def of_file(path: Path) -> PredictingModel:
 
     def outputs_of(raw: Structure) -> Structure:
         given = raw if isinstance(raw, dict) else dict.fromkeys(named, raw)
-        found = model(keras.tree.map_structure(lambda tensor: given[tensor.name], model.input), training=False)
+        found = model(keras.tree.map_structure(lambda tensor: given[tensor.name], model_input(model)), training=False)
         leaves = keras.tree.flatten(found)
         return tuple(leaves[place] for place in numbers)
 
@@ -193,13 +197,15 @@ def of_file(path: Path) -> PredictingModel:
 
 def _output_names(model: keras.Model) -> list[str]:
     """The names of the outputs: their keys where they are a dictionary, as in exported models."""
-    is_flat = isinstance(model.output, dict) and len(model.output) == len(model.outputs)
-    return sorted(model.output) if is_flat else list(getattr(model, "output_names", ()))
+    output = model_output(model)
+    is_flat = isinstance(output, dict) and len(output) == len(model.outputs)
+    return sorted(output) if is_flat else list(getattr(model, "output_names", ()))
 
 
 def _class_names(model: keras.Model) -> tuple[str, ...]:
     """The names of the classes, if the model has the output for labels that exported classifiers have."""
-    if not isinstance(model.output, dict) or set(model.output) != {PROBABILITIES, LABEL}:
+    output = model_output(model)
+    if not isinstance(output, dict) or set(output) != {PROBABILITIES, LABEL}:
         return ()
     lookups = (layer for layer in _text_lookups(model) if layer.name == LABEL)
     return next((tuple(map(str, lookup.get_vocabulary())) for lookup in lookups), ())
@@ -217,7 +223,8 @@ def _task_of_uncompiled(
     if len(numbers) != 1:
         return Task("custom")
     activation, shape = output_activation(model), model.outputs[numbers[0]].shape
-    are_probabilities = isinstance(model.output, dict) and names[numbers[0]] == PROBABILITIES  # as of exported models
+    is_dictionary = isinstance(model_output(model), dict)
+    are_probabilities = is_dictionary and names[numbers[0]] == PROBABILITIES  # as of exported models
     if len(shape) in BY_RANK and (classes or activation == "softmax" or (are_probabilities and len(shape) > 2)):
         return Task(BY_RANK[len(shape)])
     if activation == "sigmoid" and len(shape) == 2:

@@ -137,8 +137,9 @@ def test_other_rows_are_preprocessed_as_the_runs_own(gym: Gym, houses: Path, tmp
     found = evaluated(directory, data=str(others))
     assert (found["split"], found["examples"]) == ("others.csv", 10)
     assert {"loss", "r2_score"} <= set(values(found))
-    with pytest.raises(AccelError, match="leave --split out"):
-        evaluated(directory, data=str(others), split="test")
+    for split in ("test", "validation"):
+        with pytest.raises(AccelError, match=f"as a whole, not its {split} split: leave --split out"):
+            evaluated(directory, data=str(others), split=split)
     with pytest.raises(AccelError, match="have other test examples, or scale their targets differently"):
         evaluated(directory, gym.train(plan.replace(seed=1)).directory)
 

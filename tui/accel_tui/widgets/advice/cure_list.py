@@ -8,7 +8,7 @@ from textual.content import Content
 from textual.widgets.option_list import Option
 
 from accel_engine.advice import Cure, Finding
-from accel_engine.text import format_metric, printable_line
+from accel_engine.text import format_metric, percent, printable_line
 from accel_tui.formatting import numbers
 from accel_tui.formatting.advice import capitalized, cure_text, options_text
 from accel_tui.formatting.wrapping import hanging
@@ -106,7 +106,7 @@ def _progress(progress: "CureProgress | None") -> str:
     share = min(max(progress.done / progress.of, 0.0), 1.0) if progress.of > 0 else 0.0
     filled = round(share * _BAR)
     bar = "━" * filled + "─" * (_BAR - filled)
-    return f"trying {bar} {share:.0%}  {printable_line(progress.detail)}"
+    return f"trying {bar} {percent(share, 0)}  {printable_line(progress.detail)}"
 
 
 def _measured(result: "CureResult") -> Iterator[Line]:
