@@ -40,7 +40,7 @@ class InputViews:
         feature_names: Names of the columns of the inputs.
         vocabulary: The text of each token.
         sample_rate: Samples per second of audio.
-        original: Gives rows of the inputs in the units and words of the user's table; ``None`` to show them as they are.
+        original: Gives rows of the inputs in the units and words of the user's table; ``None`` to show them as is.
         limits: Raw values that are black and white in images of a single input; ``None`` to take them from the images.
     """
 
@@ -118,7 +118,8 @@ def value_text(value: Any) -> str:
     if isinstance(value, bytes):
         value = value.decode(errors="replace")
     if isinstance(value, float | np.floating):
-        return f"{value:.0f}" if 1e6 <= abs(value) < 1e15 else f"{value:.6g}"
+        number = float(value)
+        return f"{number:.0f}" if 1e6 <= abs(number) < 1e15 else f"{number:.6g}"
     return str(value)[:100]
 
 
