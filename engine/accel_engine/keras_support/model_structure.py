@@ -13,6 +13,18 @@ def has_custom_train_step(model: Any) -> bool:
     return "train_step" in vars(model) or getattr(type(model), "train_step", None) is not keras.Model.train_step
 
 
+def fixed_batch(model: Any) -> int | None:
+    """The only batch size that a model takes, such as a stateful one; ``None`` for any size."""
+    inputs = getattr(model, "inputs", None) or () if getattr(model, "built", False) else ()
+    sizes = {each.shape[0] for each in inputs} - {None}
+    return min(sizes, default=None)
+
+
+def metrics_of(model: keras.Model) -> list[keras.Metric]:
+    """The metrics of a compiled model, one by one."""
+    return [leaf for metric in model.metrics for leaf in getattr(metric, "metrics", None) or [metric]]
+
+
 def model_input(model: Any) -> Any:
     """What a model takes: its symbolic tensor, or a structure of them; ``None`` if it does not tell.
 

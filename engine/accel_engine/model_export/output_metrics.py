@@ -11,8 +11,8 @@ import tensorflow as tf
 
 from accel_engine.data.structure import Batch, Structure, map_structure
 from accel_engine.inference.runtime import Arrays
-from accel_engine.keras_support.model_call import call_model
 from accel_engine.model_export.servable_model import Servable, logits_of, shown_outputs
+from accel_engine.models.model_call import call_model
 from accel_engine.private_names.keras_logits import activation_before_loss, set_logits
 from accel_engine.run.series_names import SeriesNames
 from accel_engine.training.core.assembly import STEP_SERIES
@@ -71,7 +71,7 @@ class OutputMetrics:
         def compute(raw: Batch) -> tuple[list[tf.Tensor], tf.Tensor]:
             batch = self._trained.prepare(raw)
             outputs = call_model(compiled.model, batch.inputs, training=False)
-            return shown_outputs(outputs, compiled.task), self._measured(batch, outputs)
+            return shown_outputs(outputs, self._trained), self._measured(batch, outputs)
 
         function = tf.function(compute, autograph=False, reduce_retracing=True)
 

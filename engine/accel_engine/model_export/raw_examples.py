@@ -1,19 +1,23 @@
 """Reads the raw inputs of examples, as a served model gets them."""
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
-import keras
 import numpy as np
 import numpy.typing as npt
 
 from accel_engine.data.dataset import Dataset, Examples, Split
+from accel_engine.data.series.normalization_model import WindowNormalization
 from accel_engine.data.structure import Batch, named_leaves
 from accel_engine.data.tables.preprocessing_model import LazyMatrix
 from accel_engine.errors import ModelError
 from accel_engine.inference.names import INPUT
 from accel_engine.inference.runtime import Arrays
 from accel_engine.training.evaluation.split_batches import EXAMPLES_AT_A_TIME, batches, number_of_examples
+
+SAMPLED = 512
+"""Examples of a sample at most, but for one batch."""
 
 
 def input_name(path: str) -> str:
@@ -38,14 +42,13 @@ class RawExamples:
     def __init__(self, dataset: Dataset, split: str, examples: Examples, size: int = EXAMPLES_AT_A_TIME) -> None:
         self._examples = examples
         self._size = size
-        self._normalization: keras.layers.Normalization | None = None
+        self._windows: WindowNormalization | None = None
         self._table: LazyMatrix | None = dataset.raw_inputs.get(split)
         if dataset.preprocess is None or self._table is not None:
             return
-        layers = [layer for layer in dataset.preprocess().layers if isinstance(layer, keras.layers.Normalization)]
-        if len(layers) != 1 or dataset.kind != "series":
+        if not isinstance(dataset.preprocess, WindowNormalization):
             raise ModelError(f"the raw inputs of {dataset.name} are not known after its preprocessing")
-        self._normalization = layers[0]
+        self._windows = dataset.preprocess
 
     @property
     def count(self) -> int:
@@ -56,6 +59,17 @@ class RawExamples:
         """Yield the raw inputs of each batch, and the batch as the dataset gives it."""
         for rows, batch in batches(self._examples, self._size):
             yield self._raw(rows, batch.inputs), batch
+
+    def sampled(self) -> Iterator[Batch]:
+        """Yield batches of some examples: of all parts of a split, or the first ones of a stream."""
+        if not isinstance(self._examples, Split):
+            yield from (batch for _, batch in islice(batches(self._examples), 1))
+            return
+        size = min(self._size, self.count)
+        number = min(max(1, SAMPLED // size), self.count // size) * size
+        rows = np.random.default_rng(0).permutation(np.linspace(0, self.count - 1, number).astype(np.int32))
+        for start in range(0, number, size):
+            yield self._examples.take(np.sort(rows[start : start + size]))
 
     def first(self, count: int) -> Arrays:
         """The raw inputs of the first examples."""
@@ -71,11 +85,7 @@ class RawExamples:
 
     def _raw(self, rows: npt.NDArray[np.int32], inputs: Any) -> dict[str, npt.NDArray[Any]]:
         if self._table is not None:
-            at, names = self._table.rows[rows], self._table.model.learned.names
-            return {raw.key: raw.values[at, np.newaxis] for raw in self._table.inputs if raw.key in names}
-        if self._normalization is not None:
-            mean, variance = (
-                np.asarray(each, np.float64) for each in (self._normalization.mean, self._normalization.variance)
-            )
-            return {INPUT: (inputs * np.sqrt(variance) + mean).astype(np.float32)}
+            return self._table.model.raw(self._table.inputs, self._table.rows[rows])
+        if self._windows is not None:
+            return {INPUT: self._windows.scaling.restore(inputs).astype(self._windows.dtype)}
         return {input_name(path): np.asarray(array) for path, array in named_leaves(inputs)}

@@ -124,7 +124,7 @@ class Epochs:
     def _train_all(self) -> None:
         reporter, last = self._reporter, self._assembly.plan.epochs
         reporter.epochs, done = self._batches.restore(reporter.step)
-        sizes = self._assembly.step_counts.step_sizes(0, done)
+        sizes = self._assembly.step_counts.step_sizes(reporter.step - done, reporter.step)
         self._recorder.continue_epoch(done, sizes, self._skipped)
         # Its engine may have exited between a checkpoint and the validation, or the end.
         missing = self._progress.validation_is_missing(None if done else reporter.epochs)
@@ -245,6 +245,7 @@ class Epochs:
             seconds=means.seconds,
         )
         self._run.write_event(self._progress.observe(ended))
+        self._watch.observe_scale()
         self._handle_commands()
         self._do_what_is_due(reporter.epochs)
         self._time.report_if_due(EPOCH_SECONDS)

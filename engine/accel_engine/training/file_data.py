@@ -70,7 +70,10 @@ def _fits(dataset: Dataset, columns: dict[str, str]) -> bool:
 
 def _raw_split(split: Split, matrix: LazyMatrix, columns: dict[str, str]) -> Split:
     raw = {each.key: each.values for each in matrix.inputs}
-    return replace(split, inputs={name: raw[name][matrix.rows, np.newaxis] for name in columns})
+    types = {name: object if dtype == "string" else dtype for name, dtype in columns.items()}
+    return replace(
+        split, inputs={name: raw[name][matrix.rows, np.newaxis].astype(dtype) for name, dtype in types.items()}
+    )
 
 
 def _with_classes(dataset: Dataset, known: tuple[str, ...]) -> Dataset:

@@ -112,7 +112,7 @@ def of_run(
     keras.config.set_dtype_policy(plan.policy)
     dataset, recorded = _loaded(plan, options, progress), diagnostics.read(directory)
     changes = check_restorable(dataset, plan, recorded)
-    notes += [] if other_data else changes
+    notes += dataset.warnings if other_data else changes
     if options.keeps_split and split != "auto":
         raise DataError(f"{other_data} is taken as a whole, not its {split} split: leave --split out")
     wanted = "validation" if other_data and split == "auto" else split

@@ -19,7 +19,9 @@ from accel_engine.run.diagnostics.data_format import TableFormat
 from accel_tui.predictions.files import image_names
 
 SPEC = {"shape": [2], "dtype": "float32"}
-NUMBERS = TableFormat((ColumnFormat("area", "number"), ColumnFormat("city", "category")), (), (), (), (), {}, {}, {})
+NUMBERS = TableFormat(
+    (ColumnFormat("area", "number"), ColumnFormat("city", "category")), (), (), (), (), (), {}, {}, {}
+)
 TABLE = DataFormat("classification", "classification", "table", SPEC, None, ValueRange(), table=NUMBERS)
 
 CLASSES = OutputPrediction("", "classification", ("cat", "dog"), (), np.array([[0.75, 0.25], [0.1, 0.9]], np.float32))

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from accel_engine.data.dataset_entry import Column
-from accel_engine.data.tables.columns import Columns, TableColumn
+from accel_engine.data.tables.columns import Columns
+from accel_engine.data.tables.table_column import TableColumn
 from accel_engine.text import percent
 
 _SAMPLES = 5

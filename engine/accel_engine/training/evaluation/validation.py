@@ -17,7 +17,9 @@ import tensorflow as tf
 from accel_engine.data.dataset import Examples, Split
 from accel_engine.data.structure import Batch, Structure, flatten
 from accel_engine.errors import DataError
-from accel_engine.keras_support.model_call import call_model
+from accel_engine.keras_support.divisibility import answers_by_example
+from accel_engine.keras_support.model_structure import fixed_batch
+from accel_engine.models.model_call import call_model
 from accel_engine.private_names.keras_names import LayerLosses, layer_losses
 from accel_engine.run.diagnostics import DiagnosticsItem
 from accel_engine.training.core.assembly import Assembly
@@ -61,7 +63,8 @@ class Validation:
         self._data = examples
         self._replicas = assembly.replicas
         share = assembly.step_counts.per_replica_batch
-        self._size = max(share, min(MAX_BATCH, GROWTH * share))
+        # The plan's batches, as in fit; larger ones only where that cannot change a result.
+        self._size = max(share, min(MAX_BATCH, GROWTH * share)) if answers_by_example(assembly.model) else share
         self._limit: int | None = None  # of the batches of a stream
         self._largest = 0
         self._custom = assembly.has_custom_train_step
@@ -69,8 +72,9 @@ class Validation:
         self._states = MetricStates(assembly.model, assembly.metrics, assembly.names)
         self._statistics = ReplicaStatistics(assembly)
         self._report = None if self._custom else _report_for(assembly)
+        predict = graph_of(self._predict, assembly, reduce_retracing=fixed_batch(assembly.model) is None)
+        self._worst = WorstExamples(examples, self._report, predict)
         self._baseline = None if self._custom else baseline_of(assembly.task, assembly.dataset, assembly.outputs)
-        self._worst = WorstExamples(examples, self._report, graph_of(self._predict, assembly, reduce_retracing=True))
         self.retrace()
 
     def retrace(self) -> None:

@@ -12,6 +12,7 @@ from accel_engine import data
 from accel_engine.data.dataset import Dataset
 from accel_engine.data.pixel_scaling import ValueRange, is_image
 from accel_engine.data.structure import ArraySpec, Structure, flatten, has_texts, specs_from_json, specs_to_json
+from accel_engine.data.tables.preprocessing_model import CATEGORIES
 from accel_engine.errors import ModelError, PlanError
 from accel_engine.inference.names import PROBABILITIES
 from accel_engine.keras_support.model_structure import model_input, model_output
@@ -21,6 +22,7 @@ from accel_engine.models.exported_model import class_names, text_lookups
 from accel_engine.models.saved_model import load_saved
 from accel_engine.models.traits import output_activation
 from accel_engine.plan import Plan
+from accel_engine.private_names.keras_names import all_layers
 from accel_engine.run import RunReader
 from accel_engine.run.chosen_checkpoint import chosen_step
 from accel_engine.run.diagnostics import DataFormat, Diagnostics, InputSpec, read
@@ -50,6 +52,7 @@ class PredictingModel:
         input_spec: How images become an example; ``None`` if they do not.
         outputs_of: Computes its outputs.
         outputs: What each of them means.
+        categories: The categories of a table's inputs, where only the file of the model tells them.
         limits: The values of its outputs that are black and white, where it reconstructs its inputs.
         notes: Notes for the user.
     """
@@ -62,6 +65,7 @@ class PredictingModel:
     input_spec: InputSpec | None
     outputs_of: Outputs
     outputs: tuple[OutputForm, ...]
+    categories: Mapping[str, Sequence[str]]
     limits: tuple[float, float] | None
     notes: tuple[str, ...]
 
@@ -113,6 +117,7 @@ def of_run(directory: Path, checkpoint: str = "auto") -> PredictingModel:
         input_spec if input_spec and input_spec.is_image else None,
         model.outputs,
         outputs,
+        {},
         limits if model.task.encoding == INPUTS else None,
         tuple(notes),
     )
@@ -193,7 +198,7 @@ def of_file(path: Path) -> PredictingModel:
         leaves = keras.tree.flatten(found)
         return tuple(leaves[place] for place in numbers)
 
-    return PredictingModel(path.name, 0, None, form, inputs, None, outputs_of, outputs, None, ())
+    return PredictingModel(path.name, 0, None, form, inputs, None, outputs_of, outputs, _categories(model), None, ())
 
 
 def _output_names(model: keras.Model) -> list[str]:
@@ -201,6 +206,12 @@ def _output_names(model: keras.Model) -> list[str]:
     output = model_output(model)
     is_flat = isinstance(output, dict) and len(output) == len(model.outputs)
     return sorted(output) if is_flat else list(getattr(model, "output_names", ()))
+
+
+def _categories(model: keras.Model) -> dict[str, Sequence[str]]:
+    """The categories of a table's inputs, which the layers of the preprocessing have."""
+    lookups = [layer for layer in all_layers(model) if layer.name.endswith(CATEGORIES)]
+    return {layer.name.removesuffix(CATEGORIES): layer.get_vocabulary()[1:] for layer in lookups}  # after unknown ones
 
 
 def _task_of_uncompiled(

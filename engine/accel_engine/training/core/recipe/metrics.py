@@ -11,9 +11,9 @@ import tensorflow as tf
 from accel_engine.data.dataset import Dataset, Split, take_rows
 from accel_engine.data.structure import ArraySpec, Structure, flatten
 from accel_engine.errors import PlanError
+from accel_engine.keras_support.model_structure import metrics_of
 from accel_engine.plan import Plan
 from accel_engine.plan.recipe_fit import wrong_metrics
-from accel_engine.training.core.metric_states import metrics_of
 from accel_engine.training.core.task import Task, probabilities_of
 
 TOP_K = 5
