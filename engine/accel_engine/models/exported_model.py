@@ -1,9 +1,17 @@
-"""What models have that were exported with their preprocessing: raw columns as inputs, and labels as an output."""
+"""What exported models are like: the names of their inputs and outputs, raw columns of tables, labels."""
 
 import keras
 
-from accel_engine.inference.names import LABEL, PROBABILITIES
 from accel_engine.keras_support.model_structure import model_input, model_output
+
+INPUT = "inputs"
+"""The only input of a model that has no name for it."""
+
+OUTPUT = "outputs"
+"""The only output, as the model computes it."""
+
+PROBABILITIES, LABEL = "probabilities", "label"
+"""The outputs of an exported classifier: the probability of each class, and the name of the most probable one."""
 
 
 def text_lookups(model: keras.Model) -> list[keras.layers.StringLookup]:

@@ -48,6 +48,8 @@ def _with_columns(path: Path, columns: dict[str, str], plan: Plan, progress: Pro
     texts = tuple(f"{name}=category" for name in header if columns.get(name) == "string")
     if not plan.target and len(others) == 1:
         plan = plan.replace(target=tuple(others))
+    if columns.keys() <= set(header):  # none is a part of a date; named, none is left out
+        plan = plan.replace(features=tuple(columns))
     dataset = data.load(plan.data, replace(plan.data_options, keeps_raw=True), progress)
     if texts and not _fits(dataset, columns):  # such as a category whose values are all numbers here
         options = replace(plan.data_options, keeps_raw=True, kinds=(*plan.kinds, *texts))

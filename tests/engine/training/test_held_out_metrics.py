@@ -233,6 +233,8 @@ def test_classes_are_those_of_the_model_and_the_target_is_the_column_that_it_doe
     )
     assert set(dataset.validation.targets.tolist()) == {0, 2}
     assert found["metrics"][0]["value"] == pytest.approx(float(keras.ops.mean(expected)), rel=1e-5)
-    (tmp_path / "u.csv").write_text("y,size,code\n" + "".join(f"{'ad'[row % 2]},{row},2\n" for row in range(40)))
+    (tmp_path / "u.csv").write_text(
+        "y,size,code\n" + "".join(f"{'ad'[row % 2]},{row},{1 + row % 2}\n" for row in range(40))
+    )
     with pytest.raises(DataError, match="has the class d, which the model does not know: a, b, c"):
         evaluated(model=str(tmp_path / "m.keras"), data=str(tmp_path / "u.csv"))

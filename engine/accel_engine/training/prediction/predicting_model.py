@@ -14,11 +14,10 @@ from accel_engine.data.pixel_scaling import ValueRange, is_image
 from accel_engine.data.structure import ArraySpec, Structure, flatten, has_texts, specs_from_json, specs_to_json
 from accel_engine.data.tables.preprocessing_model import CATEGORIES
 from accel_engine.errors import ModelError, PlanError
-from accel_engine.inference.names import PROBABILITIES
 from accel_engine.keras_support.model_structure import model_input, model_output
 from accel_engine.models.build_options import BuildOptions
 from accel_engine.models.data_description import DataDescription
-from accel_engine.models.exported_model import class_names, text_lookups
+from accel_engine.models.exported_model import PROBABILITIES, class_names, text_lookups
 from accel_engine.models.saved_model import load_saved
 from accel_engine.models.traits import output_activation
 from accel_engine.plan import Plan
