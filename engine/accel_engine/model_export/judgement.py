@@ -12,7 +12,7 @@ import numpy.typing as npt
 from accel_engine.data.data_options import OF_CLASSES
 from accel_engine.data.dataset import Dataset
 from accel_engine.data.structure import flatten
-from accel_engine.inference.names import PROBABILITIES
+from accel_engine.models.exported_model import PROBABILITIES
 from accel_engine.private_names.keras_names import loss_takes_logits
 from accel_engine.run.series_names import is_better_lower, is_loss
 from accel_engine.text import format_metric
