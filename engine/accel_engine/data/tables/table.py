@@ -78,6 +78,7 @@ def read(entry: DatasetEntry, options: DataOptions, progress: Progress) -> Datas
         target_names=roles.targets,
         target_classes={name: names for name, names in form.classes.items() if names and form.task == "auto"},
         preprocess=model,
+        original=learned.original,
         raw_inputs=raw if options.keeps_raw else {},
         target_scaling=scaling,
         value_range=ValueRange("float32"),
