@@ -270,7 +270,7 @@ def assemble(
     names = SeriesNames(LEARNING_RATE) if custom_step else SeriesNames(*STEP_SERIES)
     names.reserve(*GradientNorms(plan, model).names[1:])
     left_out = () if custom_step else MetricStates(model, metrics, names, MAX_STATE).left_out
-    slow = [f"measured at validation only, not to slow every step: {', '.join(left_out)}"] if left_out else []
+    slow = [f"measured of epochs and validations, not of single steps: {', '.join(left_out)}"] if left_out else []
     if entry.coordinated:
         worker_devices = device_visibility.describe_worker_devices()
         devices = tuple(f"{device.kind.upper()}:0" for device in worker_devices[:1]) or devices

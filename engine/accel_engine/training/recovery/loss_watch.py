@@ -14,6 +14,7 @@ from accel_engine.events import Warned
 from accel_engine.keras_support.optimizers import inner_optimizer
 from accel_engine.private_names.keras_names import output_losses
 from accel_engine.run.series_names import series_name
+from accel_engine.text import format_metric
 from accel_engine.training.checkpoints.checkpoint import NotFiniteError
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.float16_range import CURE, LARGEST
@@ -100,7 +101,7 @@ class LossWatch:
         elif explosion:
             text = (
                 f"the loss explodes from step {explosion.step:,} on: it is far above its highest level before, "
-                f"{explosion.level:.3g}, and was {explosion.loss:.3g} at last"
+                f"{format_metric(explosion.level)}, and was {format_metric(explosion.loss)} at last"
             )
             raise NotANumberError(Trouble(explosion.step, text, explodes=True, grew_from=explosion.step))
 
@@ -138,10 +139,8 @@ class LossWatch:
         if scale is None or self._warned_of_scale or not float(keras.ops.convert_to_numpy(scale)) < SMALLEST_SCALE:
             return
         self._warned_of_scale = True
-        message = (
-            f"gradients are not finite in float16, which ends at {LARGEST:,}: steps leave the weights as they are; "
-        )
-        self._reporter.emit(Warned, message=message + CURE)
+        message = f"gradients are not finite in float16, which ends at {LARGEST:,}: steps leave the weights as they are"
+        self._reporter.emit(Warned, message=f"{message}; {CURE}")
 
     def _not_finite(self, name: str, step: int, value: float) -> None:
         shown = "NaN" if np.isnan(value) else "infinite"

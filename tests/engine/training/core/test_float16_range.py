@@ -32,7 +32,7 @@ def build():
 def test_inputs_that_are_infinite_are_named_and_so_are_steps_without_an_effect(gym: Gym, tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text(FILE)
     own, gym.steps = tmp_path / "own.py", 8
-    plan = Plan(model=f"{own}:build", data=f"{own}:data", batch_size=8, epochs=6, validation="off", split="none")
+    plan = Plan(model=f"{own}:build", data=f"{own}:data", batch_size=8, epochs=6, shuffle="off", split="none")
     trained = gym.train(plan.replace(precision="mixed_float16", force="on"))
 
     assert trained.ended.outcome is Outcome.FINISHED, trained.ended.reason
