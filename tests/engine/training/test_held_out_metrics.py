@@ -255,3 +255,24 @@ def test_the_file_of_a_model_is_exported_with_data_to_prove_it_on(tmp_path: Path
     assert (found["name"], found["exported"][0]["problem"]) == ("own.keras", "")
     outputs = open_model(tmp_path / "m.onnx").run({"inputs": x})
     np.testing.assert_allclose(outputs["probabilities"], model(x), atol=1e-5)
+
+
+ADDS_LOSS = """
+import keras
+
+def build(input_shape, classes):
+    hidden = keras.layers.ActivityRegularization(l2=0.1)
+    return keras.Sequential([
+        keras.Input(input_shape), keras.layers.Flatten(), keras.layers.Dense(4), hidden,
+        keras.layers.Dense(classes, "softmax", kernel_regularizer="l2"),
+    ])
+"""
+
+
+def test_an_export_of_a_model_whose_layers_add_losses_is_proved_by_its_outputs_alone(gym: Gym, tmp_path: Path) -> None:
+    """Its outputs do not tell these losses; the trained model has them."""
+    (tmp_path / "nets.py").write_text(ADDS_LOSS)
+    directory = gym.train(DIGITS.replace(model=f"{tmp_path}/nets.py:build")).directory
+    found = exported(directory, tmp_path, target(tmp_path, "keras"))
+    assert (found["exported"][0]["problem"], found["exported"][0]["metrics"]) == ("", {})
+    assert found["original"]["metrics"] == pytest.approx(metrics_of(directory), rel=1e-4)
