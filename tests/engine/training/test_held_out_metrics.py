@@ -276,3 +276,16 @@ def test_an_export_of_a_model_whose_layers_add_losses_is_proved_by_its_outputs_a
     found = exported(directory, tmp_path, target(tmp_path, "keras"))
     assert (found["exported"][0]["problem"], found["exported"][0]["metrics"]) == ("", {})
     assert found["original"]["metrics"] == pytest.approx(metrics_of(directory), rel=1e-4)
+
+
+def test_a_file_that_names_its_inputs_takes_those_of_data_without_names(tmp_path: Path) -> None:
+    source = "import numpy as np\n\ndef load():\n    x = np.arange(40, dtype='float32')[:, None] / 40\n"
+    (tmp_path / "pairs.py").write_text(f"{source}    return (x, 2 * x), 3 * x[:, 0]\n")
+    given = {name: keras.Input((1,), name=name) for name in ("input_0", "input_1")}
+    both = keras.layers.Add()([given["input_0"], given["input_1"]])
+    weights = keras.initializers.Constant(0.5)
+    keras.Model(given, keras.layers.Dense(1, kernel_initializer=weights)(both)).save(tmp_path / "m.keras")
+    found = evaluated(model=str(tmp_path / "m.keras"), data=f"{tmp_path}/pairs.py:load", split="random")
+    x = load_for(keras.models.load_model(tmp_path / "m.keras"), Plan(data=f"{tmp_path}/pairs.py:load"), lambda *_: None)
+    expected = np.mean((1.5 * x.validation.inputs["input_0"][:, 0] - x.validation.targets) ** 2)
+    assert found["metrics"][0]["value"] == pytest.approx(float(expected), rel=1e-5)
