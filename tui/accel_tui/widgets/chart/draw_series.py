@@ -6,19 +6,20 @@ from dataclasses import replace
 import numpy as np
 
 from accel_tui.run_state.curve import Curve, Floats
-from accel_tui.widgets.chart import raster
+from accel_tui.widgets.chart import dots, raster
 from accel_tui.widgets.chart.axes import Axis
-from accel_tui.widgets.chart.cell_frame import COLOURS, STYLE_ID, Frame
+from accel_tui.widgets.chart.background import value_axis_rows
+from accel_tui.widgets.chart.cell_frame import STYLE_ID, Frame
 from accel_tui.widgets.chart.chart_view import ChartView, Series
 from accel_tui.widgets.chart.smoothing import smoothed
 
 POINT = "●"
-"""Sign of a point."""
+"""Sign of a point, where the terminal shows no dots."""
 
 _ABOVE, _BELOW = "▲", "▼"  # by the edge of the plot
 _CELLS_A_POINT = 3  # closer points are joined to a line
-_CURVES = [STYLE_ID[colour] for colour in COLOURS]
-_DASH = 2  # cells
+_DASH = np.array([[-1.0], [0.0], [1.0]])  # dot columns of a point, beside its own
+_NO_SIGNS = tuple(map(ord, " ┈┊─┬"))  # characters of the background that curves hide
 _SPARSE = np.uint8(0b10010101)  # every other dot, so that the mean stands out from the band
 
 
@@ -29,17 +30,22 @@ def draw_series(plot: Frame, view: ChartView) -> None:
         plot: The plot with its grid; drawn on.
         view: The chart's inputs.
     """
+    axis = plot.part(0, plot.characters.shape[0] - 1, plot.characters.shape[1], 1)
+    before, signs = axis.copy(), ~np.isin(axis.characters, _NO_SIGNS)
     drawn = [(series, _draw_curve(plot, view, series)) for series in view.series if series.curve.end_step]
+    axis.characters[signs], axis.styles[signs] = before.characters[signs], before.styles[signs]
+    inside = plot if plot.characters.shape[0] < 2 or not value_axis_rows(view.rows) else _above_axis(plot)
     for series, (low, high) in drawn:  # on top of all curves, so that no series hides a mark
-        _mark_edges(plot, low, high, series.style)
+        _mark_edges(inside, low, high, series.style)
     for series in view.series:
         if series.points:
-            _draw_points(plot, view, series)
+            _mark_edges(inside, *_draw_points(plot, view, series), series.style)
 
 
 def are_joined(x: Axis, series: Series, width: int) -> bool:
-    """Whether points are too close to be drawn one by one."""
-    return sum(x.low <= step <= x.high for step, _ in series.points) * _CELLS_A_POINT > width
+    """Whether points are drawn as a line: those without a curve, and those that are too close to be drawn one by one."""
+    seen = sum(x.low <= step <= x.high for step, _ in series.points)
+    return seen > 1 and (not series.curve.end_step or seen * _CELLS_A_POINT > width)
 
 
 def _draw_curve(plot: Frame, view: ChartView, series: Series) -> tuple[Floats, Floats]:
@@ -68,10 +74,10 @@ def _draw_curve(plot: Frame, view: ChartView, series: Series) -> tuple[Floats, F
 
 def _resampled(curve: Curve, view: ChartView, columns: int) -> Floats:
     """Minimum, maximum and mean of the dot columns, as fractions of the height."""
-    if view.options.log:
+    if view.is_log:
         curve = _positive(curve)
     found = view.y.fraction(curve.columns(view.x.low, view.x.high, columns))
-    if view.options.log:
+    if view.is_log:
         found[0, np.isnan(found[0]) & ~np.isnan(found[1])] = 0  # to the lower edge, where there is no logarithm
     return found
 
@@ -90,29 +96,39 @@ def _positive(curve: Curve) -> Curve:
     )
 
 
-def _draw_points(plot: Frame, view: ChartView, series: Series) -> None:
-    """Draw points, or a line that joins them if they are too close. Those beyond the plot are marked at its edge."""
+def _draw_points(plot: Frame, view: ChartView, series: Series) -> tuple[Floats, Floats]:
+    """Draw points in the cells that they need, twice as thick as curves: each as a dash, or joined if too close.
+
+    Returns:
+        Minimum and maximum of each dot column, as fractions of the height.
+    """
     height, width = plot.characters.shape
     steps, values = np.array(series.points, dtype=np.float64).T
     across, up = view.x.fraction(steps), view.y.fraction(np.where(np.isfinite(values), values, np.nan))
     shown = (across >= 0) & (across <= 1)
     across, up = across[shown], up[shown]
     if are_joined(view.x, series, width):
-        dots = (np.arange(2 * width) + 0.5) / (2 * width)
-        line = np.interp(dots, across, up, left=math.nan, right=math.nan)
-        _paint_dashed(plot, raster.trace(line, line, height), series.style)
+        middles = (np.arange(2 * width) + 0.5) / (2 * width)
+        line = np.interp(middles, across, up, left=math.nan, right=math.nan)
+        patterns = raster.trace(line, line, height)
     else:
         line = np.full(2 * width, math.nan)
-        columns = np.minimum((across * width).astype(np.int64), width - 1)
-        inside = (up >= -raster.EDGE) & (up <= 1 + raster.EDGE)
-        rows = raster.dot_rows(up[inside], height) // 4
-        plot.characters[rows, columns[inside]] = ord(POINT)
-        plot.styles[rows, columns[inside]] = STYLE_ID[series.style]
+        beside = _DASH / (2 * width) if view.has_dots else np.zeros((1, 1))
+        patterns = dots.scatter((across + beside).ravel(), np.tile(up, len(beside)), width, height)
+    if view.has_dots:
+        _paint(plot, raster.thick(patterns), series.style)
+    else:
+        plot.characters[patterns > 0], plot.styles[patterns > 0] = ord(POINT), STYLE_ID[series.style]
     low, high = line.copy(), line
     dot_columns = np.minimum((across * 2 * width).astype(np.int64), 2 * width - 1)
     np.fmin.at(low, dot_columns, up)
     np.fmax.at(high, dot_columns, up)
-    _mark_edges(plot, low, high, series.style)
+    return low, high
+
+
+def _above_axis(plot: Frame) -> Frame:
+    rows, columns = plot.characters.shape
+    return plot.part(0, 0, columns, rows - 1)
 
 
 def _mark_edges(plot: Frame, low: raster.Fractions, high: raster.Fractions, style: str) -> None:
@@ -128,13 +144,3 @@ def _paint(plot: Frame, patterns: raster.Patterns, style: str) -> None:
     mask = patterns > 0
     plot.characters[mask] = patterns[mask] + np.uint32(raster.BLANK)
     plot.styles[mask] = STYLE_ID[style]
-
-
-def _paint_dashed(plot: Frame, patterns: raster.Patterns, style: str) -> None:
-    """Draw braille patterns; cells with a curve keep its dots, and alternate in colour."""
-    both = (patterns > 0) & (plot.characters > raster.BLANK) & np.isin(plot.styles, _CURVES)
-    patterns = np.where(both, patterns | (plot.characters - raster.BLANK).astype(np.uint8), patterns)
-    before = plot.styles.copy()
-    _paint(plot, patterns, style)
-    both &= np.arange(both.shape[1]) // _DASH % 2 == 1
-    plot.styles[both] = before[both]

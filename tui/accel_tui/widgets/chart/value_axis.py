@@ -28,6 +28,10 @@ _UNLABELLED = 1.03  # how much longer an axis may be for a tick at an end
 _QUARTERS = 1.05  # how much longer an axis may be for shorter labels than those of 2.5
 _LONG = 10.0  # ratio of the ends from which powers of ten can be on rows
 _QUANTILE = 0.05  # quantile on either side, a common choice
+_ASKS_FOR_LOG = 30.0  # ratio of the quantiles from which an axis is logarithmic if nobody has chosen
+_STAYS_LOG = 10.0  # the same for an axis that is logarithmic, so that it does not turn back and forth
+_WORTH_IT = 0.8  # share of the range that the rest is drawn in at most, if outliers are hidden
+_SOME = 5  # values from which one may be an outlier
 _MARGIN = 0.5  # share of the range between the quantiles: a steadily falling curve is not clipped
 
 
@@ -38,6 +42,7 @@ def axis_of(
     bounds: Bounds = (None, None),
     previous: Axis | None = None,
     rows: int = 0,
+    limits: Bounds = (None, None),
 ) -> Axis:
     """The value axis of a chart: of all visible values, except those that the options leave out.
 
@@ -48,37 +53,49 @@ def axis_of(
         bounds: Values to include.
         previous: The axis until now, with the same options and as many rows.
         rows: Rows between the labels at the ends; 0 if only the ends have labels.
+        limits: The lowest and highest value that there can be, if known.
     """
-    lows, highs = _extremes(series, *(window or (0, math.inf)))
-    low = high = math.nan
-    if options.log or options.clip:
-        known = ~np.isnan(lows)
-        lows, highs = lows[known], highs[known]
-        if options.log:  # of a bucket with both, only the maximum certainly has a logarithm
-            lows, highs = (values[values > 0] for values in (np.where(lows > 0, lows, highs), highs))
-    if lows.size:
-        low, high = fence(lows, highs, log=options.log) if options.clip else _span(lows, highs)
-    return (log_axis if options.log else value_axis)(low, high, bounds, previous, rows)
+    parts = list(_parts(series, *(window or (0, math.inf))))
+    is_free = bounds[0] is None and limits[1] is None
+    log = is_free and _asks_for_log(parts, previous) if options.log is None else options.log
+    if log:  # of a bucket with both, only the maximum certainly has a logarithm
+        parts = [(np.where(lows > 0, lows, highs), highs) for lows, highs in parts]
+        parts = [(lows[lows > 0], highs[highs > 0]) for lows, highs in parts]
+    ends = [fence(*part, log=log) if options.clip else _span(*part) for part in parts if part[0].size]
+    low = min((low for low, _ in ends), default=math.nan)
+    high = max((high for _, high in ends), default=math.nan)
+    if log:
+        return log_axis(low, high, bounds, previous, rows)
+    return value_axis(low, high, bounds, None if isinstance(previous, LogAxis) else previous, rows, limits)
 
 
-def _extremes(series: tuple[Series, ...], first: float, last: float) -> tuple[Floats, Floats]:
-    """Minima and maxima of all buckets in a range of steps, NaN where one has no values, and the points."""
-    points = np.array([y for each in series for _, y in each.within(first, last) if math.isfinite(y)])
-    curves = [each.curve_in(first, last) for each in series]
-    spans = [slice(*curve.span(first, last)) for curve in curves]
-    low = np.concatenate([points, *(curve.low[span] for curve, span in zip(curves, spans, strict=True))])
-    high = np.concatenate([points, *(curve.high[span] for curve, span in zip(curves, spans, strict=True))])
-    return low, high
+def _parts(series: tuple[Series, ...], first: float, last: float) -> Iterator[tuple[Floats, Floats]]:
+    """Minima and maxima of each curve's buckets in a range of steps; and each series' points, which are too few for them."""
+    for each in series:
+        curve = each.curve_in(first, last)
+        span = slice(*curve.span(first, last))
+        known = ~np.isnan(curve.low[span])
+        yield curve.low[span][known], curve.high[span][known]
+        points = np.array([value for _, value in each.within(first, last) if math.isfinite(value)], np.float64)
+        yield points, points
+
+
+def _asks_for_log(parts: Sequence[tuple[Floats, Floats]], previous: Axis | None) -> bool:
+    """Whether most values are positive and of different magnitudes; an axis that is logarithmic stays so for longer."""
+    ends = [(_low_quantile(lows), _high_quantile(highs)) for lows, highs in parts if lows.size]
+    low, high = min((low for low, _ in ends), default=0.0), max((high for _, high in ends), default=0.0)
+    return low > 0 and high / low >= (_STAYS_LOG if isinstance(previous, LogAxis) else _ASKS_FOR_LOG)
 
 
 def _span(lows: Floats, highs: Floats) -> tuple[float, float]:
-    return float(np.fmin.reduce(lows)), float(np.fmax.reduce(highs))
+    return float(lows.min()), float(highs.max())
 
 
 def fence(lows: Floats, highs: Floats, *, log: bool = False) -> tuple[float, float]:
     """Minimum and maximum without outliers.
 
-    Outliers are beyond the quantiles 0.05 and 0.95 by more than half of their distance.
+    Outliers are beyond the quantiles 0.05 and 0.95 by more than half of their distance; of few values, beyond the
+    second lowest and the second highest. They stay where the range would hardly be shorter without them.
 
     Args:
         lows: Minimum of each bucket, at least one, without NaN.
@@ -86,14 +103,21 @@ def fence(lows: Floats, highs: Floats, *, log: bool = False) -> tuple[float, flo
         log: Whether distances are logarithmic; all values must be positive then.
     """
     forth, back = (math.log, math.exp) if log else (float, float)
-    low, high = forth(_at(lows, _QUANTILE)), forth(_at(highs, 1 - _QUANTILE))
+    low, high = forth(_low_quantile(lows)), forth(_high_quantile(highs))
     margin = _MARGIN * (high - low)
-    return max(float(lows.min()), back(low - margin)), min(float(highs.max()), back(high + margin))
+    least, most = _span(lows, highs)
+    bottom, top = max(least, back(low - margin)), min(most, back(high + margin))
+    is_shorter = forth(top) - forth(bottom) < _WORTH_IT * (forth(most) - forth(least))
+    return (bottom, top) if is_shorter else (least, most)
 
 
-def _at(values: Floats, quantile: float) -> float:
-    index = round(quantile * (len(values) - 1))
+def _low_quantile(values: Floats) -> float:
+    index = max(1, round(_QUANTILE * (len(values) - 1))) if len(values) >= _SOME else 0
     return float(np.partition(values, index)[index])
+
+
+def _high_quantile(values: Floats) -> float:
+    return -_low_quantile(-values)
 
 
 def value_axis(
@@ -102,6 +126,7 @@ def value_axis(
     bounds: Bounds = (None, None),
     previous: Axis | None = None,
     rows: int = 0,
+    limits: Bounds = (None, None),
 ) -> Axis:
     """An axis that includes two extremes.
 
@@ -113,11 +138,14 @@ def value_axis(
         bounds: Values to include.
         previous: The axis until now, of as many rows.
         rows: Rows between the labels at the ends; 0 if only the ends have labels.
+        limits: Where the axis ends at the latest, unless an extreme is beyond.
     """
+    least, (lowest, highest) = low, limits
     if math.isnan(low) or math.isnan(high):
         low, high = 0.0, 1.0
     elif high - low <= _FLAT * max(abs(low), abs(high)):
-        low, high = min(0.0, _ROOM * low), max(0.0, _ROOM * high) or float(low == 0)
+        room = _ROOM * high if highest is None or high > highest else min(_ROOM * high, highest)
+        low, high = min(0.0, _ROOM * low), max(0.0, room) or float(low == 0)
     elif 0 < low < high / 2:
         low = 0.0  # to 0, which a falling loss approaches, so that the axis need not follow
     elif low / 2 < high < 0:
@@ -126,7 +154,10 @@ def value_axis(
     high = high if bounds[1] is None else max(high, bounds[1])
     if previous and previous.low <= low and high <= previous.high <= previous.low + (high - low) / _SHRINK_BELOW:
         return previous
-    return Axis(*(ends_on_rows(low, high, rows, _DIGITS) if rows else _round_ends(low, high)))
+    ends = ends_on_rows(low, high, rows, _DIGITS) if rows else _round_ends(low, high)
+    if lowest is not None and highest is not None and lowest <= low and high <= highest < ends[1]:
+        ends = _ends_at_limits(low, least, lowest, highest, rows)
+    return Axis(*ends)
 
 
 def log_axis(
@@ -157,7 +188,7 @@ def log_axis(
         linear = value_axis(low, high)
         low, high = max(linear.low, low / NARROW), max(linear.high, low * 1.01)
     elif rows and high >= _LONG * low:
-        min_ticks = 1 if high < _LONG**2 * low else 2  # powers of ten; with only one, there are digits too
+        min_ticks = 1 if high < _LONG**2 * low else 2 + (rows >= 2 * _TALL)  # powers of ten; beside one are digits
         decades = ends_on_rows(math.log10(low), math.log10(high), rows, _DECADES, min_ticks=min_ticks, min_step=1.0)
         low, high = min(low, 10 ** decades[0]), max(high, 10 ** decades[1])
     else:
@@ -207,6 +238,21 @@ def ends_on_rows(
                 shortest, ends = length, (_multiple(first, step, rows_per_tick), _multiple(last, step, rows_per_tick))
             break
     return ends
+
+
+@lru_cache(maxsize=256)
+def _ends_at_limits(low: float, least: float, lowest: float, highest: float, rows: int) -> tuple[float, float]:
+    """The ends of an axis up to the highest value, from 0 or the least value on if there are ticks on rows for it."""
+    for bottom in filter(highest.__gt__, (low, least)):
+        lengths = [
+            step * rows / rows_per_tick
+            for rows_per_tick in range(1, rows)
+            for _, step in _steps((highest - bottom) * rows_per_tick / rows, _DIGITS)
+            if 2 < rows // rows_per_tick + 1 <= max_ticks(rows) and math.isclose(highest / step, round(highest / step))
+        ]
+        if lengths and highest - min(lengths) >= lowest - _ROUNDING:
+            return highest - min(lengths), highest
+    return lowest, highest
 
 
 def _steps(minimum: float, digits: Sequence[float]) -> Iterator[tuple[float, float]]:
