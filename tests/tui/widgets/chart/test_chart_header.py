@@ -93,10 +93,7 @@ def test_what_has_no_logarithm_is_told() -> None:
     axis = axis_of((series(values),), None, ChartOptions(log=True))
     assert isinstance(axis, LogAxis)
     assert 0.5 < axis.low <= values[values > 0].min()
-    assert (
-        describe_hidden((series(values),), Axis(0, 1000), axis, clipped=False)[0]
-        == "2 steps hidden at or below 0"
-    )
+    assert describe_hidden((series(values),), Axis(0, 1000), axis, clipped=False)[0] == "2 steps hidden at or below 0"
     nothing = axis_of((series(np.zeros(10)),), None, ChartOptions(log=True))
     assert describe_hidden((series(np.zeros(10)),), Axis(0, 10), nothing, clipped=False)[-1] == "10 hidden"
 
@@ -139,7 +136,10 @@ def test_where_nothing_is_clipped_nothing_is_beyond_the_axis() -> None:
             both = (series(values, width), points)
             assert (
                 describe_hidden(
-                    both, Axis(0, len(values)), axis_of(both, None, ChartOptions(log=False, clip=False), rows=rows), clipped=True
+                    both,
+                    Axis(0, len(values)),
+                    axis_of(both, None, ChartOptions(log=False, clip=False), rows=rows),
+                    clipped=True,
                 )
                 == []
             )

@@ -158,7 +158,11 @@ def test_the_last_series_is_on_top_and_points_are_above_lines() -> None:
         y=Axis(0, 2),
     )
     styles = [STYLES[frame.styles[4, x]] for x in range(6, 36)]
-    assert [(style, len([*cells])) for style, cells in groupby(styles)] == [("success", 16), ("error", 2), ("success", 12)]
+    assert [(style, len([*cells])) for style, cells in groupby(styles)] == [
+        ("success", 16),
+        ("error", 2),
+        ("success", 12),
+    ]
 
 
 def through(options: ChartOptions, *series: Series, columns: int = 60, rows: int = 9) -> Frame:
@@ -222,9 +226,7 @@ def test_a_line_ends_where_it_leaves_a_clipped_plot_with_a_mark_at_the_edge() ->
 def test_a_range_of_magnitudes_is_drawn_on_a_logarithmic_axis_and_the_title_says_so() -> None:
     falling = [2.62 * 0.97**step + 0.05 for step in range(220)]
     points = tuple((22 * epoch + 21, falling[22 * epoch + 21]) for epoch in range(10))
-    frame = through(
-        PLAIN, Series("training", curve(*falling)), Series("validation", points=points, style="secondary")
-    )
+    frame = through(PLAIN, Series("training", curve(*falling)), Series("validation", points=points, style="secondary"))
     assert lines(frame) == [
         "loss (log) ── training 0.0533  ━━ validation 0.0533",
         "     │",

@@ -70,9 +70,9 @@ def level(value: float, rows: int, axis: Axis, kind: str) -> Frame:
 @pytest.mark.parametrize("kind", ["curve", "points", "plot"])
 @pytest.mark.parametrize("log", [False, True], ids=["linear", "logarithmic"])
 @pytest.mark.parametrize("rows", HEIGHTS)
-def test_a_value_is_at_its_height(rows: int, log: bool, kind: str) -> None:  # noqa: FBT001 - a parameter of the test
+def test_a_value_is_at_its_height(rows: int, log: bool, kind: str) -> None:
     axis = axis_at(rows, 0.02 if log else 0.0, 0.97, log=log)
-    dot = ((math.log(axis.high / axis.low) if log else axis.high - axis.low)) / (4 * (value_axis_rows(rows) or rows - 2))
+    dot = (math.log(axis.high / axis.low) if log else axis.high - axis.low) / (4 * (value_axis_rows(rows) or rows - 2))
     for value in [0.02, 0.31, 0.57, 0.83, 0.97, axis.low, axis.high]:
         frame = level(value, rows, axis, kind)
         ticks = ticks_of(frame, axis)
@@ -86,7 +86,7 @@ def test_a_value_is_at_its_height(rows: int, log: bool, kind: str) -> None:  # n
 
 @pytest.mark.parametrize("log", [False, True], ids=["linear", "logarithmic"])
 @pytest.mark.parametrize("rows", HEIGHTS)
-def test_a_value_with_a_label_is_in_the_middle_of_its_row(rows: int, log: bool) -> None:  # noqa: FBT001
+def test_a_value_with_a_label_is_in_the_middle_of_its_row(rows: int, log: bool) -> None:
     axis = axis_at(rows, 0.02 if log else 0.0, 3.3, log=log)
     for value, row in ticks_of(level(1.0, rows, axis, "curve"), axis).items():
         assert dot_rows(level(value, rows, axis, "curve"), "secondary") == [4 * row + MIDDLE]

@@ -118,7 +118,7 @@ class LogAxis(Axis):
                     break
         positions = ((1 - self.fraction(np.array(ticks))) * rows).tolist()
         found = {round(at): tick for at, tick in zip(positions, ticks, strict=True) if abs(at - round(at)) < _DOT / 2}
-        if len(found) < 2:  # noqa: PLR2004 - both tell the scale
+        if len(found) < 2:
             apart = max(2, math.ceil(rows / max(max_count - 1, 1)))
             for row in (rows, *range(0, rows, apart)):
                 if all(abs(row - other) >= apart for other in found):

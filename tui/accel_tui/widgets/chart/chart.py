@@ -156,7 +156,9 @@ class Chart(ChartMouse):
             self._plain = self._draw_frame()
             self._repaint_changes()
 
-    _watch_title = _watch_y_bounds = _watch_y_limits = _watch_end = _watch_window = _watch_format = _watch_empty = _repaint
+    _watch_title = _watch_y_bounds = _watch_y_limits = _watch_end = _watch_window = _watch_format = _watch_empty = (
+        _repaint
+    )
     _watch_options = _watch_shows_mark_legend = _watch_min_label_width = _watch_note = _repaint
 
     @property

@@ -19,7 +19,7 @@ POINT = "●"
 _ABOVE, _BELOW = "▲", "▼"  # by the edge of the plot
 _CELLS_A_POINT = 3  # closer points are joined to a line
 _DASH = np.array([[-1.0], [0.0], [1.0]])  # dot columns of a point, beside its own
-_NO_SIGNS = tuple(map(ord, " ┈┊─┬"))  # characters of the background that curves hide
+_NO_SIGNS = tuple(map(ord, " ┈┊─┬"))  # characters of the background that may be hidden
 _SPARSE = np.uint8(0b10010101)  # every other dot, so that the mean stands out from the band
 
 
@@ -33,17 +33,17 @@ def draw_series(plot: Frame, view: ChartView) -> None:
     axis = plot.part(0, plot.characters.shape[0] - 1, plot.characters.shape[1], 1)
     before, signs = axis.copy(), ~np.isin(axis.characters, _NO_SIGNS)
     drawn = [(series, _draw_curve(plot, view, series)) for series in view.series if series.curve.end_step]
-    axis.characters[signs], axis.styles[signs] = before.characters[signs], before.styles[signs]
     inside = plot if plot.characters.shape[0] < 2 or not value_axis_rows(view.rows) else _above_axis(plot)
     for series, (low, high) in drawn:  # on top of all curves, so that no series hides a mark
         _mark_edges(inside, low, high, series.style)
     for series in view.series:
         if series.points:
             _mark_edges(inside, *_draw_points(plot, view, series), series.style)
+    axis.characters[signs], axis.styles[signs] = before.characters[signs], before.styles[signs]
 
 
 def are_joined(x: Axis, series: Series, width: int) -> bool:
-    """Whether points are drawn as a line: those without a curve, and those that are too close to be drawn one by one."""
+    """Whether points are drawn as a line: those without a curve, and those that are too close to be apart."""
     seen = sum(x.low <= step <= x.high for step, _ in series.points)
     return seen > 1 and (not series.curve.end_step or seen * _CELLS_A_POINT > width)
 
@@ -133,8 +133,8 @@ def _above_axis(plot: Frame) -> Frame:
 
 def _mark_edges(plot: Frame, low: raster.Fractions, high: raster.Fractions, style: str) -> None:
     """Mark the cell columns in which a curve is beyond the plot; of each dot column the minimum and maximum count."""
-    for row, dots, mark in ((0, high > 1 + raster.EDGE, _ABOVE), (-1, low < -raster.EDGE, _BELOW)):
-        cells = dots[::2] | dots[1::2]
+    for row, beyond, mark in ((0, high > 1 + raster.EDGE, _ABOVE), (-1, low < -raster.EDGE, _BELOW)):
+        cells = beyond[::2] | beyond[1::2]
         plot.characters[row, cells] = ord(mark)
         plot.styles[row, cells] = STYLE_ID[style]
 

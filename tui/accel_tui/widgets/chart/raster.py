@@ -1,7 +1,7 @@
 """Rasterizes lines to braille characters of two by four dots.
 
-Values are fractions of the plot's height, two per character: 1 is at the label of the first row and 0 at the label of the
-last one, which is the row of the axis. NaN is a gap.
+Values are fractions of the plot's height, two per character: 1 is at the label of the first row and 0 at the label of
+the last one, which is the row of the axis. NaN is a gap.
 """
 
 import numpy as np
@@ -85,17 +85,18 @@ def trace(low: Fractions, high: Fractions, rows: int) -> Patterns:
 
 def thick(patterns: Patterns) -> Patterns:
     """Patterns with another dot below each, so that the middle of a line at a label is the middle of its row."""
-    below = (patterns & 0x1B) << 1 | (patterns & 0x04) << 4 | (patterns & 0x20) << 2
-    below[1:] |= (patterns[:-1] & 0x40) >> 6 | (patterns[:-1] & 0x80) >> 4
-    thicker: Patterns = patterns | below
+    inside = (patterns & 0x1B) << 1 | (patterns & 0x04) << 4 | (patterns & 0x20) << 2
+    carried = np.roll(patterns, 1, axis=0)
+    carried[0] = 0
+    thicker: Patterns = (patterns | inside | (carried & 0x40) >> 6 | (carried & 0x80) >> 4).astype(np.uint8)
     return thicker
 
 
 def dot_rows(fractions: Fractions, rows: int) -> npt.NDArray[np.int16]:
     """Dot rows of fractions of the height, counted from the top; undefined for NaN.
 
-    The value of a row's label is in the dot row beside the middle of that row, whatever the row; only a plot of a single
-    row has its ends at the first and the last dot. Values outside the plot have rows outside of it.
+    The value of a row's label is in the dot row beside the middle of that row; only a plot of a single row has its ends
+    at the first and the last dot. Values outside the plot have rows outside of it.
     """
     first, last = (_MIDDLE, DOTS * (rows - 1) + _MIDDLE) if rows > 1 else (0, DOTS - 1)
     known = np.where(np.isnan(fractions), 0.0, fractions)

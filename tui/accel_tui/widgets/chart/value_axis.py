@@ -70,7 +70,7 @@ def axis_of(
 
 
 def _parts(series: tuple[Series, ...], first: float, last: float) -> Iterator[tuple[Floats, Floats]]:
-    """Minima and maxima of each curve's buckets in a range of steps; and each series' points, which are too few for them."""
+    """Minima and maxima of each curve's buckets in a range of steps, and, as they are fewer, those of points apart."""
     for each in series:
         curve = each.curve_in(first, last)
         span = slice(*curve.span(first, last))

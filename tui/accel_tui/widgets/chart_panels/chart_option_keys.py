@@ -26,7 +26,7 @@ class ChartOptionKeys(Vertical):
             "Log axis",
             show=False,
             id="charts.log",
-            tooltip="Value axis: logarithmic where the range asks for it, always, or never; it hides values at or below 0",
+            tooltip="A logarithmic value axis where the range asks for it, always, or never; it hides values up to 0",
         ),
         Binding(
             "m",

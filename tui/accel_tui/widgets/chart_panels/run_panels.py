@@ -6,7 +6,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from accel_engine.run import RunInfo
-from accel_engine.run.series_names import LEARNING_RATE, MEAN_PREFIXES, VALIDATION_PREFIX, elements, is_at_most_one, is_loss
+from accel_engine.run.series_names import (
+    LEARNING_RATE,
+    MEAN_PREFIXES,
+    VALIDATION_PREFIX,
+    elements,
+    is_at_most_one,
+    is_loss,
+)
 from accel_engine.run.steps import THROUGHPUT
 from accel_tui.formatting.bench_figures import figure
 from accel_tui.run_state.device_curves import READINGS
