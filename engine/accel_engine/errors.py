@@ -5,6 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from accel_engine.graph_errors import cause_first
 from accel_engine.text import printable
 
 MAX_REASON_LENGTH = 500
@@ -132,7 +133,7 @@ def format_error(error: BaseException) -> str:
     """Format an exception on one line: ``ValueError: oh no``; for errors of the system or the user, only the text."""
     text = ""
     with suppress(Exception):  # the __str__ of a user's exception may fail
-        text = " ".join(str(error).split())[:MAX_REASON_LENGTH]
+        text = " ".join(cause_first(str(error)).split())[:MAX_REASON_LENGTH]
     if isinstance(error, (AccelError, OSError)) and text:
         return text
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -99,6 +99,31 @@ def format_metric(value: float) -> str:
     return f"{value:.4f}" if abs(value) < 10 or not math.isfinite(value) else f"{value:.4g}"
 
 
+def percent(share: float, digits: int | None = None) -> str:
+    """A share from 0 to 1 as a percentage; only all is ``100%``, and only none ``0%``.
+
+    Args:
+        share: The share; one above 1 is above 100%.
+        digits: Digits behind the point, with ``>99%`` and ``<1%`` next to the ends; by default two digits, and near
+            100% as many as tell it from that: ``41%``, ``3.2%``, ``0.05%``, ``99.7%``, ``over 99.99%``.
+    """
+    if share in (0.0, 1.0) or not math.isfinite(share):
+        return f"{share:.{digits or 0}%}"
+    if digits is not None:
+        shown, least = f"{share:.{digits}%}", 10.0**-digits
+        if float(shown[:-1]) not in (0.0, 100.0):
+            return shown
+        return f"<{least:.{digits}f}%" if share < 0.5 else f"{'>' if share < 1 else ''}{100 - least:.{digits}f}%"
+    if share < 0.0001:
+        return "under 0.01%"
+    if share < 0.0995:
+        return f"{100 * share:.2g}%"
+    if not 0.995 <= share < 1.005:
+        return f"{share:.0%}"
+    shown = next((text for text in (f"{share:.1%}", f"{share:.2%}") if float(text[:-1]) != 100), "")
+    return shown or ("over 99.99%" if share < 1 else "over 100%")
+
+
 def suggestion(name: str, known: Iterable[str]) -> str:
     """Suggest the known names closest to an unknown one, or list them if none is close."""
     names = list(known)

@@ -3,7 +3,6 @@
 import importlib
 import inspect
 import linecache
-import re
 import sys
 import textwrap
 import traceback
@@ -16,6 +15,7 @@ from types import ModuleType
 from typing import Any
 
 from accel_engine.errors import AccelError
+from accel_engine.graph_errors import cause_first, frames_in
 from accel_engine.text import printable, suggestion
 from accel_engine.user_paths import user_path
 
@@ -111,8 +111,8 @@ def reason(error: BaseException) -> str:
 
 
 def one_line(text: str) -> str:
-    """Shorten a message to one line of printable text; Keras' messages have several lines and ANSI codes."""
-    return textwrap.shorten(printable(text), 500)
+    """Shorten a message to one line of printable text, with its cause first: see :func:`cause_first`."""
+    return textwrap.shorten(printable(cause_first(text)), 500)
 
 
 def _place(error: BaseException, folder: Path) -> str:
@@ -121,7 +121,7 @@ def _place(error: BaseException, folder: Path) -> str:
         return f" in {Path(error.filename).name}, line {error.lineno}"
     frames = [(frame.filename, str(frame.lineno)) for frame in traceback.extract_tb(error.__traceback__)]
     # The message of an error in TensorFlow's own threads, or in another process, contains the traceback.
-    frames += re.findall(r'File "([^"\n]+)", line (\d+)', str(error))
+    frames += [(file, str(line)) for file, line in frames_in(str(error))]
     for file, line in reversed(frames):
         if _is_users(file, folder):
             return f" in {Path(file).resolve().relative_to(folder)}, line {line}"

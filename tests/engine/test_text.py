@@ -11,7 +11,7 @@ import pytest
 
 from accel_engine.errors import AccelError
 from accel_engine.plan import Plan
-from accel_engine.text import is_printable, printable, printable_fields, printable_line, shell_command
+from accel_engine.text import is_printable, percent, printable, printable_fields, printable_line, shell_command
 
 
 @pytest.mark.parametrize(
@@ -104,3 +104,23 @@ def test_a_command_of_usual_words_is_as_ever() -> None:
     words = ["accel-tui", "train", "--name", "two words", "--data", "ü.npz"]
     assert shell_command(words) == shlex.join(words)
     assert Plan(name="\x1b[2J").command() == r"accel-tui train --name $'\x1b[2J'"
+
+
+@pytest.mark.parametrize(
+    ("share", "shown", "whole", "tenths"),
+    [
+        (0.0, "0%", "0%", "0.0%"),
+        (1e-5, "under 0.01%", "<1%", "<0.1%"),
+        (0.004, "0.4%", "<1%", "0.4%"),
+        (0.032, "3.2%", "3%", "3.2%"),
+        (0.0996, "10%", "10%", "10.0%"),
+        (0.41, "41%", "41%", "41.0%"),
+        (359 / 360, "99.7%", ">99%", "99.7%"),
+        (0.9998, "99.98%", ">99%", ">99.9%"),
+        (1 - 1e-6, "over 99.99%", ">99%", ">99.9%"),
+        (1.0, "100%", "100%", "100.0%"),
+        (1.5, "150%", "150%", "150.0%"),
+    ],
+)
+def test_only_all_is_100_percent_and_only_none_is_0(share: float, shown: str, whole: str, tenths: str) -> None:
+    assert (percent(share), percent(share, 0), percent(share, 1)) == (shown, whole, tenths)

@@ -7,7 +7,7 @@ import numpy as np
 from accel_engine.finders.batch_size_finder import FoundSize
 from accel_engine.finders.learning_rate_finder import FoundRate
 from accel_engine.finders.rate_curve import Ramp, ramp_rates
-from accel_engine.finders.rate_suggestions import suggest
+from accel_engine.finders.rate_suggestions import PREFERRED, Rule, suggest
 from accel_engine.finders.throughput import MeasuredSize, choose_sizes
 from accel_engine.launch.trial_process import TrialReady
 from accel_engine.plan import Plan
@@ -32,7 +32,8 @@ def ramps() -> tuple[Ramp, ...]:
 def found_rate() -> FoundRate:
     """A learning rate that was found."""
     made = ramps()
-    return FoundRate(suggest(made), made, 1.0, 0, 0.001)
+    losses = {rule: 0.25 if rule is PREFERRED else 0.5 for rule in Rule}
+    return FoundRate(suggest(made), made, 1.0, 0, 0.001, compared=losses, compared_steps=100)
 
 
 def nothing_found() -> FoundRate:

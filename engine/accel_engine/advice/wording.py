@@ -1,9 +1,11 @@
 """Figures in the sentences of advice."""
 
+from accel_engine import text
+
 
 def percent(share: float) -> str:
     """A share from 0 to 1, such as ``42%``; below one percent with a decimal."""
-    return f"{100 * share:.0f}%" if share >= 0.01 or not share else f"{100 * share:.1f}%"
+    return text.percent(share, 0) if 0.01 <= share < 0.995 else text.percent(share)
 
 
 def duration(seconds: float) -> str:

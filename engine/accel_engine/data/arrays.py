@@ -12,12 +12,15 @@ from accel_engine.data.dataset import Dataset, Split, spec_of
 from accel_engine.data.finite_rows import finite_rows
 from accel_engine.data.pixel_scaling import ValueRange, is_image
 from accel_engine.data.splits import split_rows
+from accel_engine.data.standardization import Standardization
 from accel_engine.data.structure import ArraySpec, Batch, Structure, map_structure, named_leaves
-from accel_engine.data.targets import Known, TargetForm, kind_text, understand
+from accel_engine.data.targets import Known, TargetForm, kind_text, number_scaling, standardized_note, understand
 from accel_engine.errors import DataError
 
 MIN_PIXELS = 8
 """Arrays ``[n, height, width]`` of bytes are images if both sides have at least this size."""
+
+_LISTED = 6
 
 NAMES = {
     "train": Batch("x_train", "y_train", "sample_weight_train"),
@@ -67,6 +70,13 @@ def make_dataset(
         if split != "train":
             ready[split] = _typed_like(ready[split], ready["train"])
     splits, split_notes = _split(ready, form, options)
+    scaling = number_scaling(splits["train"].targets) if form.is_precise else None
+    if scaling is not None:
+        splits = {
+            split: replace(part, targets=part.targets if part.targets is None else scaling.apply(part.targets))
+            for split, part in splits.items()
+        }
+        notes.append(standardized_note(names["train"].targets))
     classes = tuple(class_names) or form.names or tuple(map(str, range(form.classes)))
     return Dataset(
         name,
@@ -76,9 +86,26 @@ def make_dataset(
         class_names=classes,
         task=form.task,
         kind=example_kind(splits["train"].spec.inputs, values),
+        target_scaling=scaling,
         value_range=values,
         notes=(*notes, *split_notes),
+        warnings=_precision_warnings(train.inputs, names["train"].inputs),
     )
+
+
+def _precision_warnings(inputs: Structure, name: str) -> tuple[str, ...]:
+    """A warning on columns of numbers whose digits float32 does not keep."""
+    lost: list[str] = []
+    for path, array in named_leaves(inputs, name):
+        if array.dtype == np.float64 and array.ndim in (1, 2):
+            columns = list(array.reshape(len(array), -1).T)
+            columns = [column[np.isfinite(column)] for column in columns]
+            flags = Standardization.of_columns(columns).lost_by_float32(columns)
+            lost += [f"{path}[:, {index}]" if array.ndim == 2 else path for index, flag in enumerate(flags) if flag]
+    if not lost:
+        return ()
+    shown = ", ".join(lost[:_LISTED]) + (", ..." if len(lost) > _LISTED else "")
+    return (f"float32 loses digits that tell examples apart in {shown}: subtract the mean, and divide by the scale",)
 
 
 def input_range(inputs: Structure, *, declared: bool = False, add_channels: bool = True) -> ValueRange:

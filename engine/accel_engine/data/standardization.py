@@ -1,4 +1,4 @@
-"""Standardises columns of numbers by statistics of the training data, and restores their units."""
+"""Standardises columns of numbers in float64 by statistics of the training data, and restores their units."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,8 +7,14 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-_CONSTANT = 1e-12
+_CONSTANT = 8 * np.finfo(np.float64).eps
 """A standard deviation that is smaller, relative to the mean, is the rounding error of a constant column."""
+
+_LOST = 1e-5
+"""Standard deviations that a value may change by as float32, of which it keeps 24 bits."""
+
+_SINGLE = 1e30
+"""Columns of a scale above this, or below its inverse, leave the range of float32."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,11 +32,44 @@ class Standardization:
     @classmethod
     def of_columns(cls, columns: Sequence[npt.NDArray[Any]]) -> Self:
         """The statistics of some columns of numbers, ``[examples]`` each."""
-        mean = np.array([np.mean(values, dtype=np.float64) for values in columns])
-        deviation = np.array([np.std(values, dtype=np.float64) for values in columns])
+        moments = np.array([_moments(values) for values in columns], np.float64).reshape(-1, 2)
+        mean, deviation = moments[:, 0], moments[:, 1]
         return cls(mean, np.where(deviation <= _CONSTANT * np.abs(mean), 1.0, deviation))
+
+    def apply(self, values: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+        """Standardise an array whose last axis has the columns."""
+        with np.errstate(over="ignore"):  # of rows that are not valid
+            standardized: npt.NDArray[np.float32] = ((values - self.mean) / self.scale).astype(np.float32)
+        return standardized
 
     def restore(self, values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
         """Give an array whose last axis has the columns, or that has one column only, its units back."""
         restored: npt.NDArray[np.float64] = values * self.scale + self.mean
         return restored
+
+    def lost_by_float32(self, columns: Sequence[npt.NDArray[Any]]) -> list[bool]:
+        """Whether each column would change noticeably as float32: a time in milliseconds, or coordinates in metres.
+
+        Args:
+            columns: The columns of which these are the statistics; or some of their values.
+        """
+        return [
+            not 1 / _SINGLE < scale < _SINGLE or _rounding(values) > _LOST * scale
+            for values, scale in zip(columns, self.scale.tolist(), strict=True)
+        ]
+
+
+def _moments(values: npt.NDArray[Any]) -> tuple[float, float]:
+    """Mean and standard deviation, computed from differences, which lose no digits to a large mean."""
+    if not len(values):
+        return 0.0, 0.0
+    first = float(values[0])
+    differences = values.astype(np.float64) - first
+    return first + float(differences.mean()), float(differences.std())
+
+
+def _rounding(values: npt.NDArray[Any]) -> float:
+    """The largest difference that float32 makes to finite values; infinite where it cannot hold them."""
+    known = values[np.isfinite(values)].astype(np.float64)
+    with np.errstate(over="ignore"):
+        return float(np.abs(known - known.astype(np.float32)).max(initial=0.0))

@@ -1,12 +1,13 @@
 """Infers from an array of targets what is learned, and converts class labels; without TensorFlow."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from accel_engine.data.pixel_scaling import is_image
+from accel_engine.data.standardization import Standardization
 from accel_engine.errors import DataError
 
 MAX_CLASSES = 10_000
@@ -57,6 +58,7 @@ class TargetForm:
         names: Names of the classes, where the labels are text, sorted.
         counts: Number of examples of each class; empty if not counted.
         notes: Notes for the user.
+        is_precise: Whether numbers stay float64, to be standardised, as float32 would lose digits.
     """
 
     task: str = "auto"
@@ -65,6 +67,7 @@ class TargetForm:
     names: tuple[str, ...] = ()
     counts: tuple[int, ...] = ()
     notes: tuple[str, ...] = ()
+    is_precise: bool = False
 
     def convert(self, y: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
         """Convert targets: labels to int32 ``[n]``, numbers with a point to float32; others stay.
@@ -83,6 +86,8 @@ class TargetForm:
             return labels
         if y.dtype.kind not in "buif":
             raise DataError(f"{name} holds {kind_text(y.dtype)}; targets must be numbers, or one text per example")
+        if self.is_precise:
+            return np.ascontiguousarray(y, np.float64)
         if y.dtype.kind == "f" or self.task == "regression":
             with np.errstate(over="ignore"):  # values too large for float32 become infinite, and are found later
                 return np.ascontiguousarray(y, np.float32)
@@ -119,7 +124,27 @@ def understand(y: Known | None, x: Known | None, task: str, name: str) -> Target
     if task == "auto":
         task, notes = _infer(y, x, name)
     form = _form(y, task, name)
-    return TargetForm(form.task, form.classes, form.labels, form.names, form.counts, (*form.notes, *notes))
+    is_precise = task == "regression" and y.whole and len(y.shape) <= 2 and number_scaling(y.rows) is not None
+    return replace(form, notes=(*form.notes, *notes), is_precise=is_precise)
+
+
+def number_scaling(y: npt.NDArray[Any], train: npt.NDArray[np.integer[Any]] | None = None) -> Standardization | None:
+    """How numbers to predict are standardised; ``None`` if float32 keeps their digits.
+
+    Args:
+        y: The numbers, ``[n]`` or ``[n, columns]``.
+        train: The training rows; all by default.
+    """
+    rows = y if train is None else y[train]
+    columns = list(rows.reshape(len(rows), -1).T)
+    finite = [column[np.isfinite(column)] for column in columns]
+    scaling = Standardization.of_columns(finite)
+    return scaling if any(scaling.lost_by_float32(finite)) else None
+
+
+def standardized_note(names: str) -> str:
+    """A note on targets that are standardised."""
+    return f"{names} is standardised, as float32 would lose its digits: the loss is in standard deviations"
 
 
 def _infer(y: Known, x: Known | None, name: str) -> tuple[str, tuple[str, ...]]:

@@ -4,6 +4,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+ASLEEP = "suspended to save power; reading it would wake it"
+"""Why nothing is read of an idle GPU of a laptop."""
+
 FIRST_READING = "available from the second reading on"
 """Why a rate is missing at first."""
 
@@ -17,12 +20,14 @@ class CountedItem:
         id: A process id, or an instance's UUID; empty for others.
         memory: Bytes of device memory in use; ``None`` if unknown.
         total: Bytes of an instance's memory; ``None`` for others.
+        computes: Whether it is a process that computes; not one that only draws, as a desktop does.
     """
 
     name: str
     id: str = ""
     memory: int | None = None
     total: int | None = None
+    computes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +74,8 @@ class Device:
         cores: Logical cores of a CPU, TensorCores of a TPU chip; 0 if unknown.
         address: PCI bus id such as ``0000:3b:00.0``, in lower case; empty for a CPU.
         uuids: UUIDs of a GPU and its MIG instances.
+        unified: Whether its memory is the host's, as of a Jetson or a GB10.
+        problem: Why the driver does not describe it; empty if it does.
     """
 
     id: str
@@ -78,6 +85,8 @@ class Device:
     cores: int = 0
     address: str = ""
     uuids: tuple[str, ...] = ()
+    unified: bool = False
+    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +112,10 @@ class Inventory:
     def of_kind(self, kind: str) -> tuple[Device, ...]:
         """Return the devices of one kind."""
         return tuple(device for device in self.devices if device.kind == kind)
+
+    def why_unavailable(self, kind: str) -> str:
+        """Why devices of a kind are not available; empty if they are."""
+        return next((each.reason for each in self.unavailable if each.kind == kind), "")
 
 
 @dataclass(frozen=True, slots=True)

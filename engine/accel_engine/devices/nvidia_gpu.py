@@ -7,13 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from accel_engine import clock
-from accel_engine.devices.device_types import Device, Inventory, Reading, Sample
+from accel_engine.devices.device_types import ASLEEP, Device, Inventory, Reading, Sample
 from accel_engine.devices.nvidia_messages import error_reason
 from accel_engine.devices.nvidia_queries import QUERIES, Query, memory, text, uuids
 from accel_engine.devices.pci_address import normalize_bus_id
-
-_ASLEEP = "suspended to save power; reading it would wake it"
 
 _MIG_REASON = "not reported while the GPU is split into MIG instances"
 
@@ -33,7 +33,7 @@ class GpuProbe:
     kind = "gpu"
 
     def __init__(self, nvml: Any, index: int, sysfs: Path, clock: Callable[[], float] = time.monotonic) -> None:
-        self.device = Device(f"gpu:{index}", "gpu", "NVIDIA GPU")
+        self.device = Device(f"gpu:{index}", "gpu", "NVIDIA GPU", problem="the driver does not respond")
         self._nvml = nvml
         self._index = index
         self._sysfs = sysfs
@@ -43,26 +43,35 @@ class GpuProbe:
         self._due = [-math.inf] * len(QUERIES)
 
     def inventory(self) -> Inventory:
-        """Describe the GPU; one that does not respond is listed, too."""
+        """Describe the GPU; one that does not respond, or that this user may not use, is listed with the reason."""
         nvml = self._nvml
         known: dict[str, Any] = {"name": self.device.name}
-        with contextlib.suppress(nvml.NVMLError):
+        try:
             handle = self._open()
             with contextlib.suppress(nvml.NVMLError):
                 known["name"] = text(nvml.nvmlDeviceGetName, handle)
-            with contextlib.suppress(nvml.NVMLError):
-                known["memory"] = int(memory(nvml, handle)[1])
-            with contextlib.suppress(nvml.NVMLError):
-                known["address"] = normalize_bus_id(text(lambda gpu: nvml.nvmlDeviceGetPciInfo(gpu).busId, handle))
+            known |= self._memory(handle)
             with contextlib.suppress(nvml.NVMLError):
                 known["uuids"] = uuids(nvml, handle)
+            known["address"] = normalize_bus_id(text(lambda gpu: nvml.nvmlDeviceGetPciInfo(gpu).busId, handle))
+        except nvml.NVMLError as error:
+            if error.value != nvml.NVML_ERROR_NOT_SUPPORTED:  # a Jetson's is on no PCI bus
+                known["problem"] = error_reason(nvml, error)
         self.device = Device(self.device.id, "gpu", **known)
         return Inventory((self.device,))
+
+    def _memory(self, handle: Any) -> dict[str, Any]:
+        """Its memory: the driver does not report that of a GPU which shares the host's."""
+        try:
+            return {"memory": int(memory(self._nvml, handle)[1])}
+        except self._nvml.NVMLError as error:
+            unified = error.value == self._nvml.NVML_ERROR_NOT_SUPPORTED
+            return {"memory": psutil.virtual_memory().total, "unified": True} if unified else {}
 
     def sample(self) -> tuple[Sample, ...]:
         """Read the GPU, unless it is suspended."""
         if self._is_suspended():
-            self._set_all_missing(_ASLEEP)
+            self._set_all_missing(ASLEEP)
         else:
             self._run_due_queries()
         return (Sample(clock.now(), self.device.id, dict(self._readings)),)

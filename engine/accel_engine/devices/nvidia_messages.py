@@ -4,7 +4,7 @@ from typing import Any
 
 from accel_engine.devices.device_types import CountedItem
 
-_REASONS = {
+REASONS = {
     "UNINITIALIZED": "the driver's library was closed",
     "NOT_SUPPORTED": "this GPU does not report it",
     "NO_PERMISSION": "requires administrator rights",
@@ -40,7 +40,7 @@ _HARDWARE_SLOWDOWN = 0x08
 
 def error_reason(nvml: Any, error: Any) -> str:
     """The message of an NVML error; NVML's own if it is not known here."""
-    messages = {getattr(nvml, f"NVML_ERROR_{name}"): message for name, message in _REASONS.items()}
+    messages = {getattr(nvml, f"NVML_ERROR_{name}"): message for name, message in REASONS.items()}
     return messages.get(error.value) or f"the NVIDIA driver reports: {error}"
 
 

@@ -64,13 +64,18 @@ def _throttling(nvml: Any, gpu: Any) -> tuple[tuple[CountedItem, ...]]:
 def _processes(nvml: Any, gpu: Any) -> tuple[tuple[CountedItem, ...]]:
     """The processes on a GPU and its MIG instances, those with the most memory first."""
     memory_by_pid: dict[int, int | None] = {}
+    computing: set[int] = set()
     # With explicit versions: the plain names raise other errors than NVMLError with an old driver.
     for handle in (gpu, *_instance_handles(nvml, gpu)):
-        running = list(nvml.nvmlDeviceGetComputeRunningProcesses_v3(handle))
+        running, drawing = list(nvml.nvmlDeviceGetComputeRunningProcesses_v3(handle)), []
         with contextlib.suppress(nvml.NVMLError):  # not supported for MIG instances and compute-only GPUs
-            running += nvml.nvmlDeviceGetGraphicsRunningProcesses_v3(handle)
-        memory_by_pid |= {process.pid: process.usedGpuMemory for process in running}
-    processes = (CountedItem(_process_name(pid), str(pid), memory=used) for pid, used in memory_by_pid.items())
+            drawing = list(nvml.nvmlDeviceGetGraphicsRunningProcesses_v3(handle))
+        memory_by_pid |= {process.pid: process.usedGpuMemory for process in (*running, *drawing)}
+        computing |= {process.pid for process in running} - {process.pid for process in drawing}
+    processes = (
+        CountedItem(_process_name(pid), str(pid), memory=used, computes=pid in computing)
+        for pid, used in memory_by_pid.items()
+    )
     return (tuple(sorted(processes, key=lambda process: -(process.memory or 0))),)
 
 

@@ -153,6 +153,16 @@ def peak(name: str, arithmetic: str) -> Peak:
     return Peak(figure * TERA / row.runtime_device_count, row.source)
 
 
+def utilization(achieved: float, limit: float | None) -> float | None:
+    """The share of a peak that is achieved, 0 to 1; ``None`` without a peak, or if more is achieved: then it is none.
+
+    Args:
+        achieved: FLOP/s.
+        limit: The peak in FLOP/s.
+    """
+    return achieved / limit if limit and achieved <= limit else None
+
+
 def _look_up(words: list[str]) -> _Row | None:
     """The row that matches the most words, if no other word identifies a device: a ``Laptop GPU`` is another one."""
     for name in sorted(_BY_WORDS, key=len, reverse=True):

@@ -5,12 +5,14 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
+from accel_engine.devices.nvidia_messages import REASONS
 from accel_engine.devices.pci_address import read_word
 from accel_engine.doctor.check import Finding, failed, passed, warned
 from accel_engine.doctor.gpu_diagnosis import diagnose_unseen_gpu
 from accel_engine.doctor.machine import Machine, parse_version
 from accel_engine.doctor.nvidia_driver import Driver
 from accel_engine.doctor.tensorflow_checks import installed_packages
+from accel_engine.text import percent
 
 NVIDIA = "0x10de"
 """NVIDIA's PCI vendor id."""
@@ -26,6 +28,14 @@ OLDEST_DRIVER = "525.60.13"
 
 FULL_MEMORY_SHARE = 0.9
 """Share of a GPU's memory in use above which training hardly fits."""
+
+_RESTART = "restart the machine; if it happens again, check power, cooling and the slot"
+
+_FIXES = {
+    REASONS["NO_PERMISSION"]: "have an administrator let you use it: see ls -l /dev/nvidia*, and the job's devices",
+    REASONS["OPERATING_SYSTEM"]: "see ls -l /dev/nvidia*, and whether the container or the job was given this GPU",
+}
+"""What lets the driver describe a GPU, by its problem."""
 
 NOT_NEEDED = "not needed: no NVIDIA GPU"
 
@@ -65,9 +75,12 @@ def _driver_finding(driver: Driver) -> Finding:
     if 0 < driver.cuda[0] < CUDA:
         cause = f"the driver is too old for CUDA {CUDA}, which TensorFlow needs"
         return failed(summary, cause, f"install driver {OLDEST_DRIVER} or newer and restart")
-    if lost := [gpu.id for gpu in driver.gpus if not gpu.address and gpu.memory is None]:
-        cause = f"{', '.join(lost)} no longer responds on the PCI bus"
-        return failed(summary, cause, "restart the machine; if it happens again, check power, cooling and the slot")
+    if problems := {gpu.id: gpu.problem for gpu in driver.gpus if gpu.problem}:
+        cause = "; ".join(f"{name}: {problem}" for name, problem in problems.items())
+        fixes = [_FIXES.get(problem, _RESTART) for problem in problems.values()]
+        if _RESTART in fixes or len(problems) == len(driver.gpus):
+            return failed(summary, cause, _RESTART if _RESTART in fixes else fixes[0])
+        return warned(summary, cause, fixes[0])
     return passed(summary)
 
 
@@ -146,7 +159,12 @@ def check_visible_gpus(machine: Machine) -> Finding:
     if not gpus and not machine.tensorflow().gpus:
         return _without_gpu(machine.driver())
     tensorflow = machine.tensorflow()
-    if len(tensorflow.gpus) >= len(gpus):
+    if len(tensorflow.gpus) > len(gpus):
+        reason = machine.driver().problem or f"the NVIDIA driver's library lists {_count(len(gpus))}"
+        cause = f"{reason}: training works, but utilization, memory and power are not shown"
+        fix = "start a container with NVIDIA_DRIVER_CAPABILITIES=compute,utility; some GPUs, as a Jetson's, have none"
+        return warned(f"TensorFlow finds {_count(len(tensorflow.gpus))}, the driver's library {len(gpus)}", cause, fix)
+    if len(tensorflow.gpus) == len(gpus):
         return passed(f"TensorFlow finds {_count(len(tensorflow.gpus))}, as the driver does")
     if not tensorflow.gpus and (tensorflow.problem or tensorflow.timed_out):
         return warned("unknown", "TensorFlow cannot be imported", "see tensorflow.import")
@@ -169,7 +187,7 @@ def check_memory(machine: Machine) -> Finding:
     if growth not in (None, "true"):
         cause = "TensorFlow only accepts true and false; the plan's setting is used"
         return warned(f"TF_FORCE_GPU_ALLOW_GROWTH={growth}", cause, "unset TF_FORCE_GPU_ALLOW_GROWTH")
-    full = [f"{name} {share:.0%}" for name, share in driver.memory_shares if share >= FULL_MEMORY_SHARE]
+    full = [f"{name} {percent(share, 0)}" for name, share in driver.memory_shares if share >= FULL_MEMORY_SHARE]
     if full:
         cause = "other processes use nearly all of the memory"
         return warned(f"in use: {', '.join(full)}", cause, "stop them (nvidia-smi lists them), or choose other GPUs")

@@ -49,6 +49,10 @@ class Validated(Event):
         seconds: Duration, without pauses.
         by_command: Whether a command asked for it, at a step where the plan has none.
         waited: With ``patience``, if a metric of validation is monitored: validations since its last improvement.
+        baseline: What a prediction that has learned nothing reaches on the same examples, by the names of ``metrics``:
+            ``accuracy``, or ``mean_absolute_error``, ``root_mean_squared_error`` and ``r2_score``; empty if unknown.
+        baseline_name: What that predicts: ``most frequent class: cat``, ``mean of the training targets``,
+            ``last known value``; empty if unknown.
     """
 
     epoch: int
@@ -57,6 +61,8 @@ class Validated(Event):
     seconds: float
     by_command: bool = False
     waited: int | None = None
+    baseline: dict[str, float] = field(default_factory=dict)
+    baseline_name: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

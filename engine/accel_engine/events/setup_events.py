@@ -170,6 +170,7 @@ class XlaTried(Event):
         compiled: Steps per second with XLA; 0 if it cannot compile the steps.
         remembered: Whether the result is from an earlier run.
         settled: Whether repeated measurements agree; if not, autotuning measures again later.
+        reason: Why XLA cannot compile the steps; empty if it can.
     """
 
     step: int
@@ -178,6 +179,7 @@ class XlaTried(Event):
     compiled: float
     remembered: bool
     settled: bool = True
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,7 @@ from accel_engine.finders.found_size import SizeOptions as SizeOptions
 from accel_engine.finders.found_size import SizeProgress as SizeProgress
 from accel_engine.finders.remaining_sizes import RemainingSizes
 from accel_engine.finders.throughput import (
+    ChosenSizes,
     MeasuredSize,
     choose_sizes,
     got_slower,
@@ -33,9 +34,6 @@ SMALLEST = 8
 
 CONFIRM_FACTOR = 2.0
 """How much longer than a size the answer is measured again."""
-
-CONFIRMATIONS = 3
-"""Answers that are tried, should one not fit when it is measured again."""
 
 STEP_SECONDS = 2.0
 """A step that takes longer than this is the last one: larger ones would take minutes to measure."""
@@ -106,10 +104,8 @@ class _Search:
                 self._remaining.expect(len(between) - index)
                 self._add(self._measure(size, self._options.seconds))
             self._remaining.expect(0)
-        confirmed = self._confirm()
-        chosen = choose_sizes(self._measured, self._memory)
-        if chosen is not None and confirmed is not None:
-            chosen = replace(chosen, knee=confirmed)
+        chosen = self._confirm()
+        confirmed = chosen.knee if chosen else None
         replicas = self._ready.replicas if self._ready else 1
         measured = tuple(sorted(self._measured, key=lambda each: each.batch_size))
         found = FoundSize(
@@ -220,7 +216,7 @@ class _Search:
             )
         self._ready = ready
         if not ready.on_cpu:
-            self._memory = ready.device_memory
+            self._memory = ready.device_memory or None  # 0 if it is unknown
 
     def _result(self, trial: PlanTrial, size: int, validated: float) -> MeasuredSize:
         replicas = self._ready.replicas if self._ready else self._expected_replicas
@@ -235,28 +231,20 @@ class _Search:
             size, share, trial.examples_per_second, low, high, trial.memory, validation_seconds=validated
         )
 
-    def _confirm(self) -> MeasuredSize | None:
+    def _confirm(self) -> ChosenSizes | None:
         """Measure the answer again, longer; another one if it does not fit after all, or is not the answer any more.
 
-        If figures differ so much from one time to the next that it changes again and again, it is one of those that
-        were measured longer.
+        So the knee is that of the figures that are shown. No size is measured again twice.
         """
-        confirmed: dict[int, MeasuredSize] = {}
-        for _ in range(CONFIRMATIONS):
-            chosen = choose_sizes(self._measured, self._memory)
-            if chosen is None:
-                return None
+        confirmed: set[int] = set()
+        while (chosen := choose_sizes(self._measured, self._memory)) and chosen.knee.batch_size not in confirmed:
             size = chosen.knee.batch_size
-            if size in confirmed:
-                return confirmed[size]
             again = self._measure(size, CONFIRM_FACTOR * self._options.seconds, confirms=True)
             if again.fits and not leaves_margin(again, self._memory):
                 again = replace(again, problem="it leaves too little memory", out_of_memory=True)
-            if again.fits:
-                confirmed[size] = again
+            confirmed.add(size)
             self._add(again)
-        chosen = choose_sizes(tuple(confirmed.values()), self._memory)
-        return chosen.knee if chosen else None
+        return chosen
 
 
 def _replicas(plan: Plan) -> int:

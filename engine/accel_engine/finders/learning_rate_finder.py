@@ -118,6 +118,11 @@ class FoundRate:
     compared_steps: int = 0
 
     @property
+    def compared_last(self) -> int:
+        """Over how many of the last of these steps the losses are means."""
+        return _last(self.compared_steps)
+
+    @property
     def best(self) -> Suggestion | None:
         """The suggestion to take; ``None`` if there is none."""
         return self.suggestions.best_of(self.compared)
@@ -290,9 +295,13 @@ def _compare(
         trial.process.restore(trial.start.plan.seed)
         losses = trial.process.take_at([each.rate]).losses
         losses += trial.process.take(steps - 1).losses if steps > 1 else ()
-        last = losses[-max(1, steps // LAST_PART) :]
+        last = losses[-_last(steps) :]
         found[each.rule] = statistics.fmean(last) if all(map(math.isfinite, last)) else math.inf
     return found
+
+
+def _last(steps: int) -> int:
+    return max(1, steps // LAST_PART)
 
 
 def _ramps(trial: PlanTrial, options: RampOptions, steps: int, on_progress: OnRamp, detail: str) -> tuple[Ramp, ...]:

@@ -3,7 +3,7 @@
 import csv
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -13,8 +13,8 @@ import numpy as np
 
 from accel_engine.errors import DataError, UsageError
 from accel_engine.imported_runs.csv_columns import Column, TimeColumn, is_number, parse_number
+from accel_engine.imported_runs.epochs import ended_epochs
 from accel_engine.imported_runs.source_run import (
-    Epoch,
     Floats,
     PointCollector,
     Points,
@@ -162,7 +162,7 @@ class _Table:
                 collectors[name].extend(steps[column.rows], times[column.rows], column.values)
         run.add(collected(collectors, run.notes))
         run.began = float(np.fmin.reduce(times, initial=math.nan))
-        run.epochs = _ended_epochs(steps, times, epochs, run.series)
+        run.epochs = ended_epochs(Points(steps, times, epochs), run)
         run.times_expected = not self._epoch or bool(self._time)
 
     def _check_columns(self) -> None:
@@ -215,37 +215,3 @@ class _Table:
             keys.discard(self._epoch)
             return np.full(self._count, math.nan)
         return epochs
-
-
-def _ended_epochs(steps: Steps, times: Floats, epochs: Floats, series: Mapping[str, Points]) -> list[Epoch]:
-    """The epochs that ended, with the means of their steps; not the last if it has fewer steps than the one before.
-
-    Args:
-        steps: The step of each row.
-        times: Its time; NaN if unknown.
-        epochs: Its epoch, counted from 0 or from 1; NaN if unknown.
-        series: The series by name.
-    """
-    known = np.isfinite(epochs)
-    known[known] = epochs[known] <= np.minimum.accumulate(epochs[known][::-1])[::-1]  # later ones of a restart count
-    if not known.any():
-        return []
-    numbers, index = np.unique(epochs[known].astype(np.int64), return_inverse=True)
-    ends, last_times = np.zeros(len(numbers), np.int64), np.full(len(numbers), math.nan)
-    np.maximum.at(ends, index, steps[known] + 1)
-    np.fmax.at(last_times, index, times[known])
-    ends = np.maximum.accumulate(ends)
-    spans = np.diff(ends, prepend=steps[known].min())
-    ended = len(spans) - (len(spans) > 1 and bool(spans[-1] < spans[-2]))
-    first = 0
-    found = []
-    for number, end, time in zip(numbers[:ended].tolist(), ends.tolist(), last_times.tolist(), strict=False):
-        metrics = {}
-        for name, points in series.items():
-            values = points.values[slice(*np.searchsorted(points.steps, (first, end)))]
-            if values.size:
-                finite = values[np.isfinite(values)]
-                metrics[name] = float(finite.mean() if finite.size else values[-1])
-        found.append(Epoch(number + int(numbers[0] == 0), end, time, metrics))
-        first = end
-    return found

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from accel_engine.events import EpochEnded, Outcome, RunEnded, RunStarted, Validated, Warned
+from accel_engine.imported_runs.epochs import take_epochs
 from accel_engine.imported_runs.source_run import Floats, Points, SourceRun, Steps, named
 from accel_engine.imported_runs.unfinished_imports import remove_abandoned
 from accel_engine.imported_runs.write_media import write_media
@@ -20,6 +21,7 @@ from accel_engine.run.creation import create_imported
 from accel_engine.run.lock import WriterLock
 from accel_engine.run.meta import ImportSource
 from accel_engine.run.series_names import VALIDATION_PREFIX, SeriesNames, series_name
+from accel_engine.run.steps import rate_of
 from accel_engine.run.writer import RunWriter
 from accel_engine.text import printable_line
 
@@ -53,6 +55,7 @@ def write(run: SourceRun, source: ImportSource, written: float) -> str:
         UsageError: A tag is invalid.
     """
     remove_abandoned()
+    take_epochs(run)
     _limit(run)
     steps, times = _steps_and_times(run, written)
     names = _names(run)
@@ -227,7 +230,7 @@ def _end(
         steps=int(steps[-1]) + 1 if len(steps) else max(int(each.steps[-1]) for each in measured),
         epochs=run.epochs[-1].number if run.epochs else 0,
         seconds=seconds,
-        steps_per_second=taken / took if took else 0.0,
+        steps_per_second=rate_of(taken, took) or 0.0,
         metrics=metrics,
     )
 

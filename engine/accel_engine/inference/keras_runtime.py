@@ -14,7 +14,8 @@ from accel_engine.data.structure import ArraySpec, flatten, map_structure
 from accel_engine.errors import ModelError, UsageError
 from accel_engine.inference.arrays import check_inputs
 from accel_engine.inference.runtime import Arrays
-from accel_engine.keras_support.model_call import call_model
+from accel_engine.keras_support.model_structure import model_input
+from accel_engine.models.model_call import call_model
 from accel_engine.user_code import reason
 
 _UNKNOWN = re.compile(r"Could not locate (?:class|function) '([^']+)'")
@@ -38,12 +39,11 @@ class KerasRuntime:
     name = "keras"
 
     def __init__(self, model: keras.Model, size: int, *, jit_compile: bool = False) -> None:
-        if not getattr(model, "inputs", None):
+        structure = model_input(model)
+        if structure is None:
             raise ModelError(f"model {model.name} does not tell its inputs: it is neither functional nor sequential")
         self.size = size
         self._model = model
-        is_sequential = isinstance(model, keras.Sequential)  # which tells its ``input`` only after a call
-        structure = model.inputs[0] if is_sequential else model.input
         self._structure = map_structure(lambda tensor: tensor.name, structure)
         if isinstance(structure, dict):
             self._structure = {key: key for key in structure}

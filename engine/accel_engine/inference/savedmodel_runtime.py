@@ -12,13 +12,11 @@ from accel_engine.data.structure import ArraySpec
 from accel_engine.errors import ModelError, UsageError
 from accel_engine.inference.arrays import bytes_of, check_inputs
 from accel_engine.inference.runtime import Arrays
+from accel_engine.models.model_files import SAVED_MODEL
 from accel_engine.user_code import reason
 
 SIGNATURE = "serving_default"
 """The signature that TensorFlow Serving calls unless a request names another."""
-
-MODEL_FILE = "saved_model.pb"
-"""The file that a directory with a SavedModel has."""
 
 
 class SavedModelRuntime:
@@ -70,11 +68,11 @@ def version_of(path: Path) -> Path:
     Raises:
         UsageError: There is none.
     """
-    if (path / MODEL_FILE).is_file():
+    if (path / SAVED_MODEL).is_file():
         return path
-    versions = [each for each in path.glob("*") if each.name.isdecimal() and (each / MODEL_FILE).is_file()]
+    versions = [each for each in path.glob("*") if each.name.isdecimal() and (each / SAVED_MODEL).is_file()]
     if not versions:
-        raise UsageError(f"{path} has no SavedModel: neither {MODEL_FILE} nor a numbered directory with one")
+        raise UsageError(f"{path} has no SavedModel: neither {SAVED_MODEL} nor a numbered directory with one")
     return max(versions, key=lambda each: int(each.name))
 
 

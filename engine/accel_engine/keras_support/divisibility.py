@@ -4,8 +4,8 @@ from typing import Any
 
 import keras
 
-from accel_engine.keras_support.losses import is_keras_defined
-from accel_engine.keras_support.model_structure import has_custom_train_step, walk
+from accel_engine.keras_support.losses import every_loss, is_keras_defined, is_mean, is_sum
+from accel_engine.keras_support.model_structure import fixed_batch, has_custom_train_step, metrics_of, walk
 from accel_engine.private_names.keras_names import all_layers
 
 
@@ -30,3 +30,37 @@ def why_indivisible(model: keras.Model) -> str:
 def is_divisible(model: keras.Model) -> bool:
     """Whether steps of a model can be divided into micro-batches, given a loss that is a mean over examples."""
     return not has_custom_train_step(model) and not why_indivisible(model)
+
+
+def answers_by_example(model: keras.Model) -> bool:
+    """Whether a batch of any size gives the outputs, the loss and the metrics of each example, outside of training."""
+    layers = [each for layer in all_layers(model) for each in (layer, *getattr(layer, "operations", ()))]
+    return (
+        fixed_batch(model) is None
+        and is_divisible(model)
+        and is_mean_over_examples(model)
+        and all(map(_answers_by_example, layers))
+        and all(is_keras_defined(getattr(metric, "_fn", type(metric).update_state)) for metric in metrics_of(model))
+    )
+
+
+def _answers_by_example(layer: Any) -> bool:
+    is_known = type(layer).__module__.startswith(("keras.", "accel_engine."))
+    is_stateful, is_over_batch = getattr(layer, "stateful", False), getattr(layer, "axis", None) == 0
+    return (
+        isinstance(layer, keras.Layer)
+        and is_known
+        and not (isinstance(layer, keras.layers.Lambda) or is_stateful or is_over_batch)
+    )
+
+
+def is_mean_over_examples(model: keras.Model) -> bool:
+    """Whether the loss of a compiled model is the mean over examples, or over their unmasked tokens, of Keras' own."""
+    losses = every_loss(model.loss)
+    return bool(losses) and is_keras_defined(type(model).compute_loss) and all(map(is_mean, losses))
+
+
+def is_sum_over_examples(model: keras.Model) -> bool:
+    """Whether the losses of a compiled model are sums over examples."""
+    losses = every_loss(model.loss)
+    return bool(losses) and is_keras_defined(type(model).compute_loss) and all(map(is_sum, losses))

@@ -1,12 +1,25 @@
 """Names losses, and tells Keras' own from custom ones."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, TypeAlias
 
 import keras
 
 Loss: TypeAlias = str | Callable[..., Any] | keras.losses.Loss | list["Loss"] | dict[str, "Loss"] | None
 """A loss as it may be given to ``compile``; ``None`` for a model that computes its own."""
+
+_BATCH_LOSSES = {"circle", "dice", "tversky"}
+"""Keras' losses that are not means over examples."""
+
+_OF_INDICES = ("sparse", "categorical_generalized")
+"""How the names of Keras' losses that take class indices begin."""
+
+_OWN_TARGETS = {"ctc", "circle", "poisson"}
+"""Keras' losses whose integer targets are no classes of the outputs."""
+
+_MEAN_REDUCTIONS = {"sum_over_batch_size", "mean"}
+"""Keras' names of reductions that are the mean over all examples, also with sample weights."""
 
 
 def single_loss(loss: Loss) -> Loss:
@@ -26,6 +39,26 @@ def loss_name(loss: Loss) -> str:
     return str(getattr(loss, "name", None) or getattr(loss, "__name__", None) or type(loss).__name__)
 
 
+def kind_of(loss: Loss) -> str:
+    """The name of Keras' function for a loss, whatever the loss is called; :func:`loss_name` of a custom one."""
+    loss = known = single_loss(loss)
+    if isinstance(loss, str):
+        with suppress(ValueError):  # an unknown name
+            known = keras.losses.get(loss)
+    function: Any = getattr(known, "fn", known)
+    return str(function.__name__) if is_of_keras(known) and hasattr(function, "__name__") else loss_name(loss)
+
+
+def takes_indices(loss: Loss) -> bool:
+    """Whether a loss of Keras compares class indices with the probabilities of classes."""
+    return is_of_keras(single_loss(loss)) and kind_of(loss).startswith(_OF_INDICES)
+
+
+def has_own_targets(loss: Loss) -> bool:
+    """Whether integers are no classes of the outputs for a loss of Keras: texts, groups or counts, which it takes."""
+    return is_of_keras(single_loss(loss)) and kind_of(loss) in _OWN_TARGETS
+
+
 def is_keras_defined(thing: Any) -> bool:
     """Whether a function, or the class of an object, is defined by Keras."""
     return str(getattr(thing, "__module__", "")).startswith("keras.")
@@ -34,3 +67,23 @@ def is_keras_defined(thing: Any) -> bool:
 def is_of_keras(loss: Loss) -> bool:
     """Whether a loss is one of Keras', by name or not, rather than a custom one."""
     return isinstance(loss, str) or is_keras_defined(getattr(loss, "fn", loss))
+
+
+def is_mean(loss: Loss) -> bool:
+    """Whether a loss is one of Keras' own and the mean over all examples."""
+    loss = single_loss(loss)
+    known: Any = keras.losses.get(loss) if isinstance(loss, str) else loss
+    function = getattr(known, "fn", known)  # the function in a Keras class
+    if not (is_keras_defined(known) and is_keras_defined(function)) or function.__name__ in _BATCH_LOSSES:
+        return False
+    return getattr(known, "reduction", "mean") in _MEAN_REDUCTIONS  # Keras takes the mean of a function
+
+
+def every_loss(loss: Loss) -> list[Loss]:
+    """The losses of all outputs that have one."""
+    return [each for each in keras.tree.flatten(loss) if each is not None]
+
+
+def is_sum(loss: Loss) -> bool:
+    """Whether a loss is the sum over all examples."""
+    return getattr(loss, "reduction", None) == "sum"

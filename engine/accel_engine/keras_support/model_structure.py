@@ -13,6 +13,35 @@ def has_custom_train_step(model: Any) -> bool:
     return "train_step" in vars(model) or getattr(type(model), "train_step", None) is not keras.Model.train_step
 
 
+def fixed_batch(model: Any) -> int | None:
+    """The only batch size that a model takes, such as a stateful one; ``None`` for any size."""
+    inputs = getattr(model, "inputs", None) or () if getattr(model, "built", False) else ()
+    sizes = {each.shape[0] for each in inputs} - {None}
+    return min(sizes, default=None)
+
+
+def metrics_of(model: keras.Model) -> list[keras.Metric]:
+    """The metrics of a compiled model, one by one."""
+    return [leaf for metric in model.metrics for leaf in getattr(metric, "metrics", None) or [metric]]
+
+
+def model_input(model: Any) -> Any:
+    """What a model takes: its symbolic tensor, or a structure of them; ``None`` if it does not tell.
+
+    A sequential model tells its ``input`` only after a call, which a loaded one has not had.
+    """
+    if isinstance(model, keras.Sequential):
+        return model.inputs[0] if model.inputs else None
+    return model.input if getattr(model, "inputs", None) else None
+
+
+def model_output(model: Any) -> Any:
+    """What a model gives; see :func:`model_input`."""
+    if isinstance(model, keras.Sequential):
+        return model.outputs[0] if model.outputs else None
+    return model.output if getattr(model, "outputs", None) else None
+
+
 def parameter_count(weights: Iterable[Any]) -> int:
     """The number of parameters in some weights."""
     return sum(math.prod(weight.shape) for weight in weights)

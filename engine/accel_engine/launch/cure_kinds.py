@@ -1,11 +1,15 @@
 """What a change of a plan is for, and thus what is compared with and without it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
+from typing import Any
 
-from accel_engine.errors import RunError
+from accel_engine import strategies
+from accel_engine.errors import AccelError, RunError
 from accel_engine.events import DevicesFound
-from accel_engine.plan import SPECS
+from accel_engine.plan import SPECS, Plan
+from accel_engine.plan.changed_plan import changed_plan
+from accel_engine.run import RunInfo
 
 
 class Quantity(StrEnum):
@@ -151,6 +155,40 @@ def judged_by(changes: Iterable[str], *, on_cpu: bool, purpose: Quantity | None 
             can_compare = fields & {*_LEARNING, *_SPEED} and not fields & {*_OTHER_TRAINING_LOSS, *_DATA}
             return Quantity.LEARNING if can_compare else None
     return Quantity.SPEED
+
+
+def check_trial(info: RunInfo, changes: Mapping[str, Any]) -> Plan:
+    """Check that changes of a run's plan can be tried, as far as the run tells.
+
+    Args:
+        info: The run.
+        changes: Fields of the plan, with their new values.
+
+    Returns:
+        The run's plan.
+
+    Raises:
+        AccelError: They cannot be tried, and why.
+    """
+    if not info.has_engine:
+        raise RunError(f"run {info.id} was {info.made}: only a run of this program can be tried with other settings")
+    if info.plan is None:
+        raise RunError(f"the plan of run {info.id} cannot be read on this machine, so nothing can be tried")
+    if strategies.find(info.plan.strategy).processes:
+        raise RunError(f"strategy {info.plan.strategy} trains in several processes: only plans of one can be tried")
+    check_can_be_tried(changes)
+    if changed_plan(info.plan, changes).to_mapping() == info.plan.to_mapping():
+        raise RunError("the run has these settings already")
+    return info.plan
+
+
+def reason_not_to_try(info: RunInfo, changes: Mapping[str, Any]) -> str:
+    """Why changes of a run's plan cannot be tried, as far as the run tells; empty if they can."""
+    try:
+        check_trial(info, changes)
+    except AccelError as error:
+        return str(error)
+    return ""
 
 
 def check_can_be_tried(changes: Iterable[str]) -> None:

@@ -4,11 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from accel_engine import strategies
 from accel_engine.devices import detect
 from accel_engine.errors import RunError
 from accel_engine.events import DevicesFound, Event, ModelBuilt
-from accel_engine.launch.cure_kinds import Quantity, check_can_be_tried, quantity_of, trains_on_cpu
+from accel_engine.launch.cure_kinds import Quantity, check_trial, quantity_of, trains_on_cpu
 from accel_engine.launch.settled_plan import settled_plan
 from accel_engine.launch.trial_process import TrialStart
 from accel_engine.plan import Plan, resolved_plan
@@ -60,19 +59,13 @@ def cure_task(
     Raises:
         AccelError: The changes cannot be tried, and why.
     """
-    if not info.has_engine:
-        raise RunError(f"run {info.id} was {info.made}: only a run of this program can be tried with other settings")
-    if info.plan is None:
-        raise RunError(f"the plan of run {info.id} cannot be read on this machine, so nothing can be tried")
-    if strategies.find(info.plan.strategy).processes:
-        raise RunError(f"strategy {info.plan.strategy} trains in several processes: only plans of one can be tried")
+    plan = check_trial(info, changes)
     found = [event for event in events if isinstance(event, DevicesFound)]
-    check_can_be_tried(changes)
     own = quantity_of(changes, on_cpu=trains_on_cpu(found))
     quantity = own if quantity is None or own is Quantity.INTERVALS else quantity
     built = [event for event in events if isinstance(event, ModelBuilt)]
     balanced = BALANCED if "class_weight" in changes and built and built[-1].task == "classification" else ""
-    before = _measuring(settled_plan(info.plan, events), balanced)
+    before = _measuring(settled_plan(plan, events), balanced)
     after = _with(before, with_planned_rate(changes, before, built[-1].replicas if built else 1))
     if after.to_mapping() == before.to_mapping():
         raise RunError("the run has these settings already")

@@ -1,7 +1,7 @@
 """Evaluates trained models in a separate engine process."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +55,9 @@ class EvaluatedModel:
         metrics: By Keras' names, the loss first.
         classes: Of a classifier.
         notes: Warnings for the user.
+        baseline: What a prediction that has learned nothing reaches on the same examples, by the same names; empty if
+            unknown.
+        baseline_name: What that predicts, such as ``most frequent class: cat``; empty if unknown.
     """
 
     name: str
@@ -62,6 +65,8 @@ class EvaluatedModel:
     metrics: dict[str, Measurement]
     classes: tuple[ClassScores, ...]
     notes: tuple[str, ...]
+    baseline: dict[str, float | None] = field(default_factory=dict)
+    baseline_name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +181,15 @@ def _model(reply: dict[str, Any]) -> EvaluatedModel:
         for each in reply["classes"]
     )
     metrics = {each["name"]: _measurement(each) for each in reply["metrics"]}
-    return EvaluatedModel(reply["name"], reply["step"], metrics, tuple(classes), tuple(reply["notes"]))
+    return EvaluatedModel(
+        reply["name"],
+        reply["step"],
+        metrics,
+        tuple(classes),
+        tuple(reply["notes"]),
+        reply["baseline"],
+        reply["baseline_name"],
+    )
 
 
 def _difference(reply: dict[str, Any]) -> Difference:

@@ -137,8 +137,9 @@ class Export:
 
     @property
     def fastest(self) -> MeasuredModel | None:
-        """The one of the shortest latency of those that were written."""
-        return min(self.written, key=lambda each: each.latency or float("inf"), default=None)
+        """The model of the shortest latency that was written; ``None`` if none was measured."""
+        timed = [(each.latency, place) for place, each in enumerate(self.written) if each.latency is not None]
+        return self.written[min(timed)[1]] if timed else None
 
 
 class ExportQuery(FolderQuery):

@@ -1,6 +1,7 @@
 """Exports the trained model of a run: writes each format, proves it, and keeps what is right."""
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from accel_engine.model_export.proof import Figures, explained, prove
 from accel_engine.model_export.raw_examples import RawExamples
 from accel_engine.model_export.serving_batching import is_ours, write_batching
 from accel_engine.stored_values import json_number
+from accel_engine.text import format_metric
 from accel_engine.training.inference_bench.memory_meters import HostMemory
 from accel_engine.training.trained_model import TrainedModel, of_run
 
@@ -90,8 +92,9 @@ def _export(
             runtimes[target.name] = open_model(written)
         except Exception as error:  # noqa: BLE001 (libraries and layers raise anything; other formats may work)
             problems[target.name] = explained(error).replace(f"{written.parent}/", "")
-    raw = RawExamples(trained.dataset, trained.split, trained.examples)
+    raw = RawExamples(trained.dataset, trained.split, trained.examples, trained.plan.batch_size)
     measured, figures_of = prove(trained, artefacts.complete, raw, runtimes, on_progress)
+    notes += _lost_in_outputs(measured)
     complete = artefacts.complete.model
     signature = {"inputs": specs_of(complete.input), "outputs": specs_of(complete.output)}
     original = {**_described("trained model", measured, _weight_bytes(trained)), **signature}
@@ -122,6 +125,16 @@ def _export(
         "original": original,
         "exported": exported,
     }
+
+
+def _lost_in_outputs(trained: Figures) -> Iterator[str]:
+    """Notes on metrics of the trained model that what is served cannot tell."""
+    for name, value in trained.metrics.items():
+        if not math.isclose(served := trained.of_outputs[name], value, rel_tol=1e-3, abs_tol=1e-6):
+            yield (
+                f"{name}: {format_metric(value)} from the model's logits, {format_metric(served)} from its "
+                "probabilities, which are all that exports give: compare theirs with that"
+            )
 
 
 def _beyond(target: _Target, figures: Figures) -> str:

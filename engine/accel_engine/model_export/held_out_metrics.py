@@ -106,7 +106,7 @@ class _Group:
     def _of_model(self) -> dict[str, Any]:
         run, sums = self._metrics.of_model(), MetricSums()
         reports = ProgressReports(self._on_progress, 0)
-        for _, batch in batches(self._trained.examples):
+        for _, batch in batches(self._trained.examples, self._trained.plan.batch_size):
             outputs, values = run(batch)
             sums.add(values, len(outputs[0]))
             reports.add(sums.count)
@@ -119,7 +119,8 @@ class _Group:
             raise ModelError(f"it has no output {missing[0]}, as exports of run {trained.name} have")
         # Other data than the run's own takes the place of its validation examples.
         split = trained.split if trained.split in SPLITS else "validation"
-        raw, sums = RawExamples(trained.dataset, split, trained.examples), MetricSums()
+        raw = RawExamples(trained.dataset, split, trained.examples, trained.plan.batch_size)
+        sums = MetricSums()
         measure, reports = self._metrics.of_served(served), ProgressReports(self._on_progress, raw.count)
         for inputs, batch in raw.batches():
             outputs = runtime.run(inputs)

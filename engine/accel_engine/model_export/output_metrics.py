@@ -1,19 +1,23 @@
 """Computes the loss and the metrics of a model's outputs over the batches of its examples, as a validation does."""
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
+import keras
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
 from accel_engine.data.structure import Batch, Structure, map_structure
 from accel_engine.inference.runtime import Arrays
-from accel_engine.keras_support.model_call import call_model
-from accel_engine.model_export.servable_model import Servable, shown_outputs
+from accel_engine.model_export.servable_model import Servable, logits_of, shown_outputs
+from accel_engine.models.model_call import call_model
+from accel_engine.private_names.keras_logits import activation_before_loss, set_logits
 from accel_engine.run.series_names import SeriesNames
 from accel_engine.training.core.assembly import STEP_SERIES
 from accel_engine.training.core.metric_states import MetricStates, mean_loss, pack
+from accel_engine.training.core.run_scaling import scaler
 from accel_engine.training.trained_model import TrainedModel
 
 Values = npt.NDArray[np.float32]
@@ -86,7 +90,11 @@ class OutputMetrics:
         names = tuple(served.model.output)
 
         def compute(raw: Batch, outputs: list[tf.Tensor]) -> tf.Tensor:
-            return self._measured(self._trained.prepare(raw), served.restore(dict(zip(names, outputs, strict=True))))
+            batch, restored = self._trained.prepare(raw), served.restore(dict(zip(names, outputs, strict=True)))
+            for leaf, activation in zip(keras.tree.flatten(restored), self._activations, strict=True):
+                if activation:
+                    set_logits(leaf, logits_of(tf.cast(leaf, tf.float32), of_sigmoid=activation == "sigmoid"))
+            return self._measured(batch, restored)
 
         function = tf.function(compute, autograph=False, reduce_retracing=True)
 
@@ -96,6 +104,19 @@ class OutputMetrics:
             return values
 
         return run
+
+    @cached_property
+    def _activations(self) -> list[str]:
+        """Of each output, the activation before which Keras' losses take it: see :func:`activation_before_loss`."""
+        found, compiled, dataset = list[str](), self._trained.compiled, self._trained.dataset
+
+        def trace(inputs: Structure) -> None:
+            outputs = call_model(compiled.model, scaler(compiled.scaling.factor, dataset)(inputs), training=False)
+            found.extend(map(activation_before_loss, keras.tree.flatten(outputs)))
+
+        spec = map_structure(lambda each: tf.TensorSpec((None, *each.shape), each.dtype), dataset.spec.inputs)
+        tf.function(trace, autograph=False).get_concrete_function(spec)
+        return found
 
     def results(self, sums: MetricSums) -> dict[str, float]:
         """The loss and the metrics of all batches; empty where they cannot be computed from outputs."""

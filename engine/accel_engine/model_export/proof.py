@@ -31,6 +31,8 @@ class Figures:
 
     Attributes:
         metrics: The loss and the metrics by name; empty where they cannot be computed from outputs.
+        of_outputs: The same computed from what is served: of the trained model, they are other ones where
+            probabilities cannot tell its logits.
         largest: The largest difference of an output from the trained model's, in parts of :func:`scales`.
         mean: The mean over the examples of each one's largest difference.
         latency: The median time of a request with one example, in seconds.
@@ -38,6 +40,7 @@ class Figures:
     """
 
     metrics: dict[str, float] = field(default_factory=dict)
+    of_outputs: dict[str, float] = field(default_factory=dict)
     largest: float = 0.0
     mean: float = 0.0
     latency: float = math.nan
@@ -69,7 +72,7 @@ def prove(
     """
     metrics = OutputMetrics(trained)
     of_model, of_served, names = metrics.of_model(), metrics.of_served(served), tuple(served.model.output)
-    sums = {name: MetricSums() for name in ("", *candidates)}
+    sums, served_sums = {name: MetricSums() for name in ("", *candidates)}, MetricSums()
     apart: dict[str, list[npt.NDArray[np.float64]]] = {name: [] for name in candidates}
     problems: dict[str, str] = {}
     magnitudes: list[npt.NDArray[np.float64]] = []
@@ -78,6 +81,7 @@ def prove(
         expected, values = of_model(batch)
         count = len(expected[0])
         sums[""].add(values, count)
+        served_sums.add(of_served(batch, dict(zip(names, expected, strict=True))), count)
         magnitudes.append(magnitude(expected))
         for name, runtime in candidates.items():
             if name in problems:
@@ -91,9 +95,10 @@ def prove(
         reports.add(sums[""].count)
     if not sums[""].count:
         raise DataError(f"the {trained.split} data gave no batches")
+    of_outputs = metrics.results(served_sums)
     one = raw.first(1)
     whole = KerasRuntime(served.model, 0)  # with the preprocessing, as what is exported
-    original = Figures(metrics.results(sums[""]), latency=median_seconds(partial(whole.run, one)))
+    original = Figures(metrics.results(sums[""]), of_outputs, latency=median_seconds(partial(whole.run, one)))
     scale = scales(np.concatenate(magnitudes))
 
     def figures_of(name: str) -> Figures:
@@ -104,7 +109,8 @@ def prove(
         except Exception as error:  # noqa: BLE001 (it may take no batch of one)
             return Figures(problem=explained(error))
         differences = (np.concatenate(apart[name]) / scale).max(axis=1)
-        return Figures(metrics.results(sums[name]), float(differences.max()), float(differences.mean()), latency)
+        found = metrics.results(sums[name])
+        return Figures(found, found, float(differences.max()), float(differences.mean()), latency)
 
     return original, figures_of
 

@@ -3,17 +3,17 @@
 from collections.abc import Iterator
 from typing import Any
 
-import keras
 import numpy as np
 import numpy.typing as npt
 
 from accel_engine.data.dataset import Dataset, Examples, Split
+from accel_engine.data.series.normalization_model import WindowNormalization
 from accel_engine.data.structure import Batch, named_leaves
 from accel_engine.data.tables.preprocessing_model import LazyMatrix
 from accel_engine.errors import ModelError
 from accel_engine.inference.names import INPUT
 from accel_engine.inference.runtime import Arrays
-from accel_engine.training.evaluation.split_batches import batches, number_of_examples
+from accel_engine.training.evaluation.split_batches import EXAMPLES_AT_A_TIME, batches, number_of_examples
 
 
 def input_name(path: str) -> str:
@@ -29,21 +29,22 @@ class RawExamples:
         dataset: The data; a table must have been loaded with ``keeps_raw``.
         split: The name of the split: ``training``, ``validation`` or ``test``.
         examples: Its examples.
+        size: Examples of a batch, but for a stream's.
 
     Raises:
         ModelError: The raw inputs are not known.
     """
 
-    def __init__(self, dataset: Dataset, split: str, examples: Examples) -> None:
+    def __init__(self, dataset: Dataset, split: str, examples: Examples, size: int = EXAMPLES_AT_A_TIME) -> None:
         self._examples = examples
-        self._normalization: keras.layers.Normalization | None = None
+        self._size = size
+        self._windows: WindowNormalization | None = None
         self._table: LazyMatrix | None = dataset.raw_inputs.get(split)
         if dataset.preprocess is None or self._table is not None:
             return
-        layers = [layer for layer in dataset.preprocess().layers if isinstance(layer, keras.layers.Normalization)]
-        if len(layers) != 1 or dataset.kind != "series":
+        if not isinstance(dataset.preprocess, WindowNormalization):
             raise ModelError(f"the raw inputs of {dataset.name} are not known after its preprocessing")
-        self._normalization = layers[0]
+        self._windows = dataset.preprocess
 
     @property
     def count(self) -> int:
@@ -52,13 +53,13 @@ class RawExamples:
 
     def batches(self) -> Iterator[tuple[Arrays, Batch]]:
         """Yield the raw inputs of each batch, and the batch as the dataset gives it."""
-        for rows, batch in batches(self._examples):
+        for rows, batch in batches(self._examples, self._size):
             yield self._raw(rows, batch.inputs), batch
 
     def first(self, count: int) -> Arrays:
         """The raw inputs of the first examples."""
-        raw, _ = next(iter(self.batches()))
-        return {name: array[:count] for name, array in raw.items()}
+        rows, batch = next(batches(self._examples, count))
+        return {name: array[:count] for name, array in self._raw(rows, batch.inputs).items()}
 
     def spread(self, count: int) -> Arrays:
         """The raw inputs of some examples, from the whole of a split, or the first ones of a stream."""
@@ -69,11 +70,7 @@ class RawExamples:
 
     def _raw(self, rows: npt.NDArray[np.int32], inputs: Any) -> dict[str, npt.NDArray[Any]]:
         if self._table is not None:
-            at, names = self._table.rows[rows], self._table.model.learned.names
-            return {raw.key: raw.values[at, np.newaxis] for raw in self._table.inputs if raw.key in names}
-        if self._normalization is not None:
-            mean, variance = (
-                np.asarray(each, np.float64) for each in (self._normalization.mean, self._normalization.variance)
-            )
-            return {INPUT: (inputs * np.sqrt(variance) + mean).astype(np.float32)}
+            return self._table.model.raw(self._table.inputs, self._table.rows[rows])
+        if self._windows is not None:
+            return {INPUT: self._windows.scaling.restore(inputs).astype(self._windows.dtype)}
         return {input_name(path): np.asarray(array) for path, array in named_leaves(inputs)}

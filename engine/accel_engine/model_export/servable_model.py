@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from accel_engine.data.structure import Structure, flatten, map_structure, named_leaves
@@ -14,6 +15,7 @@ from accel_engine.keras_support.losses import is_of_keras, single_loss
 from accel_engine.model_export.raw_examples import input_name
 from accel_engine.training.core.task import Task, probabilities_of
 from accel_engine.training.trained_model import TrainedModel
+from accel_engine.user_code import reason
 
 _CLASSIFIERS = ("classification", "multi-label", "sequence", "segmentation")
 _NAMES = {"regression": "values", "reconstruction": "reconstruction"}
@@ -69,7 +71,7 @@ def servable(
         found = _outputs(outputs, model, compiled.task, is_known_loss=is_of_keras(single_loss(compiled.model.loss)))
         named = keras.Model(raw, found, name=compiled.model.name)
     except Exception as error:  # of several kinds, from layers of the user's too
-        raise ModelError(f"the model cannot be traced: {error}") from error
+        raise ModelError(f"the model cannot be traced: {reason(error)}") from error
     structure = map_structure(lambda _: None, outputs) if not isinstance(outputs, dict) else outputs
     names = dataset.class_names if compiled.task.name == "classification" and PROBABILITIES in found else ()
     is_complete = len(names) == (found[PROBABILITIES].shape[-1] if names else 0) and len(set(names)) == len(names)
@@ -171,13 +173,22 @@ def _restorer(task: Task, structure: Structure, names: list[str]) -> Callable[[d
         probabilities = found[PROBABILITIES][..., 1:] if task.binary else found[PROBABILITIES]
         if not task.logits:
             return _rebuilt(structure, [probabilities])
-        tiny = tf.constant(1e-30, probabilities.dtype)
-        logits = tf.math.log(tf.maximum(probabilities, tiny))
-        if task.binary or task.name == "multi-label":
-            logits -= tf.math.log(tf.maximum(1.0 - probabilities, tiny))
-        return _rebuilt(structure, [logits])
+        return _rebuilt(structure, [logits_of(probabilities, of_sigmoid=task.binary or task.name == "multi-label")])
 
     return restore
+
+
+def logits_of(probabilities: Any, *, of_sigmoid: bool) -> Any:
+    """Logits that give such probabilities, in a graph: as near to the model's own as float32 can tell.
+
+    A sigmoid above 1 - 2**-25 is rounded to 1, so a logit above 17.3 cannot be told from it.
+
+    Args:
+        probabilities: Float32, of classes on the last axis, or of a sigmoid each.
+        of_sigmoid: Whether each has its own sigmoid.
+    """
+    logits = tf.math.log(tf.maximum(probabilities, np.finfo(np.float32).tiny))
+    return logits - tf.math.log(tf.maximum(1.0 - probabilities, 2.0**-25)) if of_sigmoid else logits
 
 
 def _rebuilt(structure: Structure, tensors: list[Any]) -> Structure:

@@ -11,8 +11,9 @@ from accel_engine.errors import PlanError
 from accel_engine.models.applications import APPLICATIONS
 from accel_engine.models.data_description import IMAGES, SEQUENCES, TEXTS, TOKENS
 from accel_engine.models.model_entry import ModelEntry, Shape
+from accel_engine.models.model_files import WEIGHTS, is_model_file, why_no_layers
 from accel_engine.text import suggestion
-from accel_engine.user_paths import no_file, user_path
+from accel_engine.user_paths import is_file, no_file, user_path
 
 __all__ = ["CATALOGUE", "AutoModel", "ModelEntry", "Shape", "UserModel", "find"]
 
@@ -145,7 +146,7 @@ class UserModel:
     Attributes:
         name: Short display name.
         kind: ``file`` (a function in a Python file), ``module`` (a function in a package) or
-            ``saved`` (a ``.keras`` file).
+            ``saved`` (a ``.keras`` or ``.h5`` file).
         target: The file's path or the module's name.
         function: The function that returns the model; empty for a saved one.
     """
@@ -163,12 +164,15 @@ class UserModel:
         return None
 
 
+_FORMS = "a model is a name, FILE.keras, FILE.h5, FILE.py:FUNCTION or PACKAGE.MODULE:FUNCTION"
+
+
 def find(spec: str) -> ModelEntry | AutoModel | UserModel:
     """Find the model of a plan.
 
     Args:
         spec: ``auto`` or a catalogue name (in any case), ``FILE.py:FUNCTION``, ``PACKAGE.MODULE:FUNCTION`` or
-            ``FILE.keras``.
+            ``FILE.keras`` or ``FILE.h5``.
 
     Raises:
         PlanError: There is no such model or file.
@@ -178,7 +182,7 @@ def find(spec: str) -> ModelEntry | AutoModel | UserModel:
         return entry
     if spec.lower() == "auto":
         return AutoModel()
-    if spec.endswith(".keras"):
+    if is_model_file(spec):
         if why := no_file(user_path(spec)):
             raise PlanError("model", spec, why)
         return UserModel(Path(spec).stem, "saved", spec)
@@ -192,4 +196,9 @@ def find(spec: str) -> ModelEntry | AutoModel | UserModel:
             return UserModel(spec, "module", target, function)
     if spec.endswith(".py"):
         raise PlanError("model", spec, f"add the function that returns the model, e.g. {spec}:build")
+    if why := why_no_layers(user_path(spec)):
+        use = " or give FILE.py:FUNCTION with --initial-weights" if spec.endswith(WEIGHTS) else ""
+        raise PlanError("model", spec, f"{why}{use and f';{use}'}")
+    if is_file(user_path(spec)):
+        raise PlanError("model", spec, f"{_FORMS}; this is none of them")
     raise PlanError("model", spec, f"no such model; {suggestion(spec, ('auto', *CATALOGUE))}")

@@ -22,7 +22,7 @@ class StepCounts:
         per_replica_batch: Examples per step on each replica, except in the last step of a pass over the data.
         steps_per_epoch: Steps per epoch; 0 while it is unknown, for a stream.
         total_steps: Steps of all epochs; 0 while it is unknown.
-        last_batch: Examples of the last, smaller step of a pass over the data on each replica; 0 if there is none.
+        last_batch: Examples of the last, smaller step of a pass over the data, over all replicas; 0 if there is none.
         dropped_examples: Examples that each pass over the data leaves out.
         passes: Passes over the data per epoch; may be fractional if the plan sets the steps per epoch.
     """
@@ -38,18 +38,19 @@ class StepCounts:
     @property
     def global_batch(self) -> int:
         """Examples per step over all replicas, at most the plan's batch size."""
-        return self.per_replica_batch * self.replicas
+        is_all = self.last_batch and self.steps_per_epoch == self.passes  # a pass is a single step
+        return self.last_batch if is_all else self.per_replica_batch * self.replicas
 
     def step_sizes(self, first: int, last: int) -> list[int]:
-        """Examples of some steps of an epoch, over all replicas.
+        """Examples of some steps of a run, over all replicas.
 
         Args:
-            first: The first step of the epoch, from 0.
+            first: The first step, from 0.
             last: The step after the last one.
         """
         per_pass = round(self.steps_per_epoch / self.passes) if self.last_batch else 0
         return [
-            (self.last_batch * self.replicas if per_pass and step % per_pass == per_pass - 1 else self.global_batch)
+            (self.last_batch if per_pass and step % per_pass == per_pass - 1 else self.global_batch)
             for step in range(first, last)
         ]
 
@@ -58,7 +59,7 @@ def count_steps(plan: Plan, examples: int, replicas: int) -> StepCounts:
     """Compute a plan's batch sizes and steps.
 
     Each replica takes ``batch_size // replicas`` examples per step. The last step of a pass over the data takes those
-    that are left, as many on each replica; examples fewer than the replicas are left out.
+    that are left; see :mod:`accel_engine.training.core.uneven_batches` for how replicas share them.
 
     Args:
         plan: The plan.
@@ -69,16 +70,18 @@ def count_steps(plan: Plan, examples: int, replicas: int) -> StepCounts:
         PlanError: There are fewer examples in a batch than replicas, or it is not divisible by the number of
             micro-batches.
     """
-    share = min(plan.batch_size, examples) // replicas
+    keeps, share = plan.last_batch == "keep", min(plan.batch_size, examples) // replicas
     if not share:
         reason = f"must be at least {replicas}, one example per replica"
         if plan.batch_size >= replicas:
             reason = f"{replicas} replicas need at least {replicas} training examples; there are {examples}"
         raise PlanError("batch_size", plan.batch_size, reason)
+    if keeps and plan.batch_size >= examples:  # a single step of all of them, of which some replicas take one more
+        share = min(plan.batch_size // replicas, -(-examples // replicas))
     if share % (plan.micro_batches or 1):
         raise PlanError("micro_batches", plan.micro_batches, f"must divide the per-replica batch of {share}")
-    whole = examples // (share * replicas)
-    last = (examples - whole * share * replicas) // replicas if plan.last_batch == "keep" else 0
+    whole, rest = divmod(examples, share * replicas)
+    last = rest if keeps else 0
     batches = whole + (last > 0)
     steps = plan.steps_per_epoch or batches
     return StepCounts(
@@ -87,7 +90,7 @@ def count_steps(plan: Plan, examples: int, replicas: int) -> StepCounts:
         steps_per_epoch=steps,
         total_steps=steps * plan.epochs,
         last_batch=last,
-        dropped_examples=examples - (whole * share + last) * replicas,
+        dropped_examples=rest - last,
         passes=steps / batches,
     )
 

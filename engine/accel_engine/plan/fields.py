@@ -34,7 +34,9 @@ class PlanFields:
     Each field is documented by its :class:`FieldSpec`, which the command line, the form and the TOML file show.
     """
 
-    model: str = _field("auto", "Model: auto, a name, FILE.py:FUNCTION, PACKAGE.MODULE:FUNCTION or FILE.keras", str)
+    model: str = _field(
+        "auto", "Model: auto, a name, FILE.py:FUNCTION, PACKAGE.MODULE:FUNCTION, FILE.keras or FILE.h5", str
+    )
     data: str = _field(
         "digits",
         "Data: a name, file, folder, FILE.py:FUNCTION or synthetic[:SHAPE[:CLASSES]]",
@@ -83,9 +85,11 @@ class PlanFields:
         None, "Random seed for the splits; default: the seed", int, minimum=0, maximum=2**31 - 1, optional=True
     )
     validation_data: str = _field("", "File or folder with the validation examples", str, example="valid.csv")
-    epochs: int = _field(10, "Number of epochs", int, minimum=1)
+    epochs: int = _field(10, "Number of epochs", int, minimum=1, only_training=True)
     batch_size: int = _field(64, "Global batch size: examples per step over all replicas", int, minimum=1)
-    steps_per_epoch: int | None = _field(None, "Steps per epoch; default: all the data", int, minimum=1, optional=True)
+    steps_per_epoch: int | None = _field(
+        None, "Steps per epoch; default: all the data", int, minimum=1, optional=True, only_training=True
+    )
     micro_batches: int | None = _field(
         None,
         "Micro-batches per step (gradient accumulation), to save memory",
@@ -93,12 +97,14 @@ class PlanFields:
         minimum=1,
         optional=True,
         example="4",
+        only_training=True,
     )
     remat: str = _field(
         "auto",
         "Recompute activations for the gradients, to save memory (rematerialization)",
         str,
         choices=REMAT_MODES,
+        only_training=True,
     )
     remat_layers: tuple[str, ...] = _field(
         (),
@@ -106,9 +112,14 @@ class PlanFields:
         tuple,
         optional=True,
         example="block1_*,block2_*",
+        only_training=True,
     )
-    last_batch: str = _field("keep", "The last, smaller batch of an epoch", str, choices=LAST_BATCHES)
-    shuffle: str = _field("on", "Shuffle the training examples in each epoch", str, choices=("on", "off"))
+    last_batch: str = _field(
+        "keep", "The last, smaller batch of an epoch", str, choices=LAST_BATCHES, only_training=True
+    )
+    shuffle: str = _field(
+        "on", "Shuffle the training examples in each epoch", str, choices=("on", "off"), only_training=True
+    )
     seed: int = _field(0, "Random seed for weights, shuffling and dropout", int, minimum=0, maximum=2**31 - 1)
     loss: str = _field(
         "auto",
@@ -153,16 +164,19 @@ class PlanFields:
         "Record the gradient norm of every step, before clipping; layers: also by layer",
         str,
         choices=("on", "off", "layers"),
+        only_training=True,
     )
-    optimizer: str = _field("auto", "Optimizer; auto is the compiled model's own, else adam", str, choices=OPTIMIZERS)
+    optimizer: str = _field(
+        "auto", "Optimizer; auto is the compiled model's own, else adam", str, choices=OPTIMIZERS, only_training=True
+    )
     learning_rate: float | None = _field(
-        None, "Learning rate; default: the optimizer's own", float, above=0, optional=True
+        None, "Learning rate; default: the optimizer's own", float, above=0, optional=True, only_training=True
     )
     learning_rate_factor: float = _field(
-        1.0, "Multiplies the learning rate, also that of a schedule", float, above=0, example="0.5"
+        1.0, "Multiplies the learning rate, also that of a schedule", float, above=0, example="0.5", only_training=True
     )
     rate_scaling: str = _field(
-        "none", "Scale the learning rate with the number of replicas", str, choices=RATE_SCALINGS
+        "none", "Scale the learning rate with the number of replicas", str, choices=RATE_SCALINGS, only_training=True
     )
     weight_decay: float | None = _field(
         None,
@@ -171,11 +185,19 @@ class PlanFields:
         minimum=0,
         optional=True,
         example="0.01",
+        only_training=True,
     )
     momentum: float | None = _field(
-        None, "Momentum of sgd or rmsprop; default: 0", float, minimum=0, below=1, optional=True, example="0.9"
+        None,
+        "Momentum of sgd or rmsprop; default: 0",
+        float,
+        minimum=0,
+        below=1,
+        optional=True,
+        example="0.9",
+        only_training=True,
     )
-    nesterov: str = _field("off", "Nesterov momentum of sgd", str, choices=("on", "off"))
+    nesterov: str = _field("off", "Nesterov momentum of sgd", str, choices=("on", "off"), only_training=True)
     ema_momentum: float | None = _field(
         None,
         "Validate and save the moving average of the weights (EMA) with this momentum",
@@ -185,9 +207,17 @@ class PlanFields:
         optional=True,
         none="off",
         example="0.999",
+        only_training=True,
     )
     clip_norm: float | None = _field(
-        None, "Clip the gradient of each weight to this norm", float, above=0, optional=True, none="off", example="1"
+        None,
+        "Clip the gradient of each weight to this norm",
+        float,
+        above=0,
+        optional=True,
+        none="off",
+        example="1",
+        only_training=True,
     )
     global_clip_norm: float | None = _field(
         None,
@@ -197,15 +227,24 @@ class PlanFields:
         optional=True,
         none="off",
         example="1",
+        only_training=True,
     )
     clip_value: float | None = _field(
-        None, "Clip each value of the gradients to this size", float, above=0, optional=True, none="off", example="0.5"
+        None,
+        "Clip each value of the gradients to this size",
+        float,
+        above=0,
+        optional=True,
+        none="off",
+        example="0.5",
+        only_training=True,
     )
     schedule: str = _field(
         "auto",
         "Learning-rate schedule; auto is the compiled model's own, else constant",
         str,
         choices=SCHEDULES,
+        only_training=True,
     )
     warmup: float = _field(
         0.0,
@@ -214,6 +253,7 @@ class PlanFields:
         minimum=0,
         is_share=True,
         example="5%",
+        only_training=True,
     )
     final_rate: float | None = _field(
         None,
@@ -224,6 +264,7 @@ class PlanFields:
         is_share=True,
         optional=True,
         example="0.01",
+        only_training=True,
     )
     rate_drops: tuple[str, ...] = _field(
         ("50%", "75%"),
@@ -231,9 +272,10 @@ class PlanFields:
         tuple,
         has_words=True,
         example="1000,2000",
+        only_training=True,
     )
     rate_drop_factor: float = _field(
-        0.1, "Factor of the learning rate at each drop of schedule steps", float, above=0, below=1
+        0.1, "Factor of the learning rate at each drop of schedule steps", float, above=0, below=1, only_training=True
     )
     augmentation: tuple[str, ...] = _field(
         (),
@@ -244,6 +286,7 @@ class PlanFields:
         none="none",
         has_words=True,
         example="flip,crop",
+        only_training=True,
     )
     initial_weights: str = _field(
         "", "Weights to start from: imagenet, a run, FILE.keras or FILE.weights.h5", str, example="imagenet"
@@ -255,6 +298,7 @@ class PlanFields:
         optional=True,
         none="none",
         example="all-but-head",
+        only_training=True,
     )
     unfreeze_epoch: int | None = _field(
         None,
@@ -264,6 +308,7 @@ class PlanFields:
         optional=True,
         none="never",
         example="4",
+        only_training=True,
     )
     custom_objects: str = _field(
         "", "Python file with the custom classes and functions of a FILE.keras", str, example="layers.py"
@@ -274,8 +319,12 @@ class PlanFields:
         str,
         choices=("on", "off"),
     )
-    validation: str = _field("epoch", "Validate during training, at the end or never", str, choices=VALIDATIONS)
-    validation_every: str = _field("1 epoch", "Epochs, steps or minutes between validations", str, example="500 steps")
+    validation: str = _field(
+        "epoch", "Validate during training, at the end or never", str, choices=VALIDATIONS, only_training=True
+    )
+    validation_every: str = _field(
+        "1 epoch", "Epochs, steps or minutes between validations", str, example="500 steps", only_training=True
+    )
     validation_steps: int | None = _field(
         None, "Batches of a validation stream to read at most", int, minimum=1, optional=True, example="100"
     )
@@ -287,41 +336,67 @@ class PlanFields:
         optional=True,
         none="never",
         example="5",
+        only_training=True,
     )
     min_delta: float = _field(
-        0.0, "Smallest change of the monitored metric that counts as an improvement", float, minimum=0, example="0.001"
+        0.0,
+        "Smallest change of the monitored metric that counts as an improvement",
+        float,
+        minimum=0,
+        example="0.001",
+        only_training=True,
     )
     restore_best: str = _field(
-        "off", "Save the model with the weights of its best validation, not the last ones", str, choices=("on", "off")
+        "off",
+        "Save the model with the weights of its best validation, not the last ones",
+        str,
+        choices=("on", "off"),
+        only_training=True,
     )
-    time_limit: str = _field("", "Stop training after this time, with a checkpoint", str, example="2h")
+    time_limit: str = _field(
+        "", "Stop training after this time, with a checkpoint", str, example="2h", only_training=True
+    )
     checkpoint_every: str = _field(
         "auto",
         "Epochs, steps or minutes between checkpoints; auto: an epoch or more",
         str,
         example="1000 steps",
+        only_training=True,
     )
-    keep_checkpoints: int = _field(3, "Checkpoints to keep, besides the best one", int, minimum=1)
+    keep_checkpoints: int = _field(3, "Checkpoints to keep, besides the best one", int, minimum=1, only_training=True)
     on_oom: str = _field(
         "adapt",
         "Out of memory: adapt splits batches or recomputes layers; fail ends the run",
         str,
         choices=OUT_OF_MEMORY_ACTIONS,
+        only_training=True,
     )
     on_nan: str = _field(
         "rollback",
         "NaN or exploding loss: return to a checkpoint, skip the batch, stop or go on",
         str,
         choices=NOT_A_NUMBER_ACTIONS,
+        only_training=True,
     )
     skip_steps: tuple[str, ...] = _field(
-        (), "Steps without an update, counted from 0, to skip their batches", tuple, optional=True, example="120,348"
+        (),
+        "Steps without an update, counted from 0, to skip their batches",
+        tuple,
+        optional=True,
+        example="120,348",
+        only_training=True,
     )
     keep_alive: str = _field(
-        "off", "Start a lost or failed engine again from its last checkpoint", str, choices=("on", "off")
+        "off",
+        "Start a lost or failed engine again from its last checkpoint",
+        str,
+        choices=("on", "off"),
+        only_training=True,
     )
-    tensorboard: str = _field("off", "Write TensorBoard logs to the run's directory", str, choices=("on", "off"))
-    strategy: str = _field("default", "Distribution strategy", str, example="mirrored")
+    tensorboard: str = _field(
+        "off", "Write TensorBoard logs to the run's directory", str, choices=("on", "off"), only_training=True
+    )
+    strategy: str = _field("default", "Distribution strategy", str, example="mirrored", only_training=True)
     devices: tuple[str, ...] = _field(
         (),
         "Devices to train on; default: all that the strategy can use",
@@ -329,23 +404,30 @@ class PlanFields:
         optional=True,
         example="gpu:0",
         has_words=True,
+        only_training=True,
     )
-    virtual_cpus: int = _field(1, "Number of virtual CPUs (logical devices of the CPU)", int, minimum=1, maximum=64)
+    virtual_cpus: int = _field(
+        1, "Number of virtual CPUs (logical devices of the CPU)", int, minimum=1, maximum=64, only_training=True
+    )
     precision: str = _field(
         "auto", "Numeric precision; auto is mixed_bfloat16 on a TPU, else float32", str, choices=PRECISIONS
     )
-    force: str = _field("off", "Allow mixed_float16 on a CPU, which is very slow", str, choices=("on", "off"))
+    force: str = _field(
+        "off", "Allow mixed_float16 on a CPU, which is very slow", str, choices=("on", "off"), only_training=True
+    )
     xla: str = _field(
         "auto",
         "Compile the steps with XLA; auto: if that is measured to be faster",
         str,
         choices=XLA_MODES,
+        only_training=True,
     )
     cpu_kernels: str = _field(
         "auto",
         "Faster CPU kernels for convolutions and batch normalization; off: Keras' own",
         str,
         choices=("auto", "off"),
+        only_training=True,
     )
     threads: int | None = _field(
         None,
@@ -355,17 +437,35 @@ class PlanFields:
         maximum=1024,
         optional=True,
         example="1",
+        only_training=True,
     )
-    reduction: str = _field("auto", "All-reduce algorithm for gradients", str, choices=REDUCTIONS)
-    local_workers: int = _field(0, "Number of worker processes on this machine", int, minimum=0, maximum=64)
+    reduction: str = _field("auto", "All-reduce algorithm for gradients", str, choices=REDUCTIONS, only_training=True)
+    local_workers: int = _field(
+        0, "Number of worker processes on this machine", int, minimum=0, maximum=64, only_training=True
+    )
     isolate_workers: str = _field(
         "auto",
         "Hide local workers from the network; auto: unless code or data may need it",
         str,
         choices=("auto", "on", "off"),
+        only_training=True,
     )
-    tpu: str = _field("", "TPU: local, grpc://HOST:8470 or a name; default: from the environment", str, example="local")
-    memory_growth: str = _field("on", "Allocate GPU memory as needed, not all at once", str, choices=("on", "off"))
+    tpu: str = _field(
+        "",
+        "TPU: local, grpc://HOST:8470 or a name; default: from the environment",
+        str,
+        example="local",
+        only_training=True,
+    )
+    memory_growth: str = _field(
+        "on", "Allocate GPU memory as needed, not all at once", str, choices=("on", "off"), only_training=True
+    )
     memory_limit: float | None = _field(
-        None, "Memory limit of each GPU in GiB; default: all", float, above=0, optional=True, none="all"
+        None,
+        "Memory limit of each GPU in GiB; default: all",
+        float,
+        above=0,
+        optional=True,
+        none="all",
+        only_training=True,
     )

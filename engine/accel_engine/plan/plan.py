@@ -54,6 +54,21 @@ class Plan(PlanFields):
         return cls(**values)
 
     @classmethod
+    def of_trained_run(cls, values: Mapping[str, Any]) -> Self:
+        """Make the plan with which a trained run is opened: what only training needs has its default, whatever it was.
+
+        Args:
+            values: The run's plan. A precision that follows from the strategy becomes the plan's own.
+
+        Raises:
+            PlanError: A name is unknown, or a value is invalid.
+        """
+        kept = {name: value for name, value in values.items() if name not in SPECS or not SPECS[name].only_training}
+        if kept.get("precision", "auto") == "auto":
+            kept["precision"] = strategies.find(values.get("strategy", DEFAULTS["strategy"])).precision
+        return cls.from_mapping(kept)
+
+    @classmethod
     def from_toml(cls, text: str) -> Self:
         """Parse a plan from TOML.
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 import tensorflow as tf
@@ -9,16 +10,34 @@ import tensorflow as tf
 from accel_engine.errors import AccelError
 
 
-def device_descriptions() -> dict[str, str]:
-    """Descriptions with the PCI bus id by device, such as ``GPU:0``; without the private name, there are none.
+@dataclass(frozen=True, slots=True)
+class LocalDevice:
+    """A device of this process.
 
-    No public name gives a device's bus id.
+    Attributes:
+        description: Its name and PCI bus id among others; empty for a CPU.
+        memory: Bytes that TensorFlow may allocate on it.
+    """
+
+    description: str
+    memory: int
+
+
+def local_devices() -> dict[str, LocalDevice]:
+    """The devices that this process is configured for, such as ``GPU:0``; without the private names, there are none.
+
+    No public name gives a device's bus id or memory. Without the configuration, TensorFlow would create all GPUs of
+    the machine, hidden ones too, and fail where the names of those that exist mean others.
     """
     with suppress(ImportError):
         from tensorflow.python.client import device_lib
 
-        devices = device_lib.list_local_devices()
-        return {device.name.removeprefix("/device:"): device.physical_device_desc for device in devices}
+        if (config := server_config()) is not None:
+            found = device_lib.list_local_devices(config)
+            return {
+                device.name.removeprefix("/device:"): LocalDevice(device.physical_device_desc, device.memory_limit)
+                for device in found
+            }
     return {}
 
 
@@ -32,9 +51,9 @@ def devices_are_configurable() -> bool:
 
 
 def server_config() -> Any:
-    """The configuration of this process's devices, for a ``tf.distribute.Server``; ``None`` for TensorFlow's default.
+    """The configuration of this process's devices, as a ``ConfigProto``; ``None`` where TensorFlow does not tell.
 
-    With the default, the server uses all devices. No public name gives the configuration.
+    Without it, a ``tf.distribute.Server`` uses all devices. No public name gives the configuration.
     """
     return getattr(_eager_context(), "config", None)
 

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from accel_engine import data
 from accel_engine.data.dataset_entry import to_json
-from accel_engine.errors import AccelError
+from accel_engine.errors import AccelError, format_error
 from accel_engine.plan import Plan
 from accel_engine.process.pipes import claim_pipes
 from accel_engine.process.tensorflow_import import TensorFlowImport
@@ -45,7 +45,7 @@ def answer_or_problem(ask: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         return {"problem": str(error)}
     except (Exception, SystemExit) as error:  # noqa: BLE001 (the user's own code is built here)
         traceback.print_exc()
-        return {"problem": f"{type(error).__name__}: {error}"}
+        return {"problem": format_error(error)}
 
 
 def serve_prediction(directory: Path, request: dict[str, Any], send: SendReply) -> dict[str, Any]:

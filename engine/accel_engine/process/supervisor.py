@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NoReturn
 from accel_engine import clock, hangup, strategies
 from accel_engine.devices import Sampler
 from accel_engine.devices.device_types import Sample
-from accel_engine.errors import AccelError, DatabaseError, RunError, UsageError
+from accel_engine.errors import AccelError, DatabaseError, RunError, UsageError, format_error
 from accel_engine.events import Outcome, Phase, PhaseChanged, RunEnded, RunStarted, Warned
 from accel_engine.keep_alive.restart import Restart
 from accel_engine.launch.engine_process import versions
@@ -270,7 +270,7 @@ class EngineSupervisor:
             self._ended = self._make_end(Outcome.FAILED, str(error))
         except Exception as error:  # noqa: BLE001 (the run must record why it ended)
             traceback.print_exc()
-            self._ended = self._make_end(Outcome.FAILED, f"{type(error).__name__}: {error}")
+            self._ended = self._make_end(Outcome.FAILED, format_error(error))
 
     def _create_trainer(self, resolved: ResolvedPlan) -> "Trainer | ClusterServer":
         """Create the trainer, or the server of a process that serves a coordinator."""

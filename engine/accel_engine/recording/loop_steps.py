@@ -14,6 +14,7 @@ from accel_engine.recording.held_values import PLAIN, array_of
 from accel_engine.recording.write_queue import PendingSteps
 from accel_engine.run.series_names import LEARNING_RATE, VALIDATION_PREFIX, SeriesNames
 from accel_engine.run.step_rows import StepChunk, StepRow, chunks_of
+from accel_engine.run.steps import rate_of
 from accel_engine.run.whole_rows import MAX_STEP
 
 LoggedRow: TypeAlias = tuple[Any, float, Mapping[str, Any]]
@@ -24,6 +25,9 @@ EPOCH = "epoch"
 
 MAX_JUMP = 10_000_000
 """Most steps that may be left out between two: a run has room for every step, also for those without a value."""
+
+MAX_CALLS_PER_SECOND = 50_000
+"""A script that logs more often trains nothing in between: it logs what it has."""
 
 _VALIDATION = re.compile(r"val(idation)?[^a-z0-9](?=.)", re.IGNORECASE)
 """The beginning of a name of a metric of validation, such as ``val_loss`` or ``val/loss``."""
@@ -53,6 +57,7 @@ class LoopSteps:
         self._rows: list[StepRow] = []
         self._written: StepRow | None = None
         self._began: tuple[int, float] | None = None
+        self._calls = 0
         self._epoch: int | None = None
         self._counts_from_zero = False
         self._epoch_began = clock.now()
@@ -134,10 +139,12 @@ class LoopSteps:
 
     @property
     def steps_per_second(self) -> float:
-        """Speed after the first logged step; 0 before the second."""
-        if not self._began or not self._written or self._written.time <= self._began[1]:
+        """Speed after the first logged step; 0 before it means something, and if the calls are no steps."""
+        if not self._began or not self._written:
             return 0.0
-        return (self._written.step - self._began[0]) / (self._written.time - self._began[1])
+        seconds = self._written.time - self._began[1]
+        is_training = self._calls <= MAX_CALLS_PER_SECOND * seconds
+        return (is_training and rate_of(self._written.step - self._began[0], seconds)) or 0.0
 
     def _add(self, step: int, time: float, values: Mapping[str, Any]) -> Iterator[PendingSteps | Event]:
         """Add the values of a step; the rows are written before an event that belongs after them."""
@@ -164,6 +171,7 @@ class LoopSteps:
             if self._rows:
                 self._rows.pop()
         self._rows.append(StepRow(step, time, series))
+        self._calls += 1
         self._began = self._began or (step, time)
 
     def _take_rows(self) -> Iterator[PendingSteps]:

@@ -152,6 +152,12 @@ class Database(TableConnection):
         )
         return names, self.query(query, (after, limit)).fetchall()
 
+    def latest_values(self, name: str, limit: int) -> Iterator[bytes]:
+        """The packed values of a series in each of the last ``limit`` chunks that have it, newest first."""
+        query = f'SELECT "{name}" FROM chunk WHERE typeof("{name}") = \'blob\' ORDER BY id DESC LIMIT ?'
+        for (packed,) in self.query(query, (limit,)):
+            yield packed[: len(packed) // 4 * 4]
+
     def chunks_between(self, first: int, last: int, series: Collection[str]) -> list[Row]:
         """First step, count, start, end and ``series`` of the chunks with a step from ``first`` to before ``last``."""
         return self.query(

@@ -15,7 +15,6 @@ from accel_engine.events import EpochEnded, ModelBuilt, RunEnded, Validated
 from accel_engine.run.connection import DATABASE, connect, explained
 from accel_engine.run.database import Database
 from accel_engine.run.run_paths import latest_checkpoint, runs_directory
-from accel_engine.run.schema import FIXED_CHUNK_COLUMNS
 from accel_engine.run.series_names import LEARNING_RATE, VALIDATION_PREFIX, choose_monitor, is_better_lower
 from accel_engine.run.status import RunInfo, Status, read_info
 from accel_engine.run.stored_events import all_values, decoded_events, last_event, last_of_each
@@ -25,6 +24,12 @@ from accel_engine.text import printable_line, suggestion
 from accel_engine.user_paths import is_file
 
 _Stamp = tuple[int, int, int, int]  # modification times and sizes of a run's database and its write-ahead log
+
+_BUCKETS = 64
+"""About how many buckets of steps a series is read in to find its best value."""
+
+_LAST_CHUNKS = 1000
+"""In how many of the last chunks a series' last value is looked for."""
 
 _SETTLED = 2_000_000_000  # nanoseconds; the coarsest resolution of file times on common file systems
 
@@ -38,10 +43,12 @@ class RunSummary:
         directory: Its directory.
         info: Its ``meta`` and status; ``None`` if it cannot be read.
         steps: Steps recorded.
-        metrics: The latest means: of the last epoch, or of the last chunk before the first epoch has ended. Those of
-            validation are prefixed with ``validation_``.
+        metrics: The latest values: the means of the last epoch (see ``of_epoch``), and those of the last validation,
+            which are prefixed with ``validation_``.
+        of_epoch: Whether an epoch has ended. If not, ``metrics`` has the last value of each series in place of means.
         monitor: The metric that counts, such as ``validation_accuracy``.
-        best: Its best value; ``None`` if there is none, or if its name does not tell which way is better.
+        best: Its best value over all validations or epochs, or over all steps if the run has no epochs; ``None`` if
+            there is none yet, or if its name does not tell which way is better.
         seconds: Total run time of its engines; of an engine that exited unexpectedly, until its last event.
         membership: The worker that wrote it, for a worker's run; ``None`` for a whole run.
         reason: Why it stopped or failed.
@@ -56,6 +63,7 @@ class RunSummary:
     info: RunInfo | None
     steps: int = 0
     metrics: dict[str, float] | None = None
+    of_epoch: bool = False
     monitor: str = ""
     best: float | None = None
     seconds: float = 0.0
@@ -177,17 +185,20 @@ def summarize(directory: Path) -> RunSummary:
         ):
             info, checkpoint = read_info(database), latest_checkpoint(directory)
             metrics, reason = _latest_metrics(database)
-            if "loss" not in metrics:
-                metrics = _last_chunk_means(database) | metrics
-            monitor = _monitor(database, info, metrics)
+            of_epoch = last_event(database, EpochEnded) is not None
+            if not (of_epoch or info.bench):
+                metrics = _last_values(database) | metrics
+            built = last_event(database, ModelBuilt)
+            monitor = _monitor(built, info, metrics)
             return RunSummary(
                 directory.name,
                 directory,
                 info,
                 steps=database.chunk_from_end()[1],
                 metrics=metrics,
+                of_epoch=of_epoch,
                 monitor=monitor,
-                best=_best(database, info, monitor, metrics),
+                best=_best(database, info, built, monitor, metrics),
                 seconds=_seconds(database),
                 membership=read_membership(database),
                 reason=reason if info.status in (Status.STOPPED, Status.FAILED) else "",
@@ -226,38 +237,51 @@ def _latest_metrics(database: Database) -> tuple[dict[str, float], str]:
     return metrics, reason
 
 
-def _monitor(database: Database, info: RunInfo, metrics: Mapping[str, float]) -> str:
+def _monitor(built: ModelBuilt | None, info: RunInfo, metrics: Mapping[str, float]) -> str:
     """The metric that counts."""
-    built = last_event(database, ModelBuilt)
     wanted, task = (built.monitor, built.task) if built else ("", "")
     validated = [name.removeprefix(VALIDATION_PREFIX) for name in metrics if name.startswith(VALIDATION_PREFIX)]
     trained = [name for name in metrics if not name.startswith(VALIDATION_PREFIX)]
     return choose_monitor(wanted or info.monitor, trained, validated, task)
 
 
-def _best(database: Database, info: RunInfo, monitor: str, metrics: Mapping[str, float]) -> float | None:
-    """The best value of a metric over all epochs."""
+def _best(
+    database: Database, info: RunInfo, built: ModelBuilt | None, monitor: str, metrics: Mapping[str, float]
+) -> float | None:
+    """The best value of a metric over all epochs; of a run without epochs, such as a script's loop, over all steps."""
     lower = is_better_lower(monitor, info.plan_values.get("monitor_mode"))
     if lower is None:
         return None
     name = monitor.removeprefix(VALIDATION_PREFIX)
     kind: type[EpochEnded | Validated] = EpochEnded if name == monitor else Validated
-    values = all_values(database, kind, name)
-    if not values and info.source:
-        return None  # the metrics are the last values of its series, not the means of all epochs
-    finite = [value for value in (*values, metrics.get(monitor)) if value is not None and isfinite(value)]
-    return (min if lower else max)(finite, default=None)
+    values = [*all_values(database, kind, name)]
+    if kind is EpochEnded and not values and not info.bench:
+        if built and built.epochs:
+            return None  # no epoch has ended
+        values += _extremes(database, name)
+    values.append(metrics.get(monitor))
+    return (min if lower else max)((value for value in values if value is not None and isfinite(value)), default=None)
 
 
-def _last_chunk_means(database: Database) -> dict[str, float]:
-    """The means of the last chunk, of series with a finite value."""
-    names, rows = database.chunks(database.chunk_from_end()[0] - 1)
-    means: dict[str, float] = {}
-    for name, packed in zip(names, rows[-1][len(FIXED_CHUNK_COLUMNS) :] if rows else (), strict=False):
-        values = [value for value in array("f", packed or b"") if isfinite(value)] if name != LEARNING_RATE else []
-        if values:
-            means[name] = sum(values) / len(values)
-    return means
+def _extremes(database: Database, name: str) -> tuple[float, ...]:
+    """The lowest and the highest finite value of each of a series' buckets; empty without one."""
+    from accel_engine.run.downsampled_steps import read  # which imports NumPy
+
+    stop = database.chunk_from_end()[1]
+    width = 1 << max(0, stop.bit_length() - _BUCKETS.bit_length())
+    buckets = read(database, 0, stop, width, [name] if name in database.series() else []).series.get(name)
+    return () if buckets is None else (*map(float, buckets["low"]), *map(float, buckets["high"]))
+
+
+def _last_values(database: Database) -> dict[str, float]:
+    """The last finite value of each series but the learning rate."""
+    values: dict[str, float] = {}
+    for name in database.series():
+        for packed in () if name == LEARNING_RATE else database.latest_values(name, _LAST_CHUNKS):
+            if finite := [value for value in array("f", packed) if isfinite(value)]:
+                values[name] = finite[-1]
+                break
+    return values
 
 
 def _created(run: RunSummary) -> float:

@@ -116,7 +116,7 @@ def _field(reading: Reading) -> list[Any]:
     if reading.value is None:
         return [reading.reason, reading.unit]
     field: list[Any] = [_rounded(reading.value, reading.unit), reading.unit]
-    return [*field, [list(astuple(item)) for item in reading.items]] if reading.items else field
+    return [*field, [list(astuple(item)[:4]) for item in reading.items]] if reading.items else field
 
 
 def _rounded(value: float, unit: str) -> float:

@@ -15,6 +15,9 @@ THROUGHPUT = "steps/s"
 TIME = "unix time"
 """Name of the steps' end times in seconds since the Unix epoch, evenly spaced within a chunk."""
 
+MIN_RATE_SECONDS = 0.1
+"""How long steps must have been timed for their rate to mean something: a script may log thousands at once."""
+
 BATCH_STEPS = 1 << 16
 """Maximum steps of a batch."""
 
@@ -63,6 +66,11 @@ def working_seconds(started: Floats, ended: Floats, before: float = -math.inf) -
         before: End time of the chunk before them.
     """
     return ended - np.maximum(started, np.minimum(np.concatenate(([before], ended[:-1])), ended))
+
+
+def rate_of(steps: float, seconds: float) -> float | None:
+    """Steps per second; ``None`` if they were timed for less than :data:`MIN_RATE_SECONDS`."""
+    return steps / seconds if seconds >= MIN_RATE_SECONDS else None
 
 
 def read_steps(

@@ -1,17 +1,26 @@
 """Measures which devices of this machine are free, also of other people's programs."""
 
-from collections.abc import Sequence
+import os
+import time
+from collections.abc import Callable, Sequence
 from typing import Self
 
-from accel_engine.devices.device_types import Device, Probe, Sample
+import psutil
+
+from accel_engine.devices.device_types import ASLEEP, CountedItem, Device, Probe, Reading, Sample
 from accel_engine.devices.nvidia_probe import NvidiaProbe
 from accel_engine.devices.tpu_probe import TpuProbe
 
 BUSY_UTILIZATION = 10.0
 """Utilization in percent from which an accelerator is in use; a desktop stays below."""
 
-BUSY_MEMORY = 0.1
-"""Share of its memory from which an accelerator is in use; a desktop stays below, and TensorFlow takes more."""
+BUSY_MEMORY = 2e9
+"""Bytes of its memory from which an accelerator is in use; a desktop stays below."""
+
+IDLE_SECONDS = 2.0
+"""How long an accelerator must have been idle to be free: three readings, as a program also waits between steps."""
+
+_ENGINE = "accel_engine.process"
 
 
 class MachineReader:
@@ -19,10 +28,13 @@ class MachineReader:
 
     Args:
         probes: Probes of accelerators; all by default.
+        clock: Returns the time in seconds.
     """
 
-    def __init__(self, probes: Sequence[Probe] | None = None) -> None:
+    def __init__(self, probes: Sequence[Probe] | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         self._probes = (NvidiaProbe(), TpuProbe()) if probes is None else tuple(probes)
+        self._clock = clock
+        self._idle_since: dict[str, float] = {}
         found = [probe.inventory().devices for probe in self._probes]
         self.devices: tuple[Device, ...] = tuple(device for devices in found for device in devices)
 
@@ -33,31 +45,48 @@ class MachineReader:
         self.close()
 
     def in_use(self) -> dict[str, str]:
-        """Who uses each accelerator, by its id; empty for nobody."""
-        used = {device.id: "" for device in self.devices}
-        for sample in (sample for probe in self._probes for sample in probe.sample()):
-            used[sample.device] = why_in_use(sample)
-        return used
+        """Who uses each accelerator, by its id; empty for nobody, for :data:`IDLE_SECONDS`."""
+        samples = {sample.device: sample for probe in self._probes for sample in probe.sample()}
+        return {device.id: self._who_uses(device, samples.get(device.id)) for device in self.devices}
 
     def close(self) -> None:
         """Close the drivers' libraries."""
         for probe in self._probes:
             probe.close()
 
+    def _who_uses(self, device: Device, sample: Sample | None) -> str:
+        reason = device.problem or (why_in_use(sample) if sample else "cannot be read")
+        if reason:
+            self._idle_since.pop(device.id, None)
+            return reason
+        idle = self._clock() - self._idle_since.setdefault(device.id, self._clock())
+        return "" if idle >= IDLE_SECONDS else f"is free if it stays idle for {IDLE_SECONDS:g} s"
+
 
 def why_in_use(sample: Sample) -> str:
-    """Who uses an accelerator, as measured; empty for nobody, or if its driver measures nothing."""
+    """Who uses an accelerator, as measured; empty for nobody, or if it is suspended because nobody does."""
     readings = sample.readings
     values = {name: reading.value for name, reading in readings.items() if reading.value is not None}
-    if "memory_used" not in readings and not values:
-        return f"cannot be read: {', '.join(reading.reason for reading in readings.values())}"
-    holders = readings["processes"].items if "processes" in readings else ()
+    if not values.keys() & {"memory_used", "utilization", "processes"}:
+        reasons = dict.fromkeys(reading.reason for reading in readings.values() if reading.reason)
+        return "" if ASLEEP in reasons else f"cannot be read: {', '.join(reasons)}"
+    holders = [item for item in readings.get("processes", Reading(None)).items if not _is_own(item)]
     names = f" ({', '.join(item.name for item in holders[:3])})" if holders else ""
-    if sample.device.startswith("tpu:") and holders:
-        return f"is held by another program{names}"
-    used, total = values.get("memory_used"), values.get("memory_total")
-    if used is not None and total and used > BUSY_MEMORY * total:
-        return f"has {used / 1e9:.1f} of {total / 1e9:.1f} GB in use{names}"
+    used, total = values.get("memory_used", 0.0), values.get("memory_total")
+    if used > BUSY_MEMORY:
+        return f"has {used / 1e9:.1f}{f' of {total / 1e9:.1f}' if total else ''} GB in use{names}"
     if (busy := values.get("utilization", 0.0)) >= BUSY_UTILIZATION:
         return f"is {busy:.0f}% busy{names}"
-    return ""
+    is_held = sample.device.startswith("tpu:") or any(item.computes for item in holders)
+    return f"is used by another program{names}" if holders and is_held else ""
+
+
+def _is_own(holder: CountedItem) -> bool:
+    """Whether a process is an engine of this user that trains a run, which the queue knows, or waits for a plan."""
+    try:
+        process = psutil.Process(int(holder.id))
+        command, user = process.cmdline(), process.uids().real
+    except (psutil.Error, OSError, ValueError):
+        return False  # in some containers, the driver's process ids are unknown
+    options = command[command.index(_ENGINE) + 1 :] if _ENGINE in command else ["another program"]
+    return user == os.getuid() and (not options or "--run" in options)

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 
+from accel_engine.graph_errors import cause_first
 from accel_engine.recording.supervised.wire import Message
 from accel_engine.scripts.attached_terminal import AttachedTerminal
 from accel_engine.scripts.output_log import OutputLog
@@ -137,5 +138,6 @@ def last_words(output: str) -> str:
     *_, end = output.rpartition("Traceback (most recent call last):")
     lines = [line for line in end.splitlines() if line.strip()]
     if end != output and (exceptions := [line for line in lines if not line[0].isspace()]):
-        return f": {exceptions[0].strip()}"
+        message = cause_first("\n".join(lines[lines.index(exceptions[0]) :]))
+        return ": " + message.splitlines()[0].strip()
     return f"; it last printed: {lines[-1].strip()}" if lines else ""

@@ -60,13 +60,16 @@ def trial_plan(
 def plan_to_train(definition: StudyDefinition, trial: Trial) -> Plan:
     """Make the plan that trains a trial anew outside the search: without a name, and without :data:`TRIAL_DEFAULTS`.
 
+    A trial counts by its best validation, so the plan saves those weights, unless the search's plan says otherwise.
+
     Raises:
         PlanError: The values contradict each other, or another version allowed them.
     """
     plan = trial_plan(definition, trial.values, number=trial.number, seed=trial.seed, epochs=trial.epochs)
     chosen = {**definition.plan, **trial.values}
     defaults = {name: Plan.__dataclass_fields__[name].default for name in TRIAL_DEFAULTS if name not in chosen}
-    return plan.replace(name="", **defaults)
+    best = {} if "restore_best" in chosen else {"restore_best": "on"}
+    return Plan.from_mapping(without_ignored({**plan.to_mapping(), **defaults, **best, "name": ""}))
 
 
 def _monitor(definition: StudyDefinition) -> dict[str, str]:

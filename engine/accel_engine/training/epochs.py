@@ -124,7 +124,7 @@ class Epochs:
     def _train_all(self) -> None:
         reporter, last = self._reporter, self._assembly.plan.epochs
         reporter.epochs, done = self._batches.restore(reporter.step)
-        sizes = self._assembly.step_counts.step_sizes(0, done)
+        sizes = self._assembly.step_counts.step_sizes(reporter.step - done, reporter.step)
         self._recorder.continue_epoch(done, sizes, self._skipped)
         # Its engine may have exited between a checkpoint and the validation, or the end.
         missing = self._progress.validation_is_missing(None if done else reporter.epochs)
@@ -294,6 +294,7 @@ class Epochs:
         reporter.enter_phase(Phase.VALIDATING)
         with self._time.measure("commands" if by_command else "validation") as own_seconds:
             metrics = self._validation.run(self._handle_commands)
+            baseline = None if metrics is None else self._validation.baseline()
             seconds = own_seconds()
             for item in self._validation.report() if metrics is not None else ():
                 self._run.write_diagnostics(item, reporter.step)
@@ -308,6 +309,8 @@ class Epochs:
             metrics=metrics,
             seconds=seconds,
             by_command=by_command,
+            baseline=baseline.metrics if baseline else {},
+            baseline_name=baseline.name if baseline else "",
         )
         self._run.write_event(self._progress.observe(validated))
         self._report_name_remarks()

@@ -312,7 +312,7 @@ def _assembled(
 ) -> tuple[Assembly, int | None]:
     """Assemble a plan on its devices; returns their memory, too, as the trainer does."""
     resolved = replace(resolve(plan, chosen=()).check(), cluster=cluster)
-    inventory = detect()
+    inventory = detect() if resolved.tpu is not None else device_visibility.with_tensorflow_gpus(detect())
     resolved, names = _configured(resolved, inventory)
     strategy = build_strategy(names, resolved)
     memory = device_visibility.device_memory(names, resolved, inventory)
@@ -331,8 +331,8 @@ def _last_segment(assembly: Assembly) -> Segment | None:
     counts = assembly.step_counts
     if not counts.last_batch or not isinstance(assembly.dataset.train, Split):
         return None
-    order = np.zeros((1, counts.replicas, counts.last_batch), np.int32)
-    return Segment(order, 1, counts.replicas * counts.last_batch)
+    share = -(-counts.last_batch // counts.replicas)
+    return Segment(np.zeros((1, counts.replicas, share), np.int32), 1, counts.last_batch)
 
 
 def _taken(chunks: list[ChunkResult], seconds: float) -> TakenSteps:

@@ -212,7 +212,10 @@ class Preparation:
         endpoint = self.resolved.tpu
         if endpoint is None:
             self._reporter.enter_phase(Phase.BUILDING)
+            self._inventory = device_visibility.with_tensorflow_gpus(self._inventory)
             self.resolved = device_visibility.place_on_visible(self.resolved, self._inventory)
+            if note := device_visibility.missing_readings(self._inventory):
+                self._reporter.emit(Warned, message=note)
             self._threads = RunThreads(self.resolved, self._inventory, self._reporter)
             self._threads.report()
             return device_visibility.configure(self.resolved, self._inventory, self._threads.choice.setting)

@@ -14,7 +14,7 @@ from accel_engine.data.dataset import Dataset, Examples, Split
 from accel_engine.data.structure import Batch
 from accel_engine.errors import DataError, PlanError
 from accel_engine.models.loaded_data import describe_data
-from accel_engine.plan import DEFAULTS, Plan
+from accel_engine.plan import Plan
 from accel_engine.plan.estimate import count_steps, count_stream_steps
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
 from accel_engine.run import RunReader, diagnostics
@@ -29,23 +29,6 @@ from accel_engine.training.core.saved_weights import restore_weights
 SPLITS = ("auto", "test", "validation", "training")
 """Which examples are evaluated; ``auto`` is ``test`` where there are such examples, else ``validation``."""
 
-_OF_TRAINING = (
-    "strategy",
-    "devices",
-    "virtual_cpus",
-    "micro_batches",
-    "optimizer",
-    "learning_rate",
-    "schedule",
-    "momentum",
-    "weight_decay",
-    "ema_momentum",
-    "clip_norm",
-    "global_clip_norm",
-    "clip_value",
-)
-"""Fields of a plan without effect on what a trained model gives."""
-
 
 @dataclass(frozen=True, slots=True)
 class TrainedModel:
@@ -53,7 +36,7 @@ class TrainedModel:
 
     Attributes:
         name: The run's id, or the file's name.
-        plan: What it was trained with; of a file, only its model and data.
+        plan: What it was trained with, without what only training needs; of a file, only its model and data.
         dataset: The data.
         compiled: The model with its loss and metrics.
         split: The name of the split, one of :data:`SPLITS` but ``auto``, or the file name of other data.
@@ -119,20 +102,20 @@ def of_run(
     notes: list[str] = []
     step = chosen_step(directory, notes.append, checkpoint)
     with closing(RunReader(directory)) as reader:
-        trained = Plan.from_mapping(reader.info().plan_values)
+        trained = Plan.of_trained_run(reader.info().plan_values)
     plan, options = _with_other_data(trained, other_data) if other_data else (trained, trained.data_options)
     options = replace(options, keeps_raw=keeps_raw)
     keras.utils.set_random_seed(plan.seed)  # as in training: a function may make its data at random
     keras.config.set_dtype_policy(plan.policy)
     dataset, recorded = _loaded(plan, options, progress), diagnostics.read(directory)
     changes = check_restorable(dataset, plan, recorded)
-    notes += [] if other_data else changes
+    notes += dataset.warnings if other_data else changes
+    if options.keeps_split and split != "auto":
+        raise DataError(f"{other_data} is taken as a whole, not its {split} split: leave --split out")
     wanted = "validation" if other_data and split == "auto" else split
-    if options.keeps_split and wanted != "validation":
-        raise DataError(f"{other_data} has no {wanted} split: leave --split out to use all of it")
     name, examples = _chosen_examples(dataset, wanted, plan.data)
     name = Path(other_data).name if options.keeps_split else name
-    compiled = compile_model(_with_steps(resolve(_without_training(plan), chosen=()), dataset), dataset, recorded)
+    compiled = compile_model(_with_steps(resolve(plan, chosen=()), dataset), dataset, recorded)
     with reading(directory / CHECKPOINTS, step) as path:
         restore_weights(compiled.model, path, averages=True)
     return TrainedModel(directory.name, plan, dataset, compiled, name, examples, step, tuple(notes))
@@ -185,11 +168,6 @@ def _with_other_data(plan: Plan, other: str) -> tuple[Plan, DataOptions]:
         raise PlanError("data", other, f"the run was trained on {plan.data}: give built-in data like it")
     other_plan = plan.replace(data=other)
     return other_plan, other_plan.data_options
-
-
-def _without_training(plan: Plan) -> Plan:
-    """The plan with the defaults of what only training needs."""
-    return plan.replace(**{name: DEFAULTS[name] for name in _OF_TRAINING})
 
 
 def _with_steps(resolved: ResolvedPlan, dataset: Dataset) -> ResolvedPlan:

@@ -50,6 +50,8 @@ def learned(
     layers: Sequence[str] = (),
     report: OutputReport | None = None,
     built: Mapping[str, Any] | None = None,
+    baseline: Mapping[str, float] | None = None,
+    live: bool = False,
     more: Sequence[Event] = (),
     **others: Values,
 ) -> Recorded:
@@ -66,6 +68,8 @@ def learned(
         layers: Classes of the model's layers, which have weights.
         report: Of the last validation.
         built: Fields of the event with the model.
+        baseline: What the most frequent class reaches in each validation.
+        live: Whether it still trains.
         more: Further events.
         **others: Other series.
     """
@@ -82,7 +86,18 @@ def learned(
         events.append(EpochEnded(time=time, epoch=epoch, step=step, metrics=means, seconds=seconds))
         metrics = {name: float(each[epoch - 1]) for name, each in validation.items() if len(each) >= epoch}
         if metrics:
-            events.append(Validated(time=time, epoch=epoch, step=step, metrics=metrics, seconds=0.1))
+            levels, name = dict(baseline or {}), "most frequent class: b" if baseline else ""
+            events.append(
+                Validated(
+                    time=time,
+                    epoch=epoch,
+                    step=step,
+                    metrics=metrics,
+                    seconds=0.1,
+                    baseline=levels,
+                    baseline_name=name,
+                )
+            )
     table = LayerTable(tuple(Layer(f"layer{at}", each, 0, (8,), 64, 64, None) for at, each in enumerate(layers)))
     return Recorded(
         info=RunInfo(
@@ -93,7 +108,7 @@ def learned(
             created=0.0,
             host="h",
             pid=None,
-            status=Status.FINISHED,
+            status=Status.RUNNING if live else Status.FINISHED,
             script="train.py" if kind == "script" else "",
         ),
         events=(*events, *more),

@@ -1,3 +1,4 @@
+import itertools
 import math
 from dataclasses import replace
 from typing import Any
@@ -5,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from accel_engine.advice import Finding, Recorded, poor
+from accel_engine.advice import Finding, Recorded, advise, poor
 from accel_engine.advice.poor.regularization import LARGEST_DECAY, weight_decay
 from accel_engine.events import Outcome, PartStarted, Recovered, RunEnded
 from accel_engine.plan import DEFAULTS, Plan
@@ -80,6 +81,20 @@ def saw_tooth(every: int = 40, epochs: int = 5) -> np.ndarray:
     return np.asarray(falling(every * epochs, 2.3, 1.0)) + wave
 
 
+OVERCOME = np.concatenate([[CHANCE], np.full(5, 9.0), falling(200)])
+"""A loss that the first updates make four times larger."""
+
+USUAL, HIGH = np.full(206, 1e-3), np.full(206, 0.1)
+"""Learning rates of Adam."""
+
+
+def varying(slope: float, level: float = 0.4, count: int = 50) -> np.ndarray:
+    """A metric that settles, is noisy, and rises after 8 validations."""
+    at = np.arange(count)
+    falls = level + 0.6 * np.exp(-at / 3) * (level < 0.5) + slope * np.maximum(0, at - 8)
+    return np.asarray(falls + 0.04 * np.random.default_rng(1).normal(size=count))
+
+
 def failed(reason: str) -> RunEnded:
     return RunEnded(time=9.0, outcome=Outcome.FAILED, steps=1, epochs=0, seconds=1.0, reason=reason)
 
@@ -122,8 +137,33 @@ HEALTHY: dict[str, Recorded] = {
         falling(),
         profile=profiled(features=4, duplicates=500, leaked=120, conflicts=100),
     ),
-    "an early explosion that was overcome": learned(
-        np.concatenate([[CHANCE], np.full(5, 9.0), falling(200)]), profile=GOOD, learning_rate=np.full(206, 0.1)
+    "an early explosion that was overcome, at a usual rate": learned(OVERCOME, profile=GOOD, learning_rate=USUAL),
+    "a model that gives numbers in the units of large targets": learned(
+        falling(200, 2e7, 6e6),
+        profile=profiled(NUMBERS, target_mean=5e4, target_deviation=3e3),
+        built=REGRESSION,
+        layers=["Dense", "Normalization", "Reshape"],
+    ),
+    "one validation was better than the baseline": learned(
+        falling(400), validation={"accuracy": [0.3, 0.6, 0.5]}, baseline={"accuracy": 0.5}
+    ),
+    "weights of classes cost accuracy": learned(
+        falling(400),
+        validation={"accuracy": [0.3, 0.4, 0.5]},
+        baseline={"accuracy": 0.5},
+        settings={"class_weight": "balanced"},
+    ),
+    "a live run that has only begun": learned(
+        falling(400), validation={"accuracy": [0.3, 0.4]}, baseline={"accuracy": 0.5}, live=True
+    ),
+    "the absolute error of a model that learns medians is smaller than the baseline's": learned(
+        falling(400),
+        validation={"mean_absolute_error": [11.0], "root_mean_squared_error": [16.0]},
+        baseline={"mean_absolute_error": 11.1, "root_mean_squared_error": 15.0, "r2_score": 0.2},
+        built={**REGRESSION, "loss": "mean_absolute_error"},
+    ),
+    "validation that only varies": learned(
+        falling(1000, 2.3, 0.05, 100), every=20, validation={"loss": varying(0.0), "accuracy": varying(0.0, 0.85)}
     ),
     "time series differ in time, and validation is fine": learned(
         falling(end=0.3), profile=profiled(shift=Shift("a", 0.8, 10.0, 30)), validation={"loss": [0.5, 0.3]}
@@ -181,6 +221,18 @@ FAULTS: dict[str, tuple[Recorded, str]] = {
         "learning-rate-low",
     ),
     "high rate": (learned(exploding(), learning_rate=np.full(200, 0.3), profile=GOOD), "learning-rate-high"),
+    "a high rate that was overcome": (
+        learned(OVERCOME, profile=GOOD, learning_rate=HIGH, validation={"loss": [0.5, 0.3]}),
+        "learning-rate-high",
+    ),
+    "a high rate with which nearest neighbours know more": (
+        learned(falling(400, 2.3, 0.7, 30), accuracy=np.full(400, 0.7), profile=GOOD, learning_rate=np.full(400, 0.1)),
+        "learning-rate-high",
+    ),
+    "a high rate with momentum": (
+        learned(OVERCOME, settings={"momentum": 0.9}, built={"optimizer": "SGD"}, learning_rate=np.full(206, 0.5)),
+        "learning-rate-high",
+    ),
     "high rate of a script that does not log it": (
         learned(exploding(), kind="script", accuracy=np.full(200, 0.1)),
         "learning-rate-high",
@@ -334,6 +386,27 @@ FAULTS: dict[str, tuple[Recorded, str]] = {
         learned(falling(), settings={"shuffle": "off"}, profile=profiled(class_runs=0.99)),
         "not-shuffled",
     ),
+    "forgotten shuffle, and a loss that rises as classes change": (
+        learned(
+            np.concatenate([falling(200), np.linspace(0.2, 4.0, 200)]),
+            settings={"shuffle": "off"},
+            profile=profiled(class_runs=0.99),
+        ),
+        "not-shuffled",
+    ),
+    "accuracy of the most frequent class": (
+        learned(falling(400), validation={"accuracy": [0.3, 0.5, 0.5]}, baseline={"accuracy": 0.5}),
+        "below-baseline",
+    ),
+    "errors above those of the last value": (
+        learned(
+            falling(400),
+            validation={"mean_absolute_error": [14.0, 11.0], "root_mean_squared_error": [18.0, 16.0]},
+            baseline={"mean_absolute_error": 11.11, "root_mean_squared_error": 15.0, "r2_score": 0.2},
+            built=REGRESSION,
+        ),
+        "below-baseline",
+    ),
     "saw-tooth": (learned(saw_tooth(), every=40, kind="script"), "not-shuffled"),
     "overfitting": (
         learned(falling(400, pace=80), validation={"loss": [1.0, 0.7, 0.6, 0.65, 0.75, 0.85, 0.95, 1.1]}, every=50),
@@ -468,3 +541,47 @@ def test_overfitting_names_the_step_since_which_it_is() -> None:
 
     assert finding.title == "Overfitting since step 150"
     assert finding.steps == (150, 401)
+
+
+def test_a_finding_on_overfitting_does_not_come_and_go_as_validations_are_added() -> None:
+    """Validations are noisy; the accuracy falls by about its noise."""
+    losses, accuracies = varying(0.01), 0.85 - 0.01 * np.maximum(0, np.arange(50) - 8) / 3
+    training = falling(1000, 2.3, 0.05, 100)
+
+    judged = [
+        ids(learned(training[: 20 * count], validation={"loss": losses[:count], "accuracy": accuracies[:count]}))
+        for count in range(5, 51)
+    ]
+
+    assert "overfitting" not in judged[3]
+    assert "overfitting" in judged[-1]
+    assert sum((before == []) != (after == []) for before, after in itertools.pairwise(judged)) == 1
+
+
+@pytest.mark.parametrize(("rate", "rates"), [(1e-5, [1e-3]), (1e-3, []), (0.01, [1e-3])])
+def test_underfitting_is_cured_by_a_rate_towards_the_usual_one(rate: float, rates: list[float]) -> None:
+    loss = falling(400, 2.3, 1.2, 30)
+    run = learned(loss, accuracy=np.full(400, 0.3), profile=GOOD, learning_rate=np.full(400, rate))
+
+    (finding,) = found(run)
+
+    assert finding.id == "underfitting"
+    assert [each.changes["learning_rate"] for each in finding.cures if each.changes] == rates
+
+
+def test_no_better_than_the_baseline_is_the_first_finding() -> None:
+    run = learned(
+        exploding(),
+        learning_rate=np.full(200, 0.3),
+        profile=GOOD,
+        validation={"accuracy": [0.1] * 10},
+        baseline={"accuracy": 0.12},
+    )
+
+    first, second = advise(run)
+
+    assert (first.id, second.id) == ("below-baseline", "learning-rate-high")
+    assert first.title == "No better than the most frequent class: b"
+    assert first.evidence[0].text == (
+        "accuracy is 0.1000 in validation, and 0.1200 by the baseline; no validation was better"
+    )

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+import psutil
 import pynvml
 import pytest
 
@@ -71,6 +72,37 @@ def test_gpus_are_described(probe: NvidiaProbe) -> None:
     assert {device.memory for device in devices} == {80 * 2**30}
 
 
+@pytest.mark.parametrize(
+    ("code", "problem"),
+    [
+        (pynvml.NVML_ERROR_NO_PERMISSION, "requires administrator rights"),
+        (pynvml.NVML_ERROR_GPU_IS_LOST, "lost: it no longer responds on the PCI bus"),
+    ],
+)
+def test_why_a_gpu_is_not_described(driver: Driver, code: int, problem: str) -> None:
+    driver.refuse("nvmlDeviceGetHandleByIndex_v2", 1, code)
+    probe = NvidiaProbe()
+    problems = [gpu.problem for gpu in probe.inventory().devices]
+    probe.close()
+    assert problems == ["", problem, ""]
+
+
+def test_a_gpu_without_memory_of_its_own_has_the_hosts(driver: Driver) -> None:
+    for function in ("nvmlDeviceGetMemoryInfo", "nvmlDeviceGetMemoryInfo_v2", "nvmlDeviceGetPciInfo_v3"):
+        driver.refuse(function, 0, pynvml.NVML_ERROR_NOT_SUPPORTED)
+    driver.refuse("nvmlDeviceGetMemoryInfo", 1, pynvml.NVML_ERROR_UNKNOWN)
+    driver.refuse("nvmlDeviceGetMemoryInfo_v2", 1, pynvml.NVML_ERROR_UNKNOWN)
+    probe = NvidiaProbe()
+    found = probe.inventory().devices
+    probe.close()
+    host = psutil.virtual_memory().total
+    assert [(gpu.memory, gpu.unified, gpu.problem) for gpu in found] == [
+        (host, True, ""),
+        (None, False, ""),
+        (80 * 2**30, False, ""),
+    ]
+
+
 def test_everything_is_read(driver: Driver, probe: NvidiaProbe) -> None:
     driver.measure("pid", 0, os.getpid())
     readings = of(probe.sample(), 0)
@@ -96,7 +128,7 @@ def test_everything_is_read(driver: Driver, probe: NvidiaProbe) -> None:
         "instances": (0, ""),
     }
     (process,) = readings["processes"].items
-    assert (process.id, process.memory) == (str(os.getpid()), 61.5 * 2**30)
+    assert (process.id, process.memory, process.computes) == (str(os.getpid()), 61.5 * 2**30, True)
     assert "py" in process.name
 
 

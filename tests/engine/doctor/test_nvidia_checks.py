@@ -8,6 +8,7 @@ import pynvml
 import pytest
 
 from accel_engine.devices.device_types import Inventory, Reading, Sample, UnavailableKind
+from accel_engine.devices.nvidia_messages import REASONS
 from accel_engine.doctor import Verdict
 from accel_engine.doctor import nvidia_driver as asking
 from accel_engine.doctor.nvidia_checks import check_driver, check_libraries, check_memory, check_visible_gpus
@@ -47,9 +48,19 @@ def test_a_working_driver(machine) -> None:
         (Driver("580.65.06", (0, 0), (gpu(),)), Verdict.PASS, "580.65.06: 1 x"),
         (Driver("580.65.06", (13, 0), (gpu(), gpu(1, memory=None))), Verdict.PASS, "2 x"),
         (
-            Driver("580.65.06", (13, 0), (gpu(), gpu(1, memory=None, address=""))),
+            Driver("580.65.06", (13, 0), (gpu(), gpu(1, memory=None, address="", problem=REASONS["GPU_IS_LOST"]))),
             Verdict.FAIL,
-            "gpu:1 no longer responds",
+            "gpu:1: lost: it no longer responds on the PCI bus restart the machine",
+        ),
+        (
+            Driver("580.65.06", (13, 0), (gpu(), gpu(1, memory=None, address="", problem=REASONS["NO_PERMISSION"]))),
+            Verdict.WARN,
+            "gpu:1: requires administrator rights have an administrator let you use it",
+        ),
+        (
+            Driver("580.65.06", (13, 0), (gpu(memory=None, address="", problem=REASONS["NO_PERMISSION"]),)),
+            Verdict.FAIL,
+            "gpu:0: requires administrator rights have an administrator",
         ),
         (Driver(problem="the NVIDIA driver was updated; restart"), Verdict.FAIL, "restart the machine"),
         (Driver(problem="the NVIDIA driver finds no GPU"), Verdict.PASS, "no NVIDIA GPU"),
@@ -155,6 +166,12 @@ def test_only_the_cuda_build_needs_cuda_s_packages(machine) -> None:
 def test_gpus_that_both_see(machine) -> None:
     finding = check_visible_gpus(machine(CUDA_BUILD, driver=ONE, tensorflow=blind(gpus=("H100",))))
     assert (finding.verdict, finding.summary) == (Verdict.PASS, "TensorFlow finds 1 GPU, as the driver does")
+
+
+def test_gpus_that_only_tensorflow_sees(machine) -> None:
+    finding = check_visible_gpus(machine(CUDA_BUILD, tensorflow=blind(gpus=("Orin",))))
+    assert (finding.verdict, finding.summary) == (Verdict.WARN, "TensorFlow finds 1 GPU, the driver's library 0")
+    assert "no NVIDIA driver: training works, but utilization, memory and power are not shown" in finding.cause
 
 
 def test_when_tensorflow_cannot_be_asked_the_gpus_are_not_judged(machine) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from accel_engine.errors import DataError, RunError, UsageError
-from accel_engine.events import RunEnded, RunStarted, Warned
+from accel_engine.events import RunEnded, RunStarted, Validated, Warned
 from accel_engine.imported_runs import write_run
 from accel_engine.imported_runs.source_run import Epoch, Points, SourceRun
 from accel_engine.imported_runs.sources import find, import_run
@@ -68,7 +68,7 @@ def test_without_epochs_the_last_values_are_the_result() -> None:
     run = SourceRun(name="x", series={"loss": points([0, 1], [1.0, 2.0])}, results={"score": 0.5})
     summary = summarize(write(run))
     assert summary.metrics == {"loss": 2.0, "score": 0.5}
-    assert summary.best is None
+    assert summary.best == 1.0
 
 
 def test_sparse_steps_stay_sparse_and_their_speed_is_that_since_the_last() -> None:
@@ -216,3 +216,32 @@ def test_a_source_without_values(tmp_path: Path) -> None:
         DataError, match=r"a\.csv has no values to import; columns that are not numbers are left out: word"
     ):
         import_run(find(file)[0])
+
+
+@pytest.mark.parametrize(
+    ("numbers", "completed"),
+    [
+        ([0, 0, 1, 1, 2, 2], {2: 1, 4: 2, 6: 3}),
+        ([1, 1, 2, 2, 3, 3], {2: 1, 4: 2, 6: 3}),
+        ([0.5, 1, 1.5, 2, 2.5, 2.75], {2: 1, 4: 2, 6: 2}),  # how many are completed
+        ([0, 0, 1, 1, 1, 2], {2: 1, 4: 1, 6: 3}),  # the last one is short, and ends with a validation
+    ],
+)
+def test_validations_keep_the_epoch_that_is_logged_as_a_metric(numbers: list[float], completed: dict[int, int]) -> None:
+    run = SourceRun(name="x")
+    steps = list(range(6))
+    run.series = {"loss": points(steps, [6, 5, 4, 3, 2, 1]), "trainer/epoch": points(steps, numbers)}
+    run.validations = {"loss": points([2, 4, 6], [3, 2, 1])}
+    directory = write(run)
+    assert {event.step: event.epoch for event in written.events(directory, Validated)} == completed
+    assert [number for number, *_ in written.epochs(directory)] == list(range(1, max(completed.values()) + 1))
+    assert list(written.series(directory)) == ["loss"]
+
+
+@pytest.mark.parametrize("numbers", [[0, 2, 1], [0, -1, 0], [math.nan, 0, 1]])
+def test_other_numbers_are_a_series(numbers: list[float]) -> None:
+    directory = write(
+        SourceRun(name="x", series={"loss": points([0, 1, 2], [3, 2, 1]), "epoch": points([0, 1, 2], numbers)})
+    )
+    assert list(written.series(directory)) == ["loss", "metric_epoch"]
+    assert written.epochs(directory) == []

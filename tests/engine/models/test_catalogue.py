@@ -1,5 +1,6 @@
 import math
 import re
+from pathlib import Path
 
 import keras
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 from accel_engine import models
-from accel_engine.errors import ModelError
+from accel_engine.errors import ModelError, PlanError
 from accel_engine.keras_support.model_structure import has_custom_train_step
 from accel_engine.models.build import build
 from accel_engine.models.traits import preprocessing, returns_logits
@@ -112,3 +113,17 @@ def test_outputs_are_probabilities(name: str) -> None:
 def test_data_that_does_not_fit_is_explained(name: str, shape: tuple[int, ...], words: str) -> None:
     with pytest.raises(ModelError, match=f"^{re.escape(words)}$"):
         build(name, labelled(shape, 10))
+
+
+def test_files_that_are_no_model_of_keras_are_refused_with_the_way_to_convert_them(tmp_path: Path) -> None:
+    for name in ("m.h5", "m.weights.h5", "m.tflite", "notes.txt"):
+        (tmp_path / name).write_text("")
+    assert models.find(f"{tmp_path}/m.h5") == models.UserModel("m", "saved", f"{tmp_path}/m.h5")
+    for name, reason in (
+        ("m.weights.h5", "with model.save('FILE.keras'); or give FILE.py:FUNCTION with --initial-weights"),
+        ("m.tflite", "a TFLite model has no Keras layers any more"),
+        ("notes.txt", "a model is a name, FILE.keras, FILE.h5"),
+    ):
+        with pytest.raises(PlanError, match=re.escape(reason)) as raised:
+            models.find(f"{tmp_path}/{name}")
+        assert "did you mean" not in str(raised.value)

@@ -20,14 +20,14 @@ def test_the_last_smaller_batch_may_be_dropped() -> None:
     assert counts.step_sizes(3, 5) == [64, 64]
 
 
-@pytest.mark.parametrize(
-    ("examples", "replicas", "last", "dropped"), [(110, 2, 5, 0), (111, 2, 5, 1), (103, 4, 0, 3), (107, 4, 1, 3)]
-)
-def test_replicas_share_the_last_batch_evenly(examples: int, replicas: int, last: int, dropped: int) -> None:
+@pytest.mark.parametrize(("examples", "replicas", "last"), [(110, 2, 10), (111, 2, 11), (103, 4, 3), (107, 4, 7)])
+def test_replicas_share_the_last_batch(examples: int, replicas: int, last: int) -> None:
     counts = estimate.count_steps(Plan(batch_size=20), examples, replicas)
-    assert (counts.last_batch, counts.dropped_examples) == (last, dropped)
-    assert counts.steps_per_epoch == 5 + (last > 0)
-    assert sum(counts.step_sizes(0, counts.steps_per_epoch)) == examples - dropped
+    assert (counts.last_batch, counts.dropped_examples) == (last, 0)
+    assert counts.steps_per_epoch == 6
+    assert sum(counts.step_sizes(0, counts.steps_per_epoch)) == examples
+    dropping = estimate.count_steps(Plan(batch_size=20, last_batch="drop"), examples, replicas)
+    assert (dropping.last_batch, dropping.dropped_examples, dropping.steps_per_epoch) == (0, last, 5)
 
 
 def test_sizes_of_steps_of_several_passes() -> None:
@@ -42,6 +42,9 @@ def test_a_batch_larger_than_the_data_is_all_of_it() -> None:
         counts = estimate.count_steps(Plan(batch_size=64, last_batch=last_batch), examples=51, replicas=1)
         assert (counts.global_batch, counts.steps_per_epoch, counts.dropped_examples) == (51, 1, 0)
     counts = estimate.count_steps(Plan(batch_size=64), examples=51, replicas=2)
+    assert (counts.global_batch, counts.steps_per_epoch, counts.dropped_examples) == (51, 1, 0)
+    assert counts.per_replica_batch == 26
+    counts = estimate.count_steps(Plan(batch_size=64, last_batch="drop"), examples=51, replicas=2)
     assert (counts.global_batch, counts.steps_per_epoch, counts.dropped_examples) == (50, 1, 1)
 
 

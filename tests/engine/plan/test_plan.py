@@ -2,13 +2,16 @@ import math
 import shlex
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from accel_engine.errors import FieldValue, PlanError, UsageError
 from accel_engine.plan import DEFAULTS, SPECS, Plan
 from accel_engine.plan.default_reasons import REASONS
+from accel_engine.plan.field_needs import NEEDS, ignored, valid_fields
 from accel_engine.plan.plan import default_text
+from accel_engine.plan.resolved_plan import resolve
 
 CONTRADICTING = {"global_clip_norm", "clip_value", "final_rate", "validation"}
 """Fields that contradict some of the others, or make them pointless."""
@@ -128,6 +131,44 @@ def test_every_field_survives_toml_and_json(changed: Plan) -> None:
     assert Plan.from_toml(changed.to_toml()) == changed
     assert Plan.from_json(changed.to_json()) == changed
     assert Plan.from_mapping(changed.to_mapping()) == changed
+
+
+def away_from_default(changed: Plan, name: str) -> dict[str, Any]:
+    """The values of a plan with this field as in ``changed``, and what the field needs of others."""
+    others = {"global_clip_norm": 1.0, "clip_value": 0.5, "final_rate": 0.01, "validation": "off"}
+    values = {name: others[name] if name in CONTRADICTING else getattr(changed, name)}
+    for _ in NEEDS:
+        for lacking in list(ignored(valid_fields(values))):
+            remedy = [part for part in NEEDS[lacking].remedy if isinstance(part, FieldValue)]
+            values |= {
+                each.field: SPECS[each.field].parse(each.field, each.value)
+                if each.value
+                else getattr(changed, each.field)
+                for each in remedy
+            }
+    if "data" not in values and name in ("time", "window", "horizon", "group"):
+        values["data"] = changed.data
+    return Plan.from_mapping(values).to_mapping()
+
+
+@pytest.mark.parametrize("name", list(SPECS))
+def test_what_only_training_needs_never_matters_to_a_trained_run(changed: Plan, name: str) -> None:
+    trained_with = away_from_default(changed, name)
+    opened = Plan.of_trained_run(trained_with)
+    kept = {each for each, spec in SPECS.items() if not spec.only_training}
+    policy = Plan.from_mapping(trained_with).policy
+    assert opened.to_mapping() == {
+        **Plan().to_mapping(),
+        **{each: trained_with[each] for each in kept},
+        "precision": policy,
+    }
+    about_training = {error.field for error in resolve(opened, chosen=()).plan_errors} - kept
+    assert not about_training
+
+
+def test_the_precision_of_a_trained_run_is_that_of_its_strategy() -> None:
+    assert Plan.of_trained_run({"strategy": "tpu"}).policy == "mixed_bfloat16"
+    assert Plan.of_trained_run({"strategy": "tpu", "precision": "float32"}).policy == "float32"
 
 
 def test_toml_explains_each_field_and_says_what_is_left_out() -> None:

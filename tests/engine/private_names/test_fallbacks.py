@@ -118,13 +118,32 @@ def test_draws_are_replaced_within_a_block(monkeypatch: pytest.MonkeyPatch) -> N
     assert not replaced()
 
 
-def test_descriptions_of_devices(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "CPU:0" in tensorflow_names.device_descriptions()
+def test_local_devices_are_those_that_the_process_is_configured_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """TensorFlow creates all GPUs of the machine without the configuration, and fails if another one is in use."""
+
+    def list_devices(session_config: Any = None) -> list[Any]:
+        if session_config is None:
+            raise ValueError("TensorFlow device (GPU:0) is being mapped to multiple devices (1 now, and 0 previously)")
+        shown = session_config.gpu_options.visible_device_list
+        return [SimpleNamespace(name="/device:GPU:0", physical_device_desc=f"device: {shown}", memory_limit=7)]
+
+    config = tf.compat.v1.ConfigProto(gpu_options=tf.compat.v1.GPUOptions(visible_device_list="1"))
+    monkeypatch.setattr(context, "context", lambda: SimpleNamespace(config=config))
+    monkeypatch.setattr(device_lib, "list_local_devices", list_devices)
+
+    assert tensorflow_names.local_devices() == {"GPU:0": tensorflow_names.LocalDevice("device: 1", 7)}
+
+    monkeypatch.setattr(context, "context", lambda: SimpleNamespace())  # nothing tells the configuration
+    assert tensorflow_names.local_devices() == {}
+
+
+def test_local_devices(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert tensorflow_names.local_devices()["CPU:0"].memory > 0
 
     monkeypatch.delattr(sys.modules["tensorflow.python.client"], "device_lib")
     monkeypatch.setitem(sys.modules, device_lib.__name__, None)
 
-    assert tensorflow_names.device_descriptions() == {}
+    assert tensorflow_names.local_devices() == {}
 
 
 def test_context_of_eager_execution(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,8 +21,8 @@ from accel_engine.run.run_paths import latest_checkpoint
 from engine.process import scheduled_model
 from engine.process.record import last, read
 
-ALONE = Plan(model="mlp", batch_size=64, last_batch="drop", steps_per_epoch=50, epochs=2, validation="off")
-"""A hundred steps of whole batches: of the last, smaller one, two workers leave an example out."""
+ALONE = Plan(model="mlp", batch_size=64, steps_per_epoch=50, epochs=2, validation="off")
+"""A hundred steps; the last one of each pass has 29 examples, of which two workers share one."""
 
 TOGETHER = ALONE.replace(strategy="multi-worker", local_workers=2)
 

@@ -19,6 +19,7 @@ from accel_engine.recording import loop_session
 from accel_engine.recording.script_config import flat_config
 from accel_engine.run import RunReader, RunWriter, Status, request
 from accel_engine.run.commands import read_answer
+from accel_engine.run.listing import summarize
 from accel_engine.run.media import Histogram, Image, MediaItem, Text
 from recorded_run import execute
 
@@ -157,6 +158,20 @@ def test_an_epoch_ends_when_the_next_begins(first: int) -> None:
         (3, 6, {"loss": 4.5}),
     ]
     assert (ended(run).epochs, ended(run).metrics) == (3, {"loss": 4.5})
+
+
+def test_a_loop_without_epochs_is_listed_with_its_last_values_and_the_best_of_all_steps() -> None:
+    with Recorder() as run:
+        for step in range(400):
+            # Falls to 0.25 at step 300, and ends at 1; the accuracy is logged only now and then.
+            loss = 4.0 - step / 80 if step <= 300 else 0.25 + (step - 300) * 0.75 / 99
+            run.log(step, loss=loss, **({"accuracy": 0.9975 if step == 250 else 0.5} if step % 50 == 0 else {}))
+
+    assert run.directory
+    listed = summarize(run.directory)
+    assert not listed.of_epoch
+    assert listed.metrics == {"loss": 1.0, "accuracy": 0.5}
+    assert (listed.monitor, listed.best) == ("accuracy", pytest.approx(0.9975, rel=1e-6))
 
 
 def test_the_last_epoch_of_a_stopped_loop_is_incomplete() -> None:

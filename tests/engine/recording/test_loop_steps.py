@@ -71,6 +71,20 @@ def test_the_speed_is_that_after_the_first_step() -> None:
     assert steps.steps_per_second == 2.0
 
 
+def test_values_that_are_logged_at_once_have_no_speed() -> None:
+    at_once = LoopSteps(0, 0)
+    rows(*((step, 1.0 + step * 1.7e-6, {"loss": 0.0}) for step in range(200)), of=at_once)  # 588,000 a second
+    assert at_once.steps_per_second == 0.0
+
+    whole_file = LoopSteps(0, 0)  # whatever time that takes
+    rows(*((step, 1.0 + step * 1e-5, {"loss": 0.0}) for step in range(60_000)), of=whole_file)
+    assert whole_file.steps_per_second == 0.0
+
+    scanned = LoopSteps(0, 0)  # a thousand steps a call, which a compiled loop can take
+    rows(*((step * 1000, 1.0 + step * 1e-3, {"loss": 0.0}) for step in range(1001)), of=scanned)
+    assert scanned.steps_per_second == pytest.approx(1e6)
+
+
 def test_steps_have_a_largest_number_and_a_largest_gap() -> None:
     steps = LoopSteps(2, 0)
     assert steps.step_of(MAX_STEP - 3) == MAX_STEP - 1

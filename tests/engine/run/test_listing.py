@@ -43,16 +43,16 @@ def test_no_run_is_found_without_a_name(three: tuple[Path, Path, Path]) -> None:
         find("")
 
 
-def test_before_an_epoch_has_ended_the_latest_means_are_those_of_the_last_chunk(
-    directory: Path, writer: RunWriter
-) -> None:
+def test_before_an_epoch_has_ended_each_series_has_its_last_value(directory: Path, writer: RunWriter) -> None:
     writer.begin()
     assert list_runs()[0].metrics == {}
     writer.write_chunk(0, 0.0, 1.0, {"loss": [9.0, 9.0], "accuracy": [0.0, 0.0]})
     writer.write_chunk(2, 1.0, 2.0, {"loss": [1.0, 2.0, math.nan], "accuracy": [math.nan] * 3})
-    assert list_runs()[0].metrics == {"loss": 1.5}
+    before = list_runs()[0]
+    assert (before.metrics, before.of_epoch) == ({"loss": 2.0, "accuracy": 0.0}, False)
     writer.write_event(EpochEnded(time=3.0, epoch=1, step=5, metrics={"loss": 4.0}, seconds=1.0))
-    assert list_runs()[0].metrics == {"loss": 4.0}
+    after = list_runs()[0]
+    assert (after.metrics, after.of_epoch) == ({"loss": 4.0}, True)
 
 
 def test_the_seconds_of_an_engine_are_those_that_it_has_measured(writer: RunWriter) -> None:

@@ -56,11 +56,15 @@ def test_each_run_gets_a_gpu_that_nobody_uses(
 
     monkeypatch.setattr(engine_process, "start", start)
     one, two, three = (add(name) for name in ("one", "two", "three"))
+    times = iter(range(0, 1000, 10))
+    reader = MachineReader([NvidiaProbe()], lambda: float(next(times)))
     with (
         open_queue() as database,
-        MachineReader([NvidiaProbe()]) as machine,
+        reader as machine,
         closing(Waiter(database, machine)) as waiter,
     ):
+        waiter.look()
+        assert started == []
         waiter.look()
         assert started == [(one, "1"), (two, "2")]
         reason = queue.entries()[2].reason
@@ -68,6 +72,7 @@ def test_each_run_gets_a_gpu_that_nobody_uses(
         assert reason.endswith(f"gpu:1 run {one}, gpu:2 run {two}")
         driver.measure("memory", 0, 0.0)
         driver.measure("utilization", 0, 0)
+        waiter.look()
         waiter.look()
     for writer in writers:
         writer.close()

@@ -56,3 +56,48 @@ def test_a_wrong_pattern_is_explained_with_an_example(pattern: str, problem: str
         check_patterns([pattern])
 
     assert "for example 'loss=(?P<loss>" in str(caught.value)
+
+
+LOSS = [r"loss=(?P<loss>[\d.]+)"]
+
+
+def tqdm(*drawn: tuple[int, float | None]) -> bytes:
+    """What tqdm writes for a bar of three."""
+    bars = (f"\r {n}/3 [00:01<00:02, 9.5it/s{'' if loss is None else f', loss={loss}'}]" for n, loss in drawn)
+    return "".join(bars).encode()
+
+
+def test_a_bar_that_is_drawn_twice_a_step_has_a_step_each() -> None:
+    """``for x in tqdm(...): bar.set_postfix(loss=...)``: a new count comes with the loss of the step before."""
+    drawn = tqdm((0, None), (0, 0.5), (1, 0.5), (1, 0.4), (2, 0.4), (2, 0.3), (3, 0.3))
+
+    assert values(LOSS, drawn + b"\n") == [{"loss": 0.5}, {"loss": 0.4}, {"loss": 0.3}]
+    assert values(LOSS, drawn + drawn + b"\n") == [{"loss": 0.5}, {"loss": 0.4}, {"loss": 0.3}] * 2  # epochs
+    pieces = [drawn[start : start + 7] for start in range(0, len(drawn), 7)]
+    assert values(LOSS, *pieces, b"\n") == [{"loss": 0.5}, {"loss": 0.4}, {"loss": 0.3}]
+
+
+def test_a_bar_that_is_updated_before_its_values_has_a_step_each() -> None:
+    """``bar.update(1)``, and then ``bar.set_postfix(loss=...)``."""
+    drawn = tqdm((1, None), (1, 0.5), (2, 0.5), (2, 0.4), (3, 0.4), (3, 0.3), (3, 0.3))
+
+    assert values(LOSS, drawn + b"\n") == [{"loss": 0.5}, {"loss": 0.4}, {"loss": 0.3}]
+
+
+def test_steps_with_the_same_values_are_steps() -> None:
+    assert values(LOSS, tqdm((0, 0.5), (1, 0.5), (2, 0.5), (3, 0.5)) + b"\n") == [{"loss": 0.5}] * 3
+
+
+def test_a_count_that_stays_hides_no_step() -> None:
+    """tqdm adds to the count of a fast loop now and then only."""
+    assert values(LOSS, tqdm((0, 0.5), (0, 0.4), (2, 0.4), (2, 0.3), (2, 0.2)) + b"\n") == [
+        {"loss": loss} for loss in (0.5, 0.4, 0.3, 0.2)
+    ]
+
+
+def test_only_what_is_drawn_in_place_and_has_no_step_is_a_bar() -> None:
+    lines = b" 1/3 [ loss=0.5\n 1/3 [ loss=0.5\n"
+    assert values(LOSS, lines) == [{"loss": 0.5}] * 2
+    assert values(LOSS, b"\repoch 1/3 loss=0.5\repoch 1/3 loss=0.5\n") == [{"loss": 0.5}] * 2
+    named = [r"(?P<step>\d+)/3 .*loss=(?P<loss>[\d.]+)"]
+    assert values(named, tqdm((1, 0.5), (2, 0.5)) + b"\n") == [{"step": 1.0, "loss": 0.5}, {"step": 2.0, "loss": 0.5}]

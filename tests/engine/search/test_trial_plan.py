@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from accel_engine.search.definition import Objective, Parameter, StudyDefinition
 from accel_engine.search.over import parse_over
 from accel_engine.search.results import train_command
@@ -24,6 +26,8 @@ def test_a_trial_is_trained_anew_with_all_that_made_it_and_without_what_only_tri
     assert (plan.monitor, plan.name) == ("validation_accuracy", "")
     assert (plan.keep_checkpoints, plan.on_nan) == (5, type(plan)().on_nan), "the search's own stays"
     assert train_command(DEFINITION, prolonged) == plan.command()
+    assert plan.restore_best == "on", "a trial counts by its best validation"
+    assert "--restore-best on" in plan.command()
     trained = trial_plan(DEFINITION, prolonged.values, number=2, seed=7, epochs=50)
     assert (trained.name, trained.on_oom) == ("one 2", "fail")
 
@@ -31,6 +35,18 @@ def test_a_trial_is_trained_anew_with_all_that_made_it_and_without_what_only_tri
 def test_a_value_that_varies_is_kept_where_trials_have_a_default_of_their_own() -> None:
     plan = plan_to_train(DEFINITION, Trial(0, "", TrialState.FINISHED, {"batch_size": 64, "on_nan": "rollback"}))
     assert (plan.on_nan, plan.seed, plan.epochs) == ("rollback", 4, 3)
+
+
+@pytest.mark.parametrize(
+    ("fields", "restore_best"),
+    [({"restore_best": "off"}, "off"), ({"validation": "off"}, "off"), ({"validation": "end"}, "on")],
+)
+def test_the_best_weights_are_saved_if_there_are_any_and_the_search_does_not_say_otherwise(
+    fields: dict[str, str], restore_best: str
+) -> None:
+    definition = replace(DEFINITION, plan={**DEFINITION.plan, **fields})
+    plan = plan_to_train(definition, Trial(0, "", TrialState.FINISHED, {"batch_size": 64}))
+    assert plan.restore_best == restore_best
 
 
 def test_another_seed_has_the_same_validation_examples() -> None:

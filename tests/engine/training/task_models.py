@@ -96,6 +96,35 @@ def regression_model():
     return _compiled(_dense(3), "mean_squared_error", metrics=["mean_absolute_error"])
 
 
+def text_data():
+    """Texts of three tokens for outputs of six steps, over four tokens and the blank."""
+    return {"train": (_x(6, 4), _rng().integers(1, 5, (EXAMPLES, 3)))}
+
+
+def text_model():
+    model = keras.Sequential([keras.Input((6, 4)), layers.Dense(8, activation="tanh"), layers.Dense(5)])
+    return _compiled(model, keras.losses.CTC())
+
+
+def circle_data():
+    """The person of each example, whose embedding the model learns."""
+    return {"train": (_x(6), _rng().integers(0, 7, EXAMPLES))}
+
+
+def circle_model():
+    model = keras.Sequential([_dense(16), layers.UnitNormalization()])
+    return _compiled(model, keras.losses.Circle(gamma=4.0))
+
+
+def counts_data():
+    x = _x(6)
+    return {"train": (x, _rng().poisson(np.exp(x[:, 0])))}
+
+
+def counts_model():
+    return _compiled(_dense(1, "softplus"), keras.losses.Poisson(), metrics=["mean_absolute_error"])
+
+
 def column_data():
     """Targets ``[n]`` for outputs ``[n, 1]``."""
     x = _x(6)
@@ -294,6 +323,9 @@ TASKS = (
     "multi_label",
     "regression",
     "column",
+    "text",
+    "circle",
+    "counts",
     "sequence",
     "token_weights",
     "masked",

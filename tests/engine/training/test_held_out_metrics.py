@@ -19,6 +19,7 @@ from accel_engine.plan import Plan
 from accel_engine.training.inference_bench.bench import bench
 
 from .conftest import Gym
+from .evaluation.test_evaluate import CONFIDENT
 from .test_model_export import DIGITS, exported, metrics_of, target
 
 pytestmark = pytest.mark.usefixtures("few_requests")
@@ -153,3 +154,27 @@ def test_damaged_descriptions_tell_no_run(tmp_path: Path) -> None:
         (tmp_path / "m.keras").write_bytes(content)
         assert origin_of(tmp_path / "m.keras") == ""
     assert origin_of(tmp_path) == origin_of(tmp_path / "missing.onnx") == origin_of(tmp_path / "missing.keras") == ""
+
+
+@pytest.mark.parametrize("kind", ["softmax", "sigmoid"])
+def test_the_loss_of_an_export_of_a_confident_model_is_that_of_its_run(gym: Gym, tmp_path: Path, kind: str) -> None:
+    """Keras clips the loss of an export's probabilities at 16.1 an example; a sigmoid of 1 tells no more than 17.3."""
+    (tmp_path / "confident.py").write_text(CONFIDENT)
+    numbers = np.random.default_rng(1).normal(size=(60, 8), scale=10).astype(np.float32)
+    np.savez(tmp_path / "d.npz", x=numbers, y=np.arange(60) % 2)
+    function, source = ("build", "digits") if kind == "softmax" else ("binary", f"{tmp_path}/d.npz")
+    plan = Plan(model=f"{tmp_path}/confident.py:{function}", data=source, epochs=1, batch_size=30, learning_rate=1e-9)
+    directory = gym.train(plan).directory
+    written = exported(directory, tmp_path, target(tmp_path, "savedmodel"))
+    evaluated, (file,) = metrics_of(directory), written["exported"]
+    run, of_file = measured({"directory": str(directory)}, {"file": file["path"], "directory": str(directory)})[0]
+    assert evaluated["loss"] > 10
+    for found in (written["original"]["metrics"], run["float32"]["values"]):
+        assert found["loss"] == pytest.approx(evaluated["loss"], rel=1e-5)
+    assert of_file[""]["values"] == pytest.approx(file["metrics"], rel=1e-5)
+    if kind == "softmax":
+        assert file["metrics"]["loss"] == pytest.approx(evaluated["loss"], rel=1e-3)  # some are below 1e-38
+        assert not [note for note in written["notes"] if "logits" in note]
+    else:
+        assert file["metrics"]["loss"] < 0.99 * evaluated["loss"]
+        assert [note for note in written["notes"] if note.startswith("loss: ") and "from its probabilities" in note]

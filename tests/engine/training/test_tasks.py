@@ -65,15 +65,19 @@ def test_steps_equal_those_of_keras(gym: Gym, task: str) -> None:
 
 
 SHARED = ("weighted", "masked", "outputs", "added_loss", "own_step")
-"""Tasks whose losses of two replicas are not simply a mean."""
+"""Tasks whose losses of several replicas are not simply a mean."""
+
+EVEN_ONLY = ("circle", "triplets", "added_loss", "own_step")
+"""Tasks whose losses are not known to be means, so that examples on several replicas count on each."""
 
 
 @pytest.mark.parametrize(
     "task", [pytest.param(task, marks=() if task in SHARED else pytest.mark.campaign) for task in task_models.TASKS]
 )
-def test_steps_of_two_replicas_equal_those_of_keras(gym: Gym, task: str) -> None:
+def test_steps_of_replicas_equal_those_of_keras(gym: Gym, task: str) -> None:
+    """Four replicas cannot divide the last batch of ten evenly, two can."""
     gym.steps = 11
-    check(gym.train(plan_of(task, strategy="mirrored", virtual_cpus=2)), plain(task))
+    check(gym.train(plan_of(task, strategy="mirrored", virtual_cpus=2 if task in EVEN_ONLY else 4)), plain(task))
 
 
 @pytest.mark.parametrize("source", task_models.SOURCES)

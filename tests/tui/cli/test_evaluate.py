@@ -86,6 +86,24 @@ def test_the_last_line_of_json_has_the_metrics(run_command, asked):
     assert asked
 
 
+@pytest.mark.parametrize("command", ["evaluate {} --data digits", "predict {} x.npz", "bench {} --data digits"])
+def test_what_is_no_keras_model_is_refused_with_the_way_to_convert_it(run_command, tmp_path, command):
+    (tmp_path / "served" / "1").mkdir(parents=True)
+    (tmp_path / "served" / "1" / "saved_model.pb").write_text("")
+    for name in ("m.weights.h5", "m.onnx"):
+        (tmp_path / name).write_text("")
+    reasons = {
+        "m.weights.h5": "it has weights without their layers",
+        "m.onnx": "an ONNX model has no Keras layers any more: give the run or the FILE.keras",
+        "served": "a SavedModel has no Keras layers any more",
+    }
+    for name, reason in reasons.items():
+        if "bench" in command and name != "m.weights.h5":
+            continue  # it measures these
+        found = run_command(command.format(tmp_path / name))
+        assert (found.status, reason in found.err, "model.save('FILE.keras')" in found.err) == (2, True, True)
+
+
 def test_a_file_needs_data_and_must_be_there(run_command, asked, tmp_path):
     missing = run_command(f"evaluate {tmp_path}/model.keras --data digits")
     assert (missing.status, "no such file" in missing.err) == (2, True)

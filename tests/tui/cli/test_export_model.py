@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from accel_engine.launch.model_export import TOLERANCES, Export, MeasuredModel
+from accel_tui.formatting.model_export import model_rows
 
 pytestmark = pytest.mark.usefixtures("here")
 
@@ -57,6 +58,17 @@ def test_a_model_is_named_after_the_run_and_shown_beside_the_trained_one(run_com
     assert result.lines[-1] == str(here / f"{run}.onnx")
     (target,), folder, checkpoint, _ = asked[0]
     assert (target.name, target.tolerance, folder, checkpoint) == ("onnx", TOLERANCES["onnx"], here, "best")
+
+
+def test_the_fastest_export_is_called_so_where_the_trained_model_is_faster():
+    def export(trained, *latencies):
+        written = (replace(ORIGINAL, name=str(latency), latency=latency) for latency in latencies)
+        return Export("run", 40, "test", 200, (), replace(ORIGINAL, latency=trained), tuple(written))
+
+    assert [row[-1] for row in model_rows(export(2.37e-3, 4e-3, 3.1e-3), ())] == ["", "", "fastest export"]
+    assert [row[-1] for row in model_rows(export(2.37e-3, 2e-3, 3.1e-3), ())] == ["", "fastest", ""]
+    assert [row[-1] for row in model_rows(export(2.37e-3, None, 2e-3), ())] == ["", "", "fastest"]
+    assert [row[-1] for row in model_rows(export(2.37e-3, None), ())] == ["", ""], "nothing was measured"
 
 
 def test_all_formats_go_into_a_directory_and_what_is_not_written_is_told(run_command, run, asked, here):

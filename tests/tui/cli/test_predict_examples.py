@@ -19,7 +19,9 @@ from accel_engine.run.diagnostics.data_format import TableFormat
 from accel_tui.predictions.files import image_names
 
 SPEC = {"shape": [2], "dtype": "float32"}
-NUMBERS = TableFormat((ColumnFormat("area", "number"), ColumnFormat("city", "category")), (), (), (), (), {}, {}, {})
+NUMBERS = TableFormat(
+    (ColumnFormat("area", "number"), ColumnFormat("city", "category")), (), (), (), (), (), {}, {}, {}
+)
 TABLE = DataFormat("classification", "classification", "table", SPEC, None, ValueRange(), table=NUMBERS)
 
 CLASSES = OutputPrediction("", "classification", ("cat", "dog"), (), np.array([[0.75, 0.25], [0.1, 0.9]], np.float32))
@@ -87,7 +89,7 @@ def test_json_has_an_object_for_each_row_and_a_bad_one_makes_the_status_1(run_co
         "problem": "",
         "label": "cat",
         "probability": 0.75,
-        "probabilities": {"cat": 0.75},
+        "probabilities": {"cat": 0.75, "dog": 0.25},
     }
     assert second == {"run": "abcd-run", "step": 22, "file": "rows.csv", "example": "2", "problem": "row 2 is bad"}
     assert (third["example"], third["label"]) == ("3", "dog")
@@ -286,7 +288,7 @@ def test_json_of_images_has_the_same_fields_with_every_checkpoint(run_command, a
             "problem": "",
             "label": "dog",
             "probability": pytest.approx(0.9),
-            "probabilities": {"dog": pytest.approx(0.9)},
+            "probabilities": {"dog": pytest.approx(0.9), "cat": pytest.approx(0.1)},
             "image": "a.png",
             "top": [{"label": "dog", "probability": pytest.approx(0.9)}],
             "notes": ["resized"],

@@ -16,7 +16,7 @@ from accel_engine.events import (
     WorkCounted,
     XlaTried,
 )
-from accel_engine.run import RunReader, Update
+from accel_engine.run import RunReader, Update, steps
 from accel_tui.cli.event_text import format_event
 from accel_tui.cli.follow_run import view_for
 from accel_tui.cli.json_lines import JsonLines
@@ -62,7 +62,8 @@ def colourless(monkeypatch):
     monkeypatch.setenv("NO_COLOR", "1")
 
 
-def test_the_bar_stays_below_the_lines_and_grows(follower, colourless):
+def test_the_bar_stays_below_the_lines_and_grows(follower, colourless, monkeypatch):
+    monkeypatch.setattr(steps, "MIN_RATE_SECONDS", 1e-9)
     engine, reader = follower
     stream = Stream()
     bar = Bar(stream, lambda: 80)
@@ -240,8 +241,9 @@ def test_a_trial_says_what_it_is_worth():
     assert earlier.endswith(" (measured by an earlier run)")
     busy = format_event(replace(event, settled=False), RunState())
     assert busy.endswith(" (other programs used the machine; this will be measured again)")
-    refused = format_event(replace(event, xla=False, compiled=0.0), RunState())
-    assert refused == "XLA off: it cannot compile the steps"
+    without = replace(event, xla=False, compiled=0.0, reason="XLA finds no libdevice")
+    refused = format_event(without, RunState())
+    assert refused == "XLA off: it cannot compile the steps: XLA finds no libdevice"
 
 
 def test_the_view_is_what_fits(monkeypatch):

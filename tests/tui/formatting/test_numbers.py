@@ -82,14 +82,6 @@ def test_operations(number: float, text: str) -> None:
     assert numbers.flops(number) == text
 
 
-@pytest.mark.parametrize(
-    ("share", "text"),
-    [(1.2, "120%"), (0.41, "41%"), (0.0996, "10%"), (0.0321, "3.2%"), (0.0005, "0.05%"), (1e-9, "under 0.01%")],
-)
-def test_shares(share: float, text: str) -> None:
-    assert numbers.percent(share) == text
-
-
 def test_a_speed_says_no_more_than_is_known() -> None:
     assert numbers.speed(12.34e9, 0.41) == "12.3 GFLOP/s, MFU 41%"
     assert numbers.speed(12.34e9, None) == "12.3 GFLOP/s"

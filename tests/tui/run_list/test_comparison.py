@@ -16,7 +16,9 @@ from example_events import model_built
 
 def side(run: str, metrics: dict[str, float] | None = None, state: RunState | None = None, **plan: Any) -> ComparedRun:
     info = RunInfo(run, Path(run), None, {**plan}, 0.0, "h", 1, Status.FINISHED, Annotations())
-    return ComparedRun(RunSummary(run, Path(run), info, steps=10, metrics=metrics), state or RunState(info=info))
+    return ComparedRun(
+        RunSummary(run, Path(run), info, steps=10, metrics=metrics, of_epoch=True), state or RunState(info=info)
+    )
 
 
 def test_only_fields_that_differ_are_listed_and_the_others_are_told() -> None:
@@ -109,6 +111,19 @@ def test_the_best_of_each_result_is_marked_where_there_is_one() -> None:
     assert rows["custom"].best == frozenset()
     assert rows["val accuracy"].values == (None, None, 0.5)
     assert "remaining" not in rows
+
+
+def test_means_of_an_epoch_and_values_of_the_last_step_are_told_apart() -> None:
+    mean, last = side("a", {"loss": 0.5, "validation_loss": 1.0}), side("b", {"loss": 0.25})
+    last = replace(last, run=replace(last.run, of_epoch=False))
+    rows = {row.label: row for row in compare([mean, last]).results}
+    assert rows["loss"].texts == ("0.5000 (epoch mean)", "0.2500 (last step)")
+    assert rows["loss"].values == (0.5, 0.25)
+    assert rows["val loss"].texts == ("1.0000", "—")
+    (row,) = [row for row in compare([last, last]).results if row.label == "loss"]
+    assert row.texts == ("0.2500", "0.2500")
+    pairs = [mean, mean], [last, last], [mean, last]
+    assert [compare(pair).kind_of_values for pair in pairs] == ["epoch mean", "last step", ""]
 
 
 def test_devices_of_one_kind_are_counted() -> None:

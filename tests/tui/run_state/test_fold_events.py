@@ -361,6 +361,8 @@ def test_the_use_of_the_devices_follows_the_pace() -> None:
     assert (state.flops_per_second, state.mfu) == (pytest.approx(20e9), None)
     known = apply_update(state, Update(events=(replace(work, peak=80e9, source="a datasheet", reason=""),)))
     assert known.mfu == pytest.approx(0.25)
+    exceeded = apply_update(state, Update(events=(replace(work, peak=8e9, source="a datasheet", reason=""),)))
+    assert (exceeded.flops_per_second, exceeded.mfu) == (pytest.approx(20e9), None)
     unknown = apply_update(state, Update(events=(replace(work, flops=None),)))
     assert (unknown.flops_per_second, unknown.mfu) == (None, None)
     assert after(started(10), state=known).work is None

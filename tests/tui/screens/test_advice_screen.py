@@ -157,9 +157,12 @@ async def test_nothing_is_said_of_a_healthy_run_and_marks_go_with_findings(
     find(monkeypatch, SLOW)
     async with StubApp(run.directory).run_test(size=SMALL) as pilot:
         await shows(pilot, "⚑ Training waits for input")
+        charts = pilot.app.screen.query_one(RunCharts)
+        place = charts.region
         find(monkeypatch)
         await hides(pilot, "⚑")
-        assert not pilot.app.screen.query_one(AdviceLines).display
+        await shows(pilot, "no advice at present")
+        assert charts.region == place  # what comes and goes moves nothing
         assert all(MarkKind.ADVICE not in chart.marks for chart in pilot.app.screen.query(Chart) if chart.display)
 
 
@@ -444,3 +447,17 @@ async def test_text_of_findings_is_never_markup(run: FakeEngine, monkeypatch: py
         await shows(pilot, "⚑ [@click=app.quit]q[/]\\x1b[2J")
         await pilot.press("A")
         await shows(pilot, "· [@click=app.quit]q[/]\\x1b[2J", "▸ [@click=app.quit]q[/]")
+
+
+async def test_try_is_offered_for_cures_that_can_be_tried_only(
+    run: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stop = Cure("Stop early", {"patience": 3, "restore_best": "on"})
+    find(monkeypatch, replace(POOR, cures=(stop, Cure("Lower the rate", {"learning_rate": 1e-4}))))
+    async with opened(run.directory) as pilot:
+        await shows(pilot, "Stop early", "cannot be tried: --patience, --restore-best changes nothing")
+        assert "Try" not in text_of(pilot).split()
+        await pilot.press("enter")
+        assert "trying" not in text_of(pilot)
+        await pilot.press("tab", "down")
+        await until(pilot, lambda: "Try" in text_of(pilot).split(), "the cure that can be tried")

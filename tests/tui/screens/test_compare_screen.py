@@ -71,6 +71,27 @@ async def test_curves_and_what_differs_are_side_by_side(home: Path, size: tuple[
             await shows(pilot, "val accuracy", "0.9861", "AMD EPYC")
 
 
+async def test_the_legends_have_the_values_of_the_table(home: Path) -> None:
+    worse, better = trained(Plan(name="worse")), trained(Plan(name="better"), ended=False)
+    better.end_epoch(loss=0.0125)  # though the loss of its last batch is no lower
+    async with StubApp().run_test(size=HUGE) as pilot:
+        await open_comparison(pilot, worse.directory, better.directory)
+        await shows(pilot, "results (epoch mean) ─", "0.0313", "0.0100")
+        loss, accuracy, speed = charts(pilot)[:3]
+        await until(
+            pilot, lambda: [each.value for each in loss.series] == pytest.approx([0.0313, 0.01]), "the means of epochs"
+        )
+        assert [each.curve.last_value for each in loss.series] != pytest.approx([0.0313, 0.01])
+        table = pilot.app.screen.query_one(CompareTable).comparison
+        assert table
+        for chart, key in ((loss, "loss"), (accuracy, "accuracy"), (speed, "steps/s")):
+            (row,) = [row for row in table.results if row.label == key]
+            assert tuple(each.value for each in chart.series) == row.values, key
+        assert loss.note == "epoch mean"
+        await shows(pilot, "loss ━━ a 0.0313", "━━ b 0.0100", "epoch mean")
+    better.close()
+
+
 async def test_a_live_run_is_followed(home: Path) -> None:
     one, live = trained(Plan(name="first")), trained(Plan(name="second", epochs=4), ended=False)
     async with StubApp().run_test(size=WIDE) as pilot:

@@ -1,5 +1,6 @@
 """The screens that find a learning rate and a batch size, on what stand-ins for the finders find."""
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Event
@@ -17,7 +18,7 @@ from accel_tui.screens.find_rate_screen import FindRateScreen
 from accel_tui.screens.find_size_screen import FindSizeScreen
 from accel_tui.screens.new_run_screen import NewRunScreen
 from tui.finder_results import found_rate, found_size, nothing_found
-from tui.stand_ins import StubApp, shows, until
+from tui.stand_ins import StubApp, shows, text_of, until
 
 
 class Finders:
@@ -98,6 +99,9 @@ async def test_a_learning_rate_is_found_live_and_taken_into_the_form(
         rate = found_rate().learning_rate
         await shows(pilot, f"minimum / 10: {rate:g}", "steepest", "valley", "1e-5", "0.01")
         await shows(pilot, "┊ steepest", "│ valley", "‖ minimum / 10")  # the legend of the plot
+        # Two losses of one rate: in the ramps, and after training with it.
+        await shows(pilot, f" at {rate:g}", "LOSS AFTER 100", "0.25")
+        assert re.search(rf"smoothed mean 0\.[0-9]{{4}} at {rate:g}", text_of(pilot))
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(pilot.app.screen, NewRunScreen), "the form")
         assert form_of(pilot).filled.plan.learning_rate == rate

@@ -1,7 +1,6 @@
 """``accel-tui bench``: latency, throughput and memory of trained models, by batch size."""
 
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -13,14 +12,14 @@ from accel_engine.inference.verdict import verdict
 from accel_engine.launch.bench_runs import BenchRuns
 from accel_engine.launch.inference_bench import BenchOptions, ModelFile
 from accel_engine.launch.inference_bench import bench as bench_models
+from accel_engine.models.model_files import is_saved_model
 from accel_engine.plan import Plan
-from accel_engine.run import find
-from accel_engine.user_paths import exists, is_directory, is_file, user_path
+from accel_engine.user_paths import exists, user_path
 from accel_tui.cli import bench_report
 from accel_tui.cli.bench_options import Latency, Sizes, Words
 from accel_tui.cli.finite_number import FiniteNumber
 from accel_tui.cli.output import print_to_stderr, write, write_json
-from accel_tui.cli.trained_models import MODEL_FILES, checkpoint_option
+from accel_tui.cli.trained_models import checkpoint_option, run_or_file
 from accel_tui.formatting import numbers
 from accel_tui.formatting.bench import conclusions, line
 from accel_tui.formatting.devices_in_use import warnings
@@ -38,8 +37,6 @@ Examples:
 
 _ON_CPU = (".tflite", ".onnx")
 """Files of models whose runtimes use the CPU only."""
-
-_FILES = (*MODEL_FILES, *_ON_CPU)
 
 
 @click.command(epilog=EPILOG)
@@ -215,19 +212,11 @@ def _model(target: str, data: str) -> Path | Plan | ModelFile:
         AccelError: There is no such run.
     """
     path = user_path(target)
-    if not target.endswith(_FILES) and not _is_saved_model(path):
-        return find(target)
-    if not exists(path):
-        raise UsageError(f"no such file: {target}")
-    if target.endswith(MODEL_FILES) and data:
+    if target.endswith(_ON_CPU) or is_saved_model(path):
+        if not exists(path):
+            raise UsageError(f"no such file: {target}")
+        return ModelFile(path.absolute())
+    found, is_run = run_or_file(target)
+    if not is_run and data:
         return Plan(model=target, data=data).absolute()
-    return ModelFile(path.absolute())
-
-
-def _is_saved_model(path: Path) -> bool:
-    """Whether a path names the directory of a SavedModel, or one of versions of it."""
-    if not is_directory(path):
-        return False
-    with suppress(OSError):  # a directory that may not be read
-        return any(is_file(each / "saved_model.pb") for each in (path, *path.iterdir()))
-    return False
+    return found if is_run else ModelFile(found.absolute())

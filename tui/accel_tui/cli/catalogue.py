@@ -30,7 +30,7 @@ def models(as_json: bool) -> None:
 
     --model auto, the default, takes a model for the data that its column AUTO names.
     --model also accepts your own model: FILE.py:FUNCTION or PACKAGE.MODULE:FUNCTION, a function that
-    returns a Keras model, or FILE.keras, a saved model.
+    returns a Keras model, or FILE.keras or FILE.h5, a saved model.
     """
     entries = architectures.CATALOGUE.values()
     if as_json:
@@ -47,7 +47,7 @@ def models(as_json: bool) -> None:
         for entry in entries
     ]
     write(table(("MODEL", "AUTO", "DESCRIPTION"), rows))
-    write("\nYour own model: FILE.py:FUNCTION, PACKAGE.MODULE:FUNCTION, FILE.keras")
+    write("\nYour own model: FILE.py:FUNCTION, PACKAGE.MODULE:FUNCTION, FILE.keras, FILE.h5")
 
 
 def list_data(*, as_json: bool) -> None:

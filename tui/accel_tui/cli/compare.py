@@ -58,6 +58,8 @@ def compare(runs: tuple[str, ...], as_json: bool) -> None:
     if not comparison.plan and (comparison.equal or comparison.defaults):
         write("\nThe plans are equal.")
     write(f"\n{comparison.summary}")
+    if comparison.kind_of_values:
+        write(f"Values of training: {comparison.kind_of_values}.")
 
 
 def _read_run(directory: Path) -> ComparedRun:

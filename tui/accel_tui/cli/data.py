@@ -13,6 +13,7 @@ from accel_engine.data.dataset_entry import to_json
 from accel_engine.errors import AccelError, DataError, FieldValue
 from accel_engine.launch.data_query import describe_data
 from accel_engine.plan import DEFAULTS, Plan
+from accel_engine.text import percent
 from accel_tui.appearance.glyphs import has_unicode
 from accel_tui.cli.catalogue import list_data
 from accel_tui.cli.output import json_option, write, write_json
@@ -153,7 +154,7 @@ def _balance(names: Sequence[str], counts: Sequence[int], unicode: bool) -> Iter
         bar = ("█" if unicode else "#") * round(_BAR * count / largest)
         if gap and index == _LARGEST:
             rows.append((f"({gap} more)", "", "", ""))
-        rows.append((shorten(name, _NAME), numbers.count(count), numbers.percent(count / max(total, 1)), bar))
+        rows.append((shorten(name, _NAME), numbers.count(count), percent(count / max(total, 1)), bar))
     yield table(("CLASS", "EXAMPLES", "SHARE", ""), rows)
 
 

@@ -17,12 +17,10 @@ from accel_engine.launch.evaluation import (
     EvaluationQuery,
 )
 from accel_engine.plan import Plan
-from accel_engine.run import find
-from accel_engine.user_paths import is_file, user_path
 from accel_tui.cli.finite_number import FiniteNumber
 from accel_tui.cli.output import print_to_stderr, write, write_json
 from accel_tui.cli.table import table
-from accel_tui.cli.trained_models import MODEL_FILES, checkpoint_option
+from accel_tui.cli.trained_models import checkpoint_option, run_or_file
 from accel_tui.formatting.evaluation import headline, tables
 from accel_tui.plan.evaluation_choice import SPLITS
 
@@ -69,7 +67,7 @@ def evaluate(
     confidence: float,
     as_json: bool,
 ) -> None:
-    """Evaluate each RUN, or MODEL (a FILE.keras, with --data), on examples it was not trained on.
+    """Evaluate each RUN, or MODEL (a FILE.keras or FILE.h5, with --data), on examples it was not trained on.
 
     Every metric has a bootstrap confidence interval, classifiers also the precision, recall and F1 of each
     class. Several models are evaluated on the same examples, and a paired permutation test tells how likely
@@ -104,13 +102,11 @@ def _model(target: str, data: str) -> Path | Plan:
     """The directory of a run, or the plan of a file with a model.
 
     Raises:
-        UsageError: A file is given without data.
-        AccelError: There is no such run.
+        UsageError: A file is given without data, or there is no such run or file.
     """
-    if not target.endswith(MODEL_FILES):
-        return find(target)
-    if not is_file(user_path(target)):
-        raise UsageError(f"no such file: {target}")
+    path, is_run = run_or_file(target)
+    if is_run:
+        return path
     if not data:
         raise UsageError(f"{target} does not tell its data: give it with --data")
     return Plan(model=target, data=data).absolute()
@@ -124,6 +120,8 @@ def _object(found: Evaluation, model: EvaluatedModel, difference: Difference | N
         "examples": found.examples,
         "metrics": {name: metric.value for name, metric in model.metrics.items()},
         "intervals": {name: [metric.low, metric.high] for name, metric in model.metrics.items()},
+        "baseline": model.baseline,
+        "baseline_name": model.baseline_name,
         "classes": [_class_object(each) for each in model.classes],
         "notes": model.notes,
     }

@@ -77,7 +77,8 @@ def format_event(event: Event, state: RunState) -> str:
         case events.XlaTried():
             source, mode = _source(event), "on" if event.xla else "off"
             if not event.compiled:
-                return f"XLA {mode}: it cannot compile the steps{source}"
+                reason = f": {event.reason}" if event.reason else ""
+                return f"XLA {mode}: it cannot compile the steps{source}{reason}"
             with_xla, without = numbers.compact(event.compiled), numbers.compact(event.plain)
             return f"XLA {mode}: {with_xla} steps/s with it, {without} without{source}"
         case events.MicroBatchesTried():

@@ -12,16 +12,14 @@ from accel_engine.errors import UsageError
 from accel_engine.launch.example_prediction import predict_examples
 from accel_engine.launch.prediction_files import check_files
 from accel_engine.launch.text_writing import WritingOptions, write_text
-from accel_engine.run import diagnostics, find
-from accel_engine.run.connection import DATABASE
+from accel_engine.run import diagnostics
 from accel_engine.run.diagnostics import DataFormat
-from accel_engine.run.run_paths import MODEL
-from accel_engine.user_paths import exists, is_directory, is_file, user_path
+from accel_engine.user_paths import exists, is_directory
 from accel_tui.cli.finite_number import FiniteNumber
 from accel_tui.cli.output import print_to_stderr, write, write_json
 from accel_tui.cli.prediction_table import prediction_table
 from accel_tui.cli.standard_input import STANDARD_INPUT, saved_input
-from accel_tui.cli.trained_models import MODEL_FILES, checkpoint_option
+from accel_tui.cli.trained_models import checkpoint_option, run_or_file
 from accel_tui.predictions.files import check_output, write_predictions
 from accel_tui.predictions.inputs import files_of
 from accel_tui.predictions.objects import objects
@@ -84,7 +82,7 @@ def predict(
     force: bool,
     as_json: bool,
 ) -> int:
-    """Predict each INPUT with the model of RUN, or with a FILE.keras.
+    """Predict each INPUT with the model of RUN, or of a FILE.keras or FILE.h5.
 
     An INPUT is a file of the kind of the run's data, or - for standard input: images or folders of images;
     the rows of a table (.csv, .tsv, .parquet, .jsonl), of which only the columns that the model needs are
@@ -96,7 +94,7 @@ def predict(
     Prediction runs on the CPU and does not slow down a live run. The exit status is 1 if an example or
     the model cannot be read, 2 if a file does not exist.
     """
-    target = _target(run)
+    target, _ = run_or_file(run)
     if prompt is not None:
         if inputs or texts or output:
             raise UsageError("--prompt takes no other input, and writes to the terminal: leave out files and --output")
@@ -117,22 +115,6 @@ def predict(
     files = [file for path in inputs for file in ([path] if str(path) == STANDARD_INPUT else files_of(path))]
     form = diagnostics.read(target).format if is_directory(target) else None
     return _predict(target, form, files, texts, top, checkpoint, output, as_json=as_json)
-
-
-def _target(run: str) -> Path:
-    """The directory of a run, or a file with a model.
-
-    Raises:
-        UsageError: There is no such file.
-        AccelError: There is no such run.
-    """
-    if not run.endswith(MODEL_FILES):
-        return find(run)
-    path = user_path(run)
-    if not is_file(path):
-        raise UsageError(f"no such file: {run}")
-    is_of_run = path.name == MODEL and is_file(path.absolute().parent / DATABASE)
-    return find(str(path.absolute().parent)) if is_of_run else path  # the run knows its classes and units
 
 
 def _write_text(target: Path, options: WritingOptions, *, as_json: bool) -> int:

@@ -10,7 +10,7 @@ from typing import TextIO
 from accel_engine.events import Phase
 from accel_engine.run import RunInfo, Update
 from accel_engine.run.series_names import LEARNING_RATE, VALIDATION_PREFIX
-from accel_engine.text import printable_line
+from accel_engine.text import percent, printable_line
 from accel_tui.appearance.glyphs import has_unicode
 from accel_tui.cli.event_text import format_epoch, format_event, means
 from accel_tui.formatting import numbers
@@ -143,7 +143,7 @@ def progress(state: RunState, width: float = math.inf) -> str:
         if state.remaining is not None:
             parts.append(f"{numbers.duration(state.remaining)} left")
     text = printable_line("  ".join(filter(None, parts)))
-    mfu = f"  MFU {numbers.percent(state.mfu)}" if state.mfu is not None and _is_training(state) else ""
+    mfu = f"  MFU {percent(state.mfu)}" if state.mfu is not None and _is_training(state) else ""
     return text + mfu if len(text + mfu) <= width else text
 
 

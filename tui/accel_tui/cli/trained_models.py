@@ -1,13 +1,41 @@
-"""What the commands on trained models have in common: files of models, and ``--checkpoint``."""
+"""What the commands on trained models have in common: runs and files of models, and ``--checkpoint``."""
 
+from pathlib import Path
 from typing import Any
 
 import click
 
+from accel_engine.errors import UsageError
+from accel_engine.models.model_files import is_model_file, why_no_layers
+from accel_engine.run import find
 from accel_engine.run.chosen_checkpoint import CHOICES
+from accel_engine.run.connection import DATABASE
+from accel_engine.run.run_paths import MODEL
+from accel_engine.user_paths import is_file, user_path
 
-MODEL_FILES = (".keras", ".h5")
-"""Suffixes of files with a model."""
+
+def run_or_file(target: str) -> tuple[Path, bool]:
+    """What a command is to use: the directory of a run, or the file of a Keras model.
+
+    Args:
+        target: What names it. The ``model.keras`` of a run is its run, which knows the classes, units and data.
+
+    Returns:
+        The path, and whether it is a run's.
+
+    Raises:
+        UsageError: There is no such run or file, or Keras cannot load it.
+    """
+    path = user_path(target)
+    if why := why_no_layers(path):
+        raise UsageError(f"{target}: {why}" if path.exists() else f"no such file: {target}")
+    if not is_model_file(target):
+        return find(target), True
+    if not is_file(path):
+        raise UsageError(f"no such file: {target}")
+    directory = path.absolute().parent
+    is_of_run = path.name == MODEL and is_file(directory / DATABASE)
+    return (find(str(directory)), True) if is_of_run else (path, False)
 
 
 class Checkpoint(click.ParamType[str]):

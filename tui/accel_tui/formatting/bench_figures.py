@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from accel_engine.run import RunInfo
 from accel_engine.run.series_names import BATCH_SIZE
+from accel_engine.text import percent
 from accel_tui.formatting import numbers
 
 _MIB = float(1 << 20)
@@ -63,7 +64,7 @@ _FIGURES: Mapping[str, Figure] = {
     "size": Figure("size", numbers.long_size),
     "memory": Figure("memory", numbers.long_size, "MiB", _MIB),
     "energy": Figure("energy per example", _energy, "J"),
-    "disagreement": Figure("windows differ by", numbers.percent),
+    "disagreement": Figure("windows differ by", percent),
 }
 
 _MAIN = ("p50", "p90", "p99", "p999", "memory", "energy")

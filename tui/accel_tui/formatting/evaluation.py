@@ -13,7 +13,7 @@ from accel_engine.launch.evaluation import (
     Measurement,
     MetricDifference,
 )
-from accel_engine.text import format_metric
+from accel_engine.text import format_metric, printable_line
 
 MOST_CLASSES = 20
 """The most classes in the table; of more, those with the lowest F1."""
@@ -53,12 +53,21 @@ def tables(found: Evaluation, confidence: float) -> Iterator[EvaluationTable]:
         (name, *(_text(model.metrics[name]) if name in model.metrics else "" for model in found.models))
         for name in names
     ]
-    yield EvaluationTable(("METRIC", *map(_title, found.models)), rows)
+    yield EvaluationTable(("METRIC", *map(_title, found.models)), [*rows, *_baseline_rows(found.models)])
     for difference in found.differences:
         header = (f"{difference.name} - {difference.than}", "DIFFERENCE", "P", "")
         yield EvaluationTable(header, list(_difference_rows(difference, confidence)))
     if len(found.models) == 1 and found.models[0].classes:
         yield _classes(found.models[0].classes)
+
+
+def _baseline_rows(models: tuple[EvaluatedModel, ...]) -> Iterator[tuple[str, ...]]:
+    """What a prediction that has learned nothing reaches, and what it predicts."""
+    for name in dict.fromkeys(name for model in models for name in model.baseline):
+        values = (model.baseline.get(name) for model in models)
+        yield f"baseline {name}", *("" if value is None else format_metric(value) for value in values)
+    if any(model.baseline_name for model in models):
+        yield "baseline", *(printable_line(model.baseline_name) for model in models)
 
 
 def _title(model: EvaluatedModel) -> str:
@@ -78,7 +87,8 @@ def _verdict(metric: MetricDifference, confidence: float) -> str:
     if not metric.measured.value:
         return "equal"
     if metric.p is None:
-        return "cannot be tested: the models have other metrics"
+        is_mean = metric.measured.low is not None
+        return f"cannot be tested: {'the models have other metrics' if is_mean else 'it is no mean over examples'}"
     if metric.p > 1 - confidence:
         return "may be chance"
     return {True: "better", False: "worse", None: "different"}[metric.is_better]

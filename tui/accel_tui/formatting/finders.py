@@ -49,7 +49,8 @@ def size_problem(found: FoundSize) -> str:
 
 def rate_header(found: FoundRate) -> tuple[str, ...]:
     """The names of the columns; from a checkpoint, seeds are orders of the examples only."""
-    return "SUGGESTION", "RATE", "ORDERS" if found.step else "SEEDS", "LOSS", "TAKES"
+    loss = f"LOSS AFTER {found.compared_steps:,}" if found.compared else "LOSS"
+    return "SUGGESTION", "RATE", "ORDERS" if found.step else "SEEDS", loss, "TAKES"
 
 
 def rate_rows(found: FoundRate) -> list[tuple[str, ...]]:
@@ -80,7 +81,8 @@ def rate_notes(found: FoundRate) -> Iterator[str]:
     if found.step:
         yield f"measured from the checkpoint of step {found.step:,}"
     if found.compared:
-        yield f"the loss is that of {found.compared_steps:,} steps with each rate; the first one is the answer"
+        last = f"the last {found.compared_last:,} of {found.compared_steps:,} steps"
+        yield f"the loss is the mean of {last} with each rate; the first one is the answer"
     yield from found.notes
     if found.suggestions.remark:
         yield found.suggestions.remark

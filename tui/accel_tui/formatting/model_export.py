@@ -8,8 +8,8 @@ from accel_engine.launch.model_export import Export, MeasuredModel, target_name
 from accel_engine.text import format_metric
 from accel_tui.formatting import numbers
 
-FASTEST = "fastest"
-"""The mark of the fastest model within the tolerance."""
+FASTEST, FASTEST_EXPORT = "fastest", "fastest export"
+"""The marks of the fastest model that was written: of all, or of what was written, if the trained model is faster."""
 
 WRITTEN, NOT_WRITTEN = "written", "not written"
 """The marks of models that were compared with the trained one."""
@@ -69,11 +69,11 @@ def model_row(model: MeasuredModel, metrics: Sequence[str], *, is_original: bool
 
 
 def model_rows(found: Export, metrics: Sequence[str]) -> list[tuple[str, ...]]:
-    """A row for the trained model, and for each that was written; the fastest is marked."""
-    rows = (
-        model_row(each, metrics, is_original=False, mark=FASTEST if each is found.fastest else "")
-        for each in found.written
-    )
+    """A row for the trained model, and for each that was written; the fastest of these is marked."""
+    trained, fastest = found.original.latency, found.fastest
+    is_faster = trained is None or (fastest is not None and fastest.latency is not None and fastest.latency < trained)
+    mark = FASTEST if is_faster else FASTEST_EXPORT
+    rows = (model_row(each, metrics, is_original=False, mark=mark if each is fastest else "") for each in found.written)
     return [model_row(found.original, metrics, is_original=True), *rows]
 
 

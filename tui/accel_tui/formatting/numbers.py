@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from accel_engine.text import format_metric
+from accel_engine.text import format_metric, percent
 
 _BINARY = ("B", "K", "M", "G", "T")
 
@@ -101,13 +101,6 @@ def flops(number: float) -> str:
     text = compact(float(number))
     digits = text.rstrip("kMGTPE")
     return f"{digits} {text[len(digits) :]}FLOP"
-
-
-def percent(share: float) -> str:
-    """A share from 0 to 1 as a percentage of two digits: ``41%``, ``3.2%``, ``0.05%``."""
-    if share < 0.0001:
-        return "under 0.01%"
-    return f"{share:.0%}" if share >= 0.0995 else f"{100 * share:.2g}%"
 
 
 def speed(flops_per_second: float | None, mfu: float | None) -> str:

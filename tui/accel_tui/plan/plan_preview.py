@@ -162,7 +162,7 @@ def _steps(filled: ResolvedPlan) -> list[PreviewRow]:
 
 def _last_batch(counts: StepCounts) -> list[PreviewRow]:
     """The last, smaller batch of a pass over the data, and the examples that are left out."""
-    last, dropped = counts.last_batch * counts.replicas, counts.dropped_examples
+    last, dropped = counts.last_batch, counts.dropped_examples
     return [
         *([PreviewRow("last batch", numbers.counted(last, "example"))] if last else []),
         *([PreviewRow("dropped", f"{numbers.counted(dropped, 'example')} per epoch")] if dropped else []),

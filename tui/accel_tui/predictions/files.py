@@ -50,7 +50,7 @@ def write_predictions(path: Path, found: ExamplePredictions, top: int) -> None:
     Args:
         path: The file, or the folder of images.
         found: The predictions.
-        top: Number of the most probable classes in JSON.
+        top: Number of the most probable classes of an image in JSON.
 
     Raises:
         UsageError: They do not fit the format.

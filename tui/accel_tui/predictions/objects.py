@@ -22,7 +22,7 @@ def objects(found: ExamplePredictions, top: int) -> Iterator[dict[str, Any]]:
 
     Args:
         found: The predictions.
-        top: Number of the most probable classes.
+        top: Number of the most probable classes of an image, in its field ``top``.
     """
     row = 0
     for place, (path, name) in enumerate(found.names):
@@ -30,7 +30,7 @@ def objects(found: ExamplePredictions, top: int) -> Iterator[dict[str, Any]]:
         if path and path != name:
             values = {"file": path, **values}
         if place not in found.problems:
-            parts = {output.name: prediction(output, row, top, found.kind) for output in found.outputs}
+            parts = {output.name: prediction(output, row, found.kind) for output in found.outputs}
             values |= {"outputs": parts} if len(parts) > 1 else next(iter(parts.values()))
         if (
             path == name
@@ -54,18 +54,17 @@ def _of_image(image: str, found: ExamplePredictions, chances: npt.NDArray[Any] |
     }
 
 
-def prediction(output: OutputPrediction, row: int, top: int, kind: str) -> dict[str, Any]:
+def prediction(output: OutputPrediction, row: int, kind: str) -> dict[str, Any]:
     """What an output predicts for an example.
 
     Args:
         output: The output.
         row: The example's place among those without a problem.
-        top: Number of the most probable classes.
         kind: What an example of the data is.
     """
     values = output.values[row]
     if output.task == "classification":
-        best = np.argsort(-values, kind="stable")[:top].tolist()
+        best = np.argsort(-values, kind="stable").tolist()
         chances = {output.classes[place]: plain(values[place]) for place in best}
         label = output.classes[best[0]] if np.isfinite(values).all() else None
         return {"label": label, "probability": plain(values[best[0]]), "probabilities": chances}
@@ -141,7 +140,7 @@ def records(found: ExamplePredictions) -> Iterator[dict[str, Any]]:
 
 def record(output: OutputPrediction, row: int, kind: str) -> dict[str, Any]:
     """The cells of an output's prediction for an example."""
-    found = prediction(output, row, 1, kind)
+    found = prediction(output, row, kind)
     if output.task in OF_CLASSES:
         chances = zip(output.classes, plain(output.values[row]), strict=True)
         first = {"label": found["label"]} if "label" in found else {"labels": " ".join(found["labels"])}

@@ -7,7 +7,7 @@ import numpy as np
 
 from accel_engine.data.data_options import OF_CLASSES
 from accel_engine.launch.example_prediction import ExamplePredictions, OutputPrediction
-from accel_engine.text import format_metric, printable_line
+from accel_engine.text import format_metric, percent, printable_line
 from accel_tui.predictions.objects import THRESHOLD, shares, step_columns, steps
 
 MOST_NUMBERS = 8
@@ -117,7 +117,7 @@ def _rows(
 def _classes(output: OutputPrediction, row: int, top: int) -> tuple[str, ...]:
     chances = output.values[row]
     best = np.argsort(-chances, kind="stable")[:top].tolist()
-    first = (output.classes[best[0]], f"{100 * chances[best[0]]:10.1f}%")
+    first = (output.classes[best[0]], f"{percent(float(chances[best[0]]), 1):>11}")
     return (*first, _listed({output.classes[place]: chances[place] for place in best[1:]})) if top > 1 else first
 
 
@@ -128,7 +128,7 @@ def _labels(output: OutputPrediction, row: int) -> str:
 
 
 def _listed(chances: dict[str, float]) -> str:
-    return ", ".join(f"{name} {100 * chance:.1f}%" for name, chance in chances.items())
+    return ", ".join(f"{name} {percent(float(chance), 1)}" for name, chance in chances.items())
 
 
 def _number(value: float) -> str:

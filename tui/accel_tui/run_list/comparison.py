@@ -8,7 +8,8 @@ from typing import Any
 
 from accel_engine.plan import DEFAULTS
 from accel_engine.run import RunSummary
-from accel_engine.run.series_names import BATCH_SIZE, LEARNING_RATE, is_better_lower
+from accel_engine.run.series_names import BATCH_SIZE, LEARNING_RATE, VALIDATION_PREFIX, is_better_lower
+from accel_engine.run.steps import THROUGHPUT
 from accel_tui.formatting import field_labels, names, numbers
 from accel_tui.formatting.bench_figures import figure
 from accel_tui.run_list.columns import status_of
@@ -64,6 +65,18 @@ class ComparedRun:
         config = values.pop(_CONFIG, None)
         settings = config.items() if isinstance(config, dict) else ()
         return values | {f"{_CONFIG}.{name}": value for name, value in settings}
+
+    def value_of(self, series: str) -> float | None:
+        """The value of a series that counts as its result: of training, else of validation; ``None`` if unknown."""
+        if series == THROUGHPUT:
+            return self.speed
+        metrics = self.run.metrics or {}
+        return metrics.get(series, metrics.get(VALIDATION_PREFIX + series))
+
+    @property
+    def kind_of_value(self) -> str:
+        """What the values of training are."""
+        return "epoch mean" if self.run.of_epoch else "last step"
 
     @property
     def speed(self) -> float | None:
@@ -121,6 +134,12 @@ class Comparison:
     plan: tuple[ComparedRow, ...]
     equal: Mapping[str, Any]
     defaults: int
+
+    @property
+    def kind_of_values(self) -> str:
+        """What the values of training are in all runs, such as ``epoch mean``; empty if the runs differ in that."""
+        kinds = {each.kind_of_value for each in self.runs}
+        return kinds.pop() if len(kinds) == 1 and not is_bench(self.runs) else ""
 
     @property
     def summary(self) -> str:
@@ -187,12 +206,8 @@ def _results(runs: Sequence[ComparedRun]) -> Iterable[ComparedRow]:
         yield from _figures(runs)
         return
     yield _row("steps", [compared.run.steps for compared in runs], "{:,}".format)
-    metrics = [compared.run.metrics or {} for compared in runs]
-    for name in dict.fromkeys(name for each in metrics for name in each):
-        values = [each.get(name) for each in metrics]
-        lower = is_better_lower(name)
-        highest = None if lower is None else not lower
-        yield _row(name.replace("validation_", "val ").replace("_", " "), values, numbers.metric, highest)
+    for name in dict.fromkeys(name for compared in runs for name in compared.run.metrics or {}):
+        yield _metric_row(runs, name)
     yield _row("steps/s", [compared.speed for compared in runs], numbers.compact, highest=True)
     yield _row("duration", [compared.seconds or None for compared in runs], numbers.duration)
     if any(compared.state.live for compared in runs):
@@ -202,6 +217,28 @@ def _results(runs: Sequence[ComparedRun]) -> Iterable[ComparedRow]:
             numbers.duration,
         )
     yield _row("devices", [compared.devices or None for compared in runs], str)
+
+
+def kinds_of_value(runs: Sequence[ComparedRun], series: str) -> str:
+    """What the values of training of a series are, such as ``epoch mean``; empty if no run has one."""
+    return " or ".join(dict.fromkeys(each.kind_of_value for each in runs if series in (each.run.metrics or {})))
+
+
+def _metric_row(runs: Sequence[ComparedRun], name: str) -> ComparedRow:
+    """The row of a metric; its values of training say what they are where the runs differ in that."""
+    lower = is_better_lower(name)
+    row = _row(
+        name.replace("validation_", "val ").replace("_", " "),
+        [(each.run.metrics or {}).get(name) for each in runs],
+        numbers.metric,
+        None if lower is None else not lower,
+    )
+    if name.startswith(VALIDATION_PREFIX) or len({each.kind_of_value for each in runs}) < 2:
+        return row
+    texts = zip(row.texts, runs, strict=True)
+    return replace(
+        row, texts=tuple(text if text == NO_VALUE else f"{text} ({each.kind_of_value})" for text, each in texts)
+    )
 
 
 def is_bench(runs: Sequence[ComparedRun]) -> bool:

@@ -1,11 +1,12 @@
 """Advice on a run, as screens and commands show it."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from accel_engine.advice import Coverage, FailedRule, Finding, advise, coverage
+from accel_engine.advice import Coverage, Cure, FailedRule, Finding, advise, coverage
+from accel_engine.plan.changed_plan import options_text
 from accel_engine.run import RunInfo
 from accel_engine.text import printable_fields, printable_line
 from accel_tui.run_state.evidence_curves import EvidenceCurve, evidence_curves
@@ -21,6 +22,7 @@ class Advice:
         coverage: What was looked at.
         curves: The series that show evidence, by name.
         failed: The rules that failed, each with its error.
+        not_tried: Why cures cannot be tried, by the options that make their changes.
         seconds: How long it took to read and judge the records.
     """
 
@@ -29,6 +31,7 @@ class Advice:
     coverage: Coverage = Coverage()  # noqa: RUF009 (it is frozen)
     curves: Mapping[str, EvidenceCurve] = field(default_factory=dict)
     failed: tuple[str, ...] = ()
+    not_tried: Mapping[str, str] = field(default_factory=dict)
     seconds: float = 0.0
 
 
@@ -52,5 +55,15 @@ def read_advice(directory: Path) -> Advice:
         coverage=coverage(recorded),
         curves=evidence_curves(recorded, findings),
         failed=tuple(printable_line(str(each)) for each in failed),
+        not_tried={options_text(cure.changes): reason for cure, reason in _not_tried(recorded.info, findings)},
         seconds=time.perf_counter() - begun,
     )
+
+
+def _not_tried(info: RunInfo, findings: Iterable[Finding]) -> Iterator[tuple[Cure, str]]:
+    """The cures that change the plan and cannot be tried, each with the reason."""
+    from accel_engine.launch.cure_kinds import reason_not_to_try  # its imports are slow
+
+    for cure in (cure for finding in findings for cure in finding.cures if cure.changes):
+        if reason := reason_not_to_try(info, cure.changes):
+            yield cure, printable_line(reason)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from accel_engine import clock, events
+from accel_engine.devices.peaks import utilization
 from accel_engine.run import RunInfo, Status
 from accel_engine.run.series_names import MEAN_PREFIXES, VALIDATION_PREFIX, choose_monitor, is_better_lower
 from accel_tui.run_state.curve import Curve
@@ -332,7 +333,7 @@ class RunState:
     def mfu(self) -> float | None:
         """Model FLOPs utilization: share of the devices' peak; ``None`` if unknown."""
         reached = self.flops_per_second
-        return reached / self.work.peak if reached is not None and self.work and self.work.peak else None
+        return utilization(reached, self.work.peak) if reached is not None and self.work else None
 
     @property
     def metrics(self) -> dict[str, float]:

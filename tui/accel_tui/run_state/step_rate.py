@@ -8,7 +8,7 @@ import numpy as np
 
 from accel_engine.run import Chunk
 from accel_engine.run.reader import RECENT_CHUNKS
-from accel_engine.run.steps import working_seconds
+from accel_engine.run.steps import rate_of, working_seconds
 
 RECENT = RECENT_CHUNKS
 """Number of recent chunks that the rate averages: some seconds of training."""
@@ -26,7 +26,7 @@ class StepRate:
         ended: End of the last chunk, in seconds since the Unix epoch.
         cold_from: First step of the latest engine, whose chunk is cold; ``None`` once that chunk was seen. A step,
             since the clock may have been set back.
-        rate: Steps per second; ``None`` before the first warm chunk.
+        rate: Steps per second; ``None`` before warm chunks that take long enough together.
     """
 
     recent: tuple[tuple[int, float], ...] = ()
@@ -36,8 +36,7 @@ class StepRate:
 
     def __post_init__(self) -> None:
         steps, seconds = map(sum, zip(*self.recent, strict=True)) if self.recent else (0, 0.0)
-        rate = steps / seconds if seconds > 0 else None
-        object.__setattr__(self, "rate", rate)
+        object.__setattr__(self, "rate", rate_of(steps, seconds))
 
     def restarted(self, step: int) -> "StepRate":
         """The rate when an engine continues from a step: unknown."""

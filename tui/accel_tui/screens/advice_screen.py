@@ -22,6 +22,7 @@ from accel_tui.formatting.advice import (
     failed_rules,
     looked_at,
     not_judged,
+    options_text,
 )
 from accel_tui.host import host_of
 from accel_tui.run_state.advice import Advice
@@ -120,7 +121,8 @@ class AdviceScreen(Screen[None]):
         match action:
             case "try_cure" | "apply" | "new_run":
                 has_plan = self.advice is not None and self.advice.info.plan is not None
-                return (not self._runner.is_busy or None) if changes and has_plan else False
+                is_offered = changes and has_plan and not (action == "try_cure" and self._reason_not_to_try)
+                return (not self._runner.is_busy or None) if is_offered else False
             case "copy" | "switch_list":
                 return cure is not None
             case "chart":
@@ -135,6 +137,11 @@ class AdviceScreen(Screen[None]):
     @property
     def _cure(self) -> Cure | None:
         return self._cures.selected if self.is_mounted else None
+
+    @property
+    def _reason_not_to_try(self) -> str:
+        cure, advice = self._cure, self.advice
+        return advice.not_tried.get(options_text(cure.changes), "") if cure and advice else ""
 
     def action_try_cure(self) -> None:
         """Try the selected cure."""
@@ -246,7 +253,7 @@ class AdviceScreen(Screen[None]):
         """Show the cures, with the trials of the selected finding."""
         if not self.is_mounted:
             return
-        self._cures.show_cures(self._finding, self.advice.info if self.advice else None, self._notes)
+        self._cures.show_cures(self._finding, self.advice, self._notes)
         self.query_one("#cures-heading").display = self._cures.display
         self.refresh_bindings()
 

@@ -18,7 +18,7 @@ from accel_tui.formatting import numbers
 from accel_tui.formatting.finders import ramp_progress, rate_header, rate_notes, rate_rows
 from accel_tui.screens.finder_screen import FinderScreen
 from accel_tui.widgets.finders.finder_plot import FinderPlot
-from accel_tui.widgets.finders.finder_plots import rate_plot
+from accel_tui.widgets.finders.finder_plots import SMOOTHED_MEAN, rate_plot
 from accel_tui.widgets.text_table import table_content
 
 
@@ -109,11 +109,11 @@ class FindRateScreen(FinderScreen):
             self.show_found(table, list(rate_notes(self._found)))
 
     def _note(self, cursor: float | None) -> str:
-        """The rate at the cursor and its loss."""
+        """The rate at the cursor and its loss in the ramps: not the one of the table, of a training with the rate."""
         if cursor is None:
             return ""
         curve = self._found.suggestions.curve if self._found else None
         if curve is None or not len(curve.rates) or cursor > curve.rates[-1]:
             return self._written(cursor)
         loss = float(np.interp(np.log(cursor), np.log(curve.rates), curve.losses))
-        return f"{loss:.4g} at {self._written(cursor)}"
+        return f"{SMOOTHED_MEAN} {loss:.4g} at {self._written(cursor)}"

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 from accel_engine.advice.finding import Confidence, Finding
+from accel_engine.advice.poor.baseline_rules import below_baseline
 from accel_engine.advice.poor.batch_rules import few_updates, small_statistics
 from accel_engine.advice.poor.data_rules import (
     initial_loss_high,
@@ -47,6 +48,7 @@ CAUSES: tuple[LearningRule, ...] = (
     inputs_not_scaled,
     targets_not_scaled,
     labels_unrelated,
+    not_shuffled,
     initial_loss_high,
     vanishing_gradients,
     rate_high,
@@ -55,7 +57,6 @@ CAUSES: tuple[LearningRule, ...] = (
     diverging,
     constant_output,
     few_updates,
-    not_shuffled,
     loss_flat,
 )
 """Why a model learns nothing or badly, the most specific reason first."""
@@ -78,6 +79,7 @@ NOT_A_NUMBER = "not-a-number"
 """The finding on losses that are not finite."""
 
 OTHERS: tuple[LearningRule, ...] = (
+    below_baseline,
     leak,
     validation_shift,
     duplicates,

@@ -19,6 +19,7 @@ from accel_engine.advice.poor.learning import (
 )
 from accel_engine.advice.poor.number_rules import has_lost, number_repairs
 from accel_engine.run.diagnostics import DataProfile
+from accel_engine.text import percent
 
 LARGE_INPUTS = 10.0
 """Root mean square of inputs that are not scaled: those scaled to [0, 1] or standardised have about 1."""
@@ -54,6 +55,12 @@ NORMALIZING = frozenset(
 )
 """Layers after which the scale of inputs does not matter."""
 
+RESCALING = frozenset(("Normalization", "Rescaling", "Lambda"))
+"""Layers that give outputs another scale."""
+
+_LAST_LAYERS = 3
+"""Layers of the model among which one of these makes scaled targets needless; a reshaping one may follow."""
+
 _FIRST_LAYERS = 4
 """Layers of the model among which one of these makes scaling needless."""
 
@@ -71,7 +78,11 @@ def inputs_not_finite(learning: Learning) -> Iterator[Finding]:
     yield poor_finding(
         "data-not-finite",
         f"The {where} have NaN or infinite values",
-        [Evidence(f"{max(inputs, targets):.2%} of the values of {where} in {profile.examples:,} training examples")],
+        [
+            Evidence(
+                f"{percent(max(inputs, targets), 2)} of the values of {where} in {profile.examples:,} training examples"
+            )
+        ],
         "one such value makes the loss and all weights NaN",
         [
             set_field(
@@ -231,6 +242,11 @@ def _normalizes(learning: Learning) -> bool:
     return any(kind in NORMALIZING for kind in kinds[:_FIRST_LAYERS])
 
 
+def _rescales(learning: Learning) -> bool:
+    """Whether the model's last layers turn its numbers into the units of the targets, as built-in models do."""
+    return bool(RESCALING.intersection(learning.layer_kinds[-_LAST_LAYERS:]))
+
+
 def _can_scale(learning: Learning) -> bool:
     built = learning.recorded.built
     can = built is not None and built.inputs.startswith(("uint8", "uint16"))
@@ -246,9 +262,9 @@ def targets_not_scaled(learning: Learning) -> Iterator[Finding]:
     explained = float(report.r2[0]) if report is not None and len(report.r2) else None
     _, end = start_and_end(learning.loss)
     unlearned = (chance is not None and end > 0.5 * chance) or (explained is not None and explained < 0.5)
-    if size < LARGE_TARGETS or output_units(learning.recorded) is None or not unlearned:
+    if size < LARGE_TARGETS or output_units(learning.recorded) is None or not unlearned or _rescales(learning):
         return
-    found = f", and the model explains {explained:.0%} of their variance" if explained is not None else ""
+    found = f", and the model explains {percent(explained, 0)} of their variance" if explained is not None else ""
     yield poor_finding(
         "targets-not-scaled",
         "The numbers to predict are not scaled",

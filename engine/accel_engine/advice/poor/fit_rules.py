@@ -5,11 +5,20 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from accel_engine.advice.finding import Evidence, Finding
-from accel_engine.advice.poor.findings import of_loss, poor_finding, text_cure
-from accel_engine.advice.poor.learning import Learning, accuracy_name, classes_of, regression_of, start_and_end
+from accel_engine.advice.finding import Cure, Evidence, Finding
+from accel_engine.advice.poor.findings import of_loss, poor_finding, rate_cure, text_cure
+from accel_engine.advice.poor.learning import (
+    Learning,
+    accuracy_name,
+    classes_of,
+    rate_of,
+    regression_of,
+    start_and_end,
+)
+from accel_engine.advice.poor.rates import rates_of
 from accel_engine.advice.poor.regularization import overfitting_cures
 from accel_engine.advice.poor.settled import accuracy_rises, is_settled
+from accel_engine.text import percent
 
 FEW_PER_CLASS = 20
 """Training examples of a class below which a model knows too little of it."""
@@ -19,6 +28,9 @@ FEW = 200
 
 GAP = 0.1
 """Accuracy of training minus that of validation, from which more examples would help."""
+
+NEAR = 3.0
+"""How many times the usual learning rate a rate may be, or its inverse, that has no more to gain from the usual one."""
 
 UNDERFIT = 0.15
 """Accuracy of nearest neighbours minus that of training, from which the model is too small or trained badly."""
@@ -80,7 +92,10 @@ def _gap_text(learning: Learning) -> Evidence:
     trained, validated = _accuracies(learning)
     if trained is not None and validated is not None:
         name = accuracy_name(learning.recorded)
-        return Evidence(f"{name} is {trained:.1%} in training and {validated:.1%} in validation", f"validation_{name}")
+        return Evidence(
+            f"{name} is {percent(trained, 1)} in training and {percent(validated, 1)} in validation",
+            f"validation_{name}",
+        )
     _, losses = learning.validation("loss")
     end = start_and_end(learning.loss)[1]
     return Evidence(f"the loss is {end:.4g} in training and {losses[-1]:.4g} in validation", "validation_loss")
@@ -88,44 +103,63 @@ def _gap_text(learning: Learning) -> Evidence:
 
 def underfitting(learning: Learning) -> Iterator[Finding]:
     """Training is settled, and worse than just taking the nearest neighbour's target."""
-    profile = learning.profile
-    if profile is None or profile.neighbours is None or profile.neighbours_examples < 300 or len(learning.loss) < 100:
-        return
-    if len(learning.epochs) < 5 or not is_settled(learning) or accuracy_rises(learning):
-        return
-    if learning.settings.get("augmentation"):
-        return  # changed examples are harder than those that were compared
-    trained = max((each for each in _accuracies(learning) if each is not None), default=None)
-    report = regression_of(learning.recorded)
-    if profile.classes and trained is not None:
-        if profile.neighbours - trained < UNDERFIT:
-            return
-        text = f"accuracy is {trained:.1%}; {profile.neighbours:.1%} of neighbours have the same class"
-    elif report is not None and len(report.r2) == 1 and math.isfinite(float(report.r2[0])) and profile.neighbours > 0:
-        # The neighbour's target has the same error as the example's own: its correlation is the explained variance.
-        if profile.neighbours - max(0.0, float(report.r2[0])) < UNDERFIT:
-            return
-        text = f"the model explains {float(report.r2[0]):.0%} of the variance of targets; their nearest neighbours "
-        text += f"correlate with {profile.neighbours:.2f}"
-    else:
+    missing = _missing_learning(learning)
+    if missing is None:
         return
     yield poor_finding(
         "underfitting",
         "The model learns less than the data has to teach",
         [
-            Evidence(text, accuracy_name(learning.recorded) or learning.loss_name),
+            Evidence(missing, accuracy_name(learning.recorded) or learning.loss_name),
             of_loss(learning, _loss_text(learning)),
         ],
         "a larger or better trained model would be right more often",
-        [
-            text_cure("Use a larger model: --model", "More units and layers"),
-            text_cure(
-                "Use a larger learning rate with a schedule: --schedule cosine --warmup 5%",
-                "CosineDecay(warmup_steps=...)",
-            ),
-        ],
+        [text_cure("Use a larger model: --model", "More units and layers"), *_other_rate(learning)],
         weight=0.6,
     )
+
+
+def is_underfit(learning: Learning) -> bool:
+    """Whether training is settled, and worse than just taking the nearest neighbour's target."""
+    return _missing_learning(learning) is not None
+
+
+def _missing_learning(learning: Learning) -> str | None:
+    """What nearest neighbours know and the settled model does not, in figures; ``None`` where it knows as much."""
+    profile = learning.profile
+    if profile is None or profile.neighbours is None or profile.neighbours_examples < 300 or len(learning.loss) < 100:
+        return None
+    if len(learning.epochs) < 5 or not is_settled(learning) or accuracy_rises(learning):
+        return None
+    if learning.settings.get("augmentation"):
+        return None  # changed examples are harder than those that were compared
+    trained = max((each for each in _accuracies(learning) if each is not None), default=None)
+    report = regression_of(learning.recorded)
+    if profile.classes and trained is not None:
+        if profile.neighbours - trained < UNDERFIT:
+            return None
+        return f"accuracy is {percent(trained, 1)}; {percent(profile.neighbours, 1)} of neighbours have the same class"
+    if report is None or len(report.r2) != 1 or not math.isfinite(float(report.r2[0])):
+        return None
+    # The neighbour's target has the same error as the example's own: its correlation is the explained variance.
+    explained = float(report.r2[0])
+    if profile.neighbours <= 0 or profile.neighbours - max(0.0, explained) < UNDERFIT:
+        return None
+    return (
+        f"the model explains {percent(explained, 0)} of the variance of targets; their nearest neighbours "
+        f"correlate with "
+        f"{profile.neighbours:.2f}"
+    )
+
+
+def _other_rate(learning: Learning) -> list[Cure]:
+    """Another learning rate, towards the usual one; nothing for a usual one."""
+    rate, usual = rate_of(learning.recorded), rates_of(learning)
+    if rate is None or usual is None:
+        return [text_cure("Try learning rates 10 times larger and smaller: accel-tui find learning-rate")]
+    if usual.usual / NEAR <= rate <= usual.usual * NEAR:
+        return []
+    return [rate_cure(usual.usual, "", "")]
 
 
 def _loss_text(learning: Learning) -> str:

@@ -19,6 +19,7 @@ from accel_engine.advice.poor.learning import (
 )
 from accel_engine.advice.poor.settled import accuracy_rises, is_settled
 from accel_engine.run.diagnostics.figures import curves
+from accel_engine.text import percent
 
 UNRELATED_ERRORS = 3.0
 """Standard errors around chance within which neighbours agree by chance."""
@@ -65,7 +66,8 @@ def labels_unrelated(learning: Learning) -> Iterator[Finding]:
         "Targets seem to have nothing to do with inputs",
         [
             Evidence(
-                f"of {count:,} examples, {found:.1%} {measured} as their nearest neighbour; {chance:.1%} would by "
+                f"of {count:,} examples, {percent(found, 1)} {measured} as their nearest neighbour; "
+                f"{percent(chance, 1)} would by "
                 "chance"
                 if profile.classes
                 else f"an example's target has a correlation of {found:.2f} with its nearest neighbour's"
@@ -101,9 +103,10 @@ def _validation_at_chance(learning: Learning) -> Iterator[Finding]:
         [
             _best_validation(learning),
             Evidence(
-                f"{name} rose to {end:.1%} in training, and is at most {validated.max():.1%} in validation; the same "
+                f"{name} rose to {percent(end, 1)} in training, and is at most "
+                f"{percent(validated.max(), 1)} in validation; the same "
                 "guess for "
-                f"all gives {guess:.1%}",
+                f"all gives {percent(guess, 1)}",
                 f"validation_{name}",
             ),
         ],
@@ -159,13 +162,14 @@ def imbalance(learning: Learning) -> Iterator[Finding]:
         "Rare classes are not learned",
         [
             Evidence(
-                f"class {report.names[worst]} has {shares[worst]:.1%} of the training examples; {recall[worst]:.0%} "
+                f"class {report.names[worst]} has {percent(shares[worst], 1)} of the training examples; "
+                f"{percent(recall[worst], 0)} "
                 "of its "
                 f"{support[worst]:,} validation examples are found",
                 "validation_accuracy",
             ),
             Evidence(
-                f"accuracy is {accuracy:.1%}; always guessing {report.names[common]} gives {guess:.1%}",
+                f"accuracy is {percent(accuracy, 1)}; always guessing {report.names[common]} gives {percent(guess, 1)}",
                 "validation_accuracy",
             ),
         ],
@@ -214,7 +218,8 @@ def label_noise(learning: Learning) -> Iterator[Finding]:
     near = (
         [
             Evidence(
-                f"{profile.neighbours:.0%} of {profile.neighbours_examples:,} training examples have the class of "
+                f"{percent(profile.neighbours, 0)} of {profile.neighbours_examples:,} training examples "
+                f"have the class of "
                 "their nearest neighbour"
             )
         ]
@@ -226,14 +231,15 @@ def label_noise(learning: Learning) -> Iterator[Finding]:
         "Some labels seem to be wrong",
         [
             Evidence(
-                f"{1 - accuracy:.0%} of {total:,} validation predictions are wrong, hardly less where the model is "
+                f"{percent(1 - accuracy, 0)} of {total:,} validation predictions are wrong, hardly less "
+                f"where the model is "
                 "sure: its "
                 f"confidence tells right from wrong with an area under the ROC curve of {area:.2f}; 0.5 is chance",
                 f"validation_{accuracy_name(learning.recorded) or 'loss'}",
             ),
             *near,
         ],
-        f"up to {1 - accuracy:.0%} of the labels may be wrong, and the model cannot be better than these",
+        f"up to {percent(1 - accuracy, 0)} of the labels may be wrong, and the model cannot be better than these",
         [
             text_cure(
                 "Look at the worst examples of Diagnostics, and correct their labels",

@@ -11,6 +11,7 @@ from accel_engine.advice.poor.learning import (
     Learning,
 )
 from accel_engine.run.series_names import LEARNING_RATE
+from accel_engine.text import percent
 
 SORTED_SHARE = 0.5
 """Neighbouring examples of the same class, from their share by chance, 0, to all, 1."""
@@ -38,9 +39,10 @@ def not_shuffled(learning: Learning) -> Iterator[Finding]:
         if profile.class_runs > chance + SORTED_SHARE * (1 - chance) and chance < 0.9:
             evidence.append(
                 Evidence(
-                    f"the plan does not shuffle, and {profile.class_runs:.1%} of the training examples have the "
+                    f"the plan does not shuffle, and {percent(profile.class_runs, 1)} of the training "
+                    f"examples have the "
                     "class of the "
-                    f"one before; {chance:.1%} would by chance"
+                    f"one before; {percent(chance, 1)} would by chance"
                 )
             )
     if is_off or profile is None:
@@ -94,7 +96,8 @@ def _repeating_pattern(learning: Learning) -> Evidence | None:
     worst = int(np.argmax(pattern))
     return of_loss(
         learning,
-        f"{repeated:.0%} of how the loss varies within an epoch is the same in each of {count} epochs; it is highest "
+        f"{percent(repeated, 0)} of how the loss varies within an epoch is the same in each of {count} "
+        f"epochs; it is highest "
         "about "
         f"step {worst:,} of {steps:,}",
     )

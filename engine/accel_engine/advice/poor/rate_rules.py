@@ -6,6 +6,7 @@ import numpy as np
 
 from accel_engine.advice.finding import Confidence, Evidence, Finding
 from accel_engine.advice.poor.findings import of_loss, poor_finding, rate_cure, set_field, text_cure
+from accel_engine.advice.poor.fit_rules import is_underfit
 from accel_engine.advice.poor.learning import (
     Learning,
     block_means,
@@ -30,6 +31,9 @@ STEADY_LEARNED = 0.35
 
 EXPLODED = 3.0
 """The highest of the early losses over the first one, above which the first updates made it worse."""
+
+RISEN = 1.5
+"""The early losses over the first one, or over chance, from which updates at an unusual rate overshoot."""
 
 EARLY = 0.2
 """Share of the steps that are early."""
@@ -135,31 +139,29 @@ def _falls_steadily(values: np.ndarray) -> bool:
 
 
 def rate_high(learning: Learning) -> Iterator[Finding]:
-    """The first updates made the loss far larger, or the rate is above the usual ones; and little is learned."""
+    """The rate is above the usual ones, or the first updates made the loss far larger; and it shows.
+
+    It shows in a loss that has not fallen, in an accuracy far below that of nearest neighbours, or, where the rate is
+    above the usual ones, in first updates that made the loss larger: the model may recover from these, and the finding
+    is then only possible.
+    """
     loss, chance, rate = learning.loss, chance_loss(learning.recorded), rate_of(learning.recorded)
     if len(loss) < MIN_STEPS or learning.first_loss <= 0:
         return
-    first, opening = max(learning.first_loss, chance or 0.0), learning.opening
+    first, above = max(learning.first_loss, chance or 0.0), is_rate_high(learning)
+    opening = learning.opening
     early = opening.mean[: max(5, int(EARLY * len(loss)))]
     peak, end = float(early.max()), start_and_end(loss)[1]
     usual = rates_of(learning)
-    exploded = _stays_above(early, 1.5 * first) and peak > EXPLODED * first
-    unrecovered = end > (UNRECOVERED if chance is not None else 1.0) * first
-    if not unrecovered or not (exploded or is_rate_high(learning)) or (exploded and _has_large_start(learning)):
-        return
-    if exploded and rate is not None and usual is not None and rate <= usual.usual:
+    has_risen = _stays_above(early, RISEN * first)
+    exploded = has_risen and peak > EXPLODED * first
+    if exploded and (_has_large_start(learning) or (rate is not None and usual is not None and rate <= usual.usual)):
         return  # something else explodes
+    unrecovered = end > (UNRECOVERED if chance is not None else 1.0) * first or (above and is_underfit(learning))
+    if not (unrecovered and (exploded or above)) and not (above and has_risen):
+        return
     wanted = min(usual.usual, rate / 10) if usual and rate else None
-    worst = int(np.argmax(early))
-    evidence = [
-        of_loss(
-            learning,
-            f"the loss rose from {learning.first_loss:.4g} to {peak:.4g} within the first steps, and ends at {end:.4g}",
-            (int(opening.first[0]), int(opening.first[worst]) + opening.width),
-        )
-        if exploded
-        else of_loss(learning, f"the loss is {end:.4g} at the end; it began at {learning.first_loss:.4g}")
-    ]
+    evidence = [_early_rise(learning, early) if exploded or has_risen else _little_learned(learning)]
     if rate is not None and usual is not None:
         shown = f"the learning rate is {rate:.3g}; usual for this optimizer is about {usual.usual:g}"
         evidence.append(Evidence(shown, "learning_rate"))
@@ -174,11 +176,31 @@ def rate_high(learning: Learning) -> Iterator[Finding]:
         "learning-rate-high",
         "The learning rate is too high",
         evidence,
-        "updates overshoot, and the model stays near chance",
+        "updates overshoot, and the model learns little"
+        if unrecovered
+        else "updates overshoot: the first steps only make good for them",
         [cure],
-        weight=0.95,
-        confidence=Confidence.CERTAIN if exploded and is_rate_high(learning) else Confidence.LIKELY,
+        weight=0.95 if unrecovered else 0.5,
+        confidence=(Confidence.CERTAIN if exploded and above else Confidence.LIKELY)
+        if unrecovered
+        else Confidence.POSSIBLE,
     )
+
+
+def _early_rise(learning: Learning, early: np.ndarray) -> Evidence:
+    """The highest of the first losses, and the last one."""
+    opening, worst = learning.opening, int(np.argmax(early))
+    return of_loss(
+        learning,
+        f"the loss rose from {learning.first_loss:.4g} to {early.max():.4g} within the first steps, and ends at "
+        f"{start_and_end(learning.loss)[1]:.4g}",
+        (int(opening.first[0]), int(opening.first[worst]) + opening.width),
+    )
+
+
+def _little_learned(learning: Learning) -> Evidence:
+    end = start_and_end(learning.loss)[1]
+    return of_loss(learning, f"the loss is {end:.4g} at the end; it began at {learning.first_loss:.4g}")
 
 
 def _stays_above(values: np.ndarray, level: float, count: int = 2) -> bool:

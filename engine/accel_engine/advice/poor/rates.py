@@ -50,11 +50,15 @@ def is_warming_up(learning: Learning) -> bool:
 def is_rate_low(learning: Learning) -> bool:
     """Whether the highest learning rate is known to be below the usual ones."""
     rate, usual = rate_of(learning.recorded), rates_of(learning)
-    momentum = float(learning.settings.get("momentum") or 0.0)
-    return bool(rate and usual and rate < usual.low * (1 - momentum))
+    return bool(rate and usual and rate < usual.low * _without_momentum(learning))
 
 
 def is_rate_high(learning: Learning) -> bool:
     """Whether the highest learning rate is known to be above the usual ones."""
     rate, usual = rate_of(learning.recorded), rates_of(learning)
-    return bool(rate and usual and rate > usual.high)
+    return bool(rate and usual and rate > usual.high * _without_momentum(learning))
+
+
+def _without_momentum(learning: Learning) -> float:
+    """The share of a step that is new: with a momentum ``m``, steady gradients add up to ``1 / (1 - m)`` of one."""
+    return 1.0 - float(learning.settings.get("momentum") or 0.0)

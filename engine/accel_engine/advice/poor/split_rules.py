@@ -9,6 +9,7 @@ from accel_engine.advice.poor.findings import poor_finding, set_field, text_cure
 from accel_engine.advice.poor.learning import Learning, accuracy_name, start_and_end
 from accel_engine.advice.poor.settled import is_settled
 from accel_engine.run.diagnostics import DataProfile
+from accel_engine.text import percent
 
 MIN_LEAKED = 5
 """Validation examples that training has, too, from which they count."""
@@ -57,7 +58,8 @@ def leak(learning: Learning) -> Iterator[Finding]:
         "Validation examples are also training examples",
         [
             Evidence(
-                f"{profile.leaked:,} of {profile.compared_validation:,} validation examples ({share:.0%}) have the "
+                f"{profile.leaked:,} of {profile.compared_validation:,} validation examples "
+                f"({percent(share, 0)}) have the "
                 f"inputs and targets of a training example{compared}"
             )
         ],
@@ -96,7 +98,8 @@ def duplicates(learning: Learning) -> Iterator[Finding]:
         "Many training examples are equal",
         [
             Evidence(
-                f"{profile.duplicates:,} of {profile.compared:,} have the inputs of another one ({share:.0%}){other}"
+                f"{profile.duplicates:,} of {profile.compared:,} have the inputs of another one "
+                f"({percent(share, 0)}){other}"
             )
         ],
         "the model learns these by heart, and an epoch takes longer than it needs",
@@ -184,7 +187,7 @@ def validation_better(learning: Learning) -> Iterator[Finding]:
         [
             Evidence(
                 f"the last losses are {losses[-1]:.4g} in validation and {trained:.4g} in training; {name} is "
-                f"{validated[-1]:.1%} and {right:.1%}",
+                f"{percent(validated[-1], 1)} and {percent(right, 1)}",
                 "validation_loss",
             )
         ],
@@ -244,7 +247,8 @@ def _class_shift(profile: DataProfile) -> Evidence | None:
         return None
     index = int(np.argmax(np.abs(shares - others)))
     return Evidence(
-        f"class {index} has {shares[index]:.1%} of the training examples, and {others[index]:.1%} of those of "
+        f"class {index} has {percent(shares[index], 1)} of the training examples, and "
+        f"{percent(others[index], 1)} of those of "
         "validation"
     )
 

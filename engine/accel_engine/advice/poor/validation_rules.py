@@ -3,18 +3,28 @@
 from collections.abc import Iterator
 
 import numpy as np
+import numpy.typing as npt
 
 from accel_engine.advice.finding import Evidence, Finding
 from accel_engine.advice.poor.findings import of_loss, poor_finding, set_field
 from accel_engine.advice.poor.learning import Learning, monitored, spread, start_and_end
 from accel_engine.advice.poor.regularization import overfitting_cures
+from accel_engine.advice.recorded import Floats
 from accel_engine.advice.wording import duration
+from accel_engine.text import percent
 
 RISEN = 1.15
 """Validation loss over its lowest, from which a model overfits, unless its metric is as good as before."""
 
 RISEN_ALONE = 1.4
 """The same whatever the metric does."""
+
+ABOVE, BACK = 5.0, 1.5
+"""Standard deviations of a validation loss above its best from which it has risen, and below which it is back: the
+best of many is itself about 1.5 below their mean by chance."""
+
+RECENT = 30
+"""Validations that tell how noisy they are."""
 
 WORSE_METRIC = 0.01
 """How much worse a metric from 0 to 1 is than its best, to count."""
@@ -30,14 +40,8 @@ def overfitting(learning: Learning) -> Iterator[Finding]:
     steps, losses = learning.validation("loss")
     if len(losses) < 4 or losses.min() <= 0 or not len(learning.loss):
         return
-    level = losses.copy()
-    level[1:-1] = np.median([losses[:-2], losses[1:-1], losses[2:]], axis=0)  # a single good one may be chance
-    best = int(np.argmin(level))
-    last_level = float(np.median(losses[-min(3, len(losses) - best) :]))
-    rise = last_level / float(level[best])
-    if best > len(losses) - 3 or rise < RISEN or (rise < RISEN_ALONE and not _metric_is_worse(learning)):
-        return
-    if last_level - level[best] < 2 * spread(losses):
+    best = _risen_since(losses, _metrics_are_worse(learning, len(losses)))
+    if best is None:
         return
     at_best = _training_loss_at(learning, int(steps[best]))
     at_end = start_and_end(learning.loss)[1]
@@ -63,19 +67,62 @@ def overfitting(learning: Learning) -> Iterator[Finding]:
         ],
         f"the last model is worse than that of step {first:,}",
         overfitting_cures(learning),
-        weight=min(0.8, 0.4 + (rise - 1) / 2),
+        weight=min(0.8, 0.4 + (float(np.median(losses[-3:]) / losses[best]) - 1) / 2),
     )
 
 
-def _metric_is_worse(learning: Learning) -> bool:
-    """Whether the metric that counts is worse than at its best; so is a loss without a metric."""
-    for name, lower in monitored(learning):
-        if name == "loss":
-            break
-        values = learning.validation(name)[1]
-        best = values.min() if lower else values.max()
-        return bool(abs(float(best) - float(np.median(values[-2:]))) > WORSE_METRIC * max(1.0, abs(float(best))))
-    return True
+def _risen_since(losses: Floats, is_worse: npt.NDArray[np.bool_]) -> int | None:
+    """The best of validation losses from which they have risen, beyond their noise; ``None`` if they have not.
+
+    Read as they came: they have risen once the last three are all clearly above the best, and until they are back at
+    it, so that one that is higher or lower by chance does not change the answer.
+
+    Args:
+        losses: Validation losses, ``[validations]``.
+        is_worse: Whether the metric that counts is worse than its best, bool ``[validations]``.
+    """
+    level = losses.copy()
+    level[1:-1] = np.median([losses[:-2], losses[1:-1], losses[2:]], axis=0)  # a single good one may be chance
+    noise, best, risen = _recent_spread(losses), 0, False
+    for last in range(2, len(losses)):
+        recent = losses[last - 2 : last + 1]
+        if level[last - 1] < level[best]:
+            best, risen = last - 1, False
+        elif risen:
+            risen = bool(recent.max() > level[best] + BACK * noise[last])
+        elif last >= best + 2:
+            after = losses[max(best + 1, last - 2) : last + 1]
+            factor = RISEN if is_worse[last] else RISEN_ALONE
+            is_above = np.median(after) > max(factor * level[best], level[best] + ABOVE * noise[last])
+            risen = bool(is_above and after.min() > level[best] + BACK * noise[last])
+    return best if risen else None
+
+
+def _recent_spread(values: Floats) -> Floats:
+    """The noise of a curve at each point, ``[n]``, from the points before: what follows does not change it."""
+    return np.array([spread(values[max(0, last + 1 - RECENT) : last + 1]) for last in range(len(values))])
+
+
+def _metrics_are_worse(learning: Learning, count: int) -> npt.NDArray[np.bool_]:
+    """Whether the metric that counts is worse at each validation than at its best before, beyond its noise.
+
+    Args:
+        learning: The run.
+        count: Number of validations.
+
+    Returns:
+        bool ``[count]``; true where there is no metric beside the loss.
+    """
+    name, lower = next(((name, lower) for name, lower in monitored(learning)), ("loss", True))
+    values = learning.validation(name)[1]
+    if name == "loss" or len(values) != count:
+        return np.ones(count, bool)
+    signed = -values if lower else values
+    best = np.maximum.accumulate(signed)
+    limit = np.maximum(WORSE_METRIC * np.maximum(1.0, np.abs(best)), 2 * _recent_spread(signed))
+    recent = np.array([np.median(signed[max(0, at - 1) : at + 1]) for at in range(count)])
+    worse: npt.NDArray[np.bool_] = best - recent > limit
+    return worse
 
 
 def _training_loss_at(learning: Learning, step: int) -> float:
@@ -118,7 +165,7 @@ def stopped_late(learning: Learning) -> Iterator[Finding]:
                 (int(steps[best]), int(steps[-1]) + 1),
             )
         ],
-        f"{saved / max(whole, 1e-9):.0%} of the time taught nothing that validation shows",
+        f"{percent(saved / max(whole, 1e-9), 0)} of the time taught nothing that validation shows",
         [
             set_field(
                 f"Stop early, and save the best weights: --patience {patience} --restore-best on",

@@ -13,15 +13,23 @@ class WindowNormalization:
     Attributes:
         window: Rows of a window.
         scaling: The statistics of the columns.
+        is_precise: Whether the model takes float64, as float32 would lose digits of a column.
     """
 
     window: int
     scaling: Standardization
+    is_precise: bool = False
+
+    @property
+    def dtype(self) -> str:
+        """The type of raw windows."""
+        return "float64" if self.is_precise else "float32"
 
     def __call__(self) -> Any:
         """The Keras model."""
         import keras
 
-        inputs = keras.Input((self.window, len(self.scaling.mean)))
-        normalize = keras.layers.Normalization(mean=self.scaling.mean, variance=self.scaling.scale**2)
-        return keras.Model(inputs, normalize(inputs))
+        from accel_engine.data.standardization_model import standardized
+
+        inputs = keras.Input((self.window, len(self.scaling.mean)), dtype=self.dtype)
+        return keras.Model(inputs, standardized(inputs, self.scaling))

@@ -81,7 +81,7 @@ def windowed(
         kind="series",
         feature_names=inputs,
         target_names=targets,
-        preprocess=scalings and WindowNormalization(window_of(options), scalings.inputs),
+        preprocess=scalings and _normalization(series, part == TRAIN, scalings, options),
         target_scaling=scalings and scalings.targets,
         notes=(*series.notes, *notes, *_notes(splits, options)),
     )
@@ -98,6 +98,16 @@ def _scalings(series: Series, rows: npt.NDArray[np.bool_]) -> _Scalings:
     """The statistics of some rows."""
     return _Scalings(
         *(Standardization.of_columns([series.values[name][rows] for name in names]) for names in series.columns)
+    )
+
+
+def _normalization(
+    series: Series, rows: npt.NDArray[np.bool_], scalings: _Scalings, options: DataOptions
+) -> WindowNormalization:
+    """Standardises raw windows, in float64 where float32 would lose digits of the training rows."""
+    columns = [series.values[name][series.valid & rows] for name in series.columns.inputs]
+    return WindowNormalization(
+        window_of(options), scalings.inputs, is_precise=any(scalings.inputs.lost_by_float32(columns))
     )
 
 
@@ -146,7 +156,9 @@ def _matrix(columns: list[npt.NDArray[Any]], scaling: Standardization | None) ->
     matrix = np.empty((len(columns[0]), len(columns)), np.float32)
     with np.errstate(over="ignore"):  # of rows that are not valid
         for index, values in enumerate(columns):
-            matrix[:, index] = values if scaling is None else (values - scaling.mean[index]) / scaling.scale[index]
+            matrix[:, index] = (
+                values if scaling is None else (values.astype(np.float64) - scaling.mean[index]) / scaling.scale[index]
+            )
     return matrix
 
 

@@ -9,10 +9,14 @@ class ColumnFormat:
 
     Attributes:
         name: Its name.
-        kind: As of :class:`accel_engine.data.tables.columns.TableColumn`.
+        kind: As of :class:`accel_engine.data.tables.table_column.TableColumn`.
         date_format: How dates were written; empty for other kinds.
+        truth_words: The words for false and true of categories that are those two; empty for others.
+        as_spelled: Whether categories differ by trailing zeros alone, so that other files' are taken as spelled.
     """
 
     name: str
     kind: str
     date_format: str = ""
+    truth_words: tuple[str, ...] = ()
+    as_spelled: bool = False

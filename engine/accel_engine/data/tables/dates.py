@@ -1,5 +1,6 @@
 """Reads dates that are written in one of several common formats; without TensorFlow."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -8,9 +9,13 @@ import numpy.typing as npt
 ISO = "ISO 8601"
 """Dates such as ``2024-12-31``, ``2024-12-31 23:59:59`` and ``2024-12-31T23:59:59Z``."""
 
+UNIX = {"Unix seconds": 1.0, "Unix milliseconds": 1e3, "Unix microseconds": 1e6, "Unix nanoseconds": 1e9}
+"""Numbers that are dates, and how many of them a second has."""
+
+_TIMES = ("", " %H:%M:%S", " %H:%M")
+_DAYS = ("%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%d-%m-%Y")
 _FORMATS = (
-    *(f"{date}{time}" for date in ("%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%d-%m-%Y")
-      for time in ("", " %H:%M:%S", " %H:%M")),
+    *(f"{day}{time}" for day in _DAYS for time in _TIMES),
     "%m/%d/%y", "%d/%m/%y", "%d %b %Y", "%b %d, %Y", "%d-%b-%Y", "%Y-%m",
 )  # fmt: skip
 """In the order of preference, where several fit: 01/02/2024 is 2 January."""
@@ -20,9 +25,15 @@ _DECLARED_FORMATS = ("%Y%m%d", "%Y")
 
 _SAMPLE = 100
 
+_ISO_TEXT = (
+    r"^(?P<day>\d{4}-\d\d-\d\d)"
+    r"(?:[T ](?P<hour>[01]\d|2[0-3]):(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d(?:[.]\d+)?))?"
+    r" ?(?:Z|UTC|(?P<sign>[+-])(?P<ahead>\d\d)(?::?(?P<minutes>\d\d))?)?)?$"
+)
+
 
 def parse_dates(cells: Any, written: str = "", *, declared: bool = False) -> tuple[npt.NDArray[np.float64], str, int]:
-    """Parse an Arrow column of texts.
+    """Parse an Arrow column of texts. Dates in ISO 8601, which mean one thing only, are read beside any format.
 
     Args:
         cells: The texts; missing ones are null.
@@ -40,12 +51,54 @@ def parse_dates(cells: Any, written: str = "", *, declared: bool = False) -> tup
         if not written and 2 * np.isnan(_parsed(sample, candidate)).sum() > len(sample):
             continue
         seconds = _parsed(cells, candidate)
+        if written or np.isnan(seconds).sum() > cells.null_count:
+            seconds = _completed(seconds, cells, candidate)
         failed = known - int((~np.isnan(seconds)).sum())
         if failed < fewest:
             best, best_format, fewest = seconds, candidate, failed
         if not failed:
             break
     return best, best_format, min(fewest, known)
+
+
+def other_format(cells: Any, seconds: npt.NDArray[np.float64]) -> tuple[int, str]:
+    """The first text that is a date in another format than its column's.
+
+    Args:
+        cells: An Arrow column of texts.
+        seconds: What :func:`parse_dates` made of them.
+
+    Returns:
+        Its row and format; -1 and an empty text if there is none.
+    """
+    left = np.flatnonzero(np.isnan(seconds) & cells.is_valid().to_numpy())[:_SAMPLE]
+    texts = cells.take(left)
+    for candidate in (*_FORMATS, *_DECLARED_FORMATS) if len(left) else ():
+        if (found := np.flatnonzero(~np.isnan(_parsed(texts, candidate)))).size:
+            return int(left[found[0]]), candidate
+    return -1, ""
+
+
+def is_ambiguous(cells: Any, written: str) -> bool:
+    """Whether all dates are ones with day and month exchanged, too, and others then."""
+    other = written.translate(str.maketrans("dm", "md"))
+    if other == written or other not in _FORMATS:
+        return False
+    mine, others = (_parsed(cells, each) for each in (written, other))
+    return bool((np.isnan(mine) == np.isnan(others)).all() and (np.nan_to_num(mine) != np.nan_to_num(others)).any())
+
+
+def readable(written: str) -> str:
+    """A format of dates as text, such as ``day/month/year``."""
+    for mark, name in (("%Y", "year"), ("%y", "year"), ("%m", "month"), ("%d", "day"), ("%b", "Mon")):
+        written = written.replace(mark, name)
+    return written.replace("%H:%M:%S", "23:59:59").replace("%H:%M", "23:59").replace(ISO, "2024-12-31")
+
+
+def unix_unit(numbers: npt.NDArray[np.float64]) -> str:
+    """The one of :data:`UNIX` for which numbers are dates before the year 5138."""
+    largest = float(np.abs(numbers[np.isfinite(numbers)]).max(initial=0))
+    return next((unit for unit, a_second in UNIX.items() if largest <= 1e11 * a_second), "Unix nanoseconds")
 
 
 def timestamps(cells: Any) -> npt.NDArray[np.float64]:
@@ -59,19 +112,50 @@ def timestamps(cells: Any) -> npt.NDArray[np.float64]:
     return seconds
 
 
+def _completed(seconds: npt.NDArray[np.float64], cells: Any, written: str) -> npt.NDArray[np.float64]:
+    """Dates with those that are written with another time of day, or in ISO 8601."""
+    day = next((day for day in _DAYS if written.startswith(day)), "")
+    others: Sequence[str] = [f"{day}{time}" for time in _TIMES if day and f"{day}{time}" != written]
+    for other in (*others, *((ISO,) if written != ISO else ())):
+        left = np.flatnonzero(np.isnan(seconds) & cells.is_valid().to_numpy())
+        if not len(left):
+            break
+        seconds = seconds.copy()
+        seconds[left] = _parsed(cells.take(left), other)
+    return seconds
+
+
 def _parsed(cells: Any, written: str) -> npt.NDArray[np.float64]:
+    import pyarrow.compute as pc
+
+    if written == ISO:
+        return _parsed_iso(cells)
+    dates = pc.strptime(cells, format=written, unit="s", error_is_null=True)
+    seconds = timestamps(dates)
+    # strptime takes the year 24 for %Y, too.
+    four_digits = seconds >= np.datetime64("1000-01-01", "s").astype(np.int64)
+    return np.where(four_digits, seconds, np.nan)
+
+
+def _parsed_iso(cells: Any) -> npt.NDArray[np.float64]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if written != ISO:
-        dates = pc.strptime(cells, format=written, unit="s", error_is_null=True)
-        seconds = timestamps(dates)
-        # strptime takes the year 24 for %Y, too.
-        four_digits = seconds >= np.datetime64("1000-01-01", "s").astype(np.int64)
-        return np.where(four_digits, seconds, np.nan)
-    for kind in (pa.timestamp("us"), pa.timestamp("us", "UTC")):
+    for kind in (pa.timestamp("us"), pa.timestamp("us", "UTC")):  # many times as fast, where all are of one form
         try:
             return timestamps(cells.cast(kind))
         except pa.ArrowInvalid:
             continue
-    return np.full(len(cells), np.nan)
+    found = pc.extract_regex(cells, pattern=_ISO_TEXT)
+
+    def numbers(name: str) -> npt.NDArray[np.float64]:
+        texts = pc.struct_field(found, name)
+        values: npt.NDArray[np.float64] = pc.cast(pc.if_else(pc.equal(texts, ""), "0", texts), pa.float64()).to_numpy()
+        return values
+
+    days = timestamps(pc.strptime(pc.struct_field(found, "day"), format="%Y-%m-%d", unit="s", error_is_null=True))
+    ahead = 3600 * numbers("ahead") + 60 * numbers("minutes")
+    is_behind = pc.fill_null(pc.equal(pc.struct_field(found, "sign"), "-"), False).to_numpy()
+    of_day = 3600 * numbers("hour") + 60 * numbers("minute") + numbers("second")
+    seconds: npt.NDArray[np.float64] = days + of_day - np.where(is_behind, -ahead, ahead)
+    return seconds

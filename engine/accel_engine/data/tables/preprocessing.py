@@ -4,11 +4,14 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from accel_engine.data.tables.raw_inputs import RawInput
+from accel_engine.data.standardization import Standardization
+from accel_engine.data.tables.raw_inputs import MISSING_TEXT, RawInput
 from accel_engine.errors import DataError
 
 MAX_CATEGORIES = 1000
@@ -26,18 +29,18 @@ class Preprocessing:
     """What was learned from the training rows.
 
     Attributes:
-        means: Means of the numbers, float32 ``[numbers]``.
-        variances: Their variances.
+        scaling: Means and standard deviations of the numbers.
         numbers: Their keys.
+        precise: Keys of the numbers that float32 would lose digits of: the preprocessing model takes float64.
         flagged: Keys of the numbers that are missing in some training rows: whether they are is a feature, too.
         vocabularies: Categories of each column, the most frequent first.
         words: Words of each text column, the most frequent first.
         names: The column of each key.
     """
 
-    means: npt.NDArray[np.float32]
-    variances: npt.NDArray[np.float32]
+    scaling: Standardization
     numbers: tuple[str, ...]
+    precise: tuple[str, ...]
     flagged: tuple[str, ...]
     vocabularies: Mapping[str, tuple[str, ...]]
     words: Mapping[str, tuple[str, ...]]
@@ -71,18 +74,16 @@ def learn(inputs: Sequence[RawInput], rows: npt.NDArray[np.intp]) -> tuple[Prepr
     Raises:
         DataError: All inputs have.
     """
-    means, variances, flagged, constant = [], [], [], []
-    numbers, names, vocabularies, words = [], {}, {}, {}
+    flagged, constant = [], []
+    numbers, names, vocabularies, words = dict[str, npt.NDArray[np.float64]](), {}, {}, {}
     for raw in inputs:
         values = raw.values[rows]
         if raw.kind == "number":
-            known = values[~np.isnan(values)].astype(np.float64)
+            known = values[~np.isnan(values)]
             is_flagged = len(known) < len(values)
             varies = bool(len(known)) and (bool(np.ptp(known)) or is_flagged)
             if varies:
-                numbers.append(raw.key)
-                means.append(known.mean())
-                variances.append(known.var() or 1.0)
+                numbers[raw.key] = known
                 flagged += [raw.key] if is_flagged else []
         elif raw.kind == "category":
             counts = Counter(values.tolist())
@@ -100,10 +101,12 @@ def learn(inputs: Sequence[RawInput], rows: npt.NDArray[np.intp]) -> tuple[Prepr
             constant.append(raw.name)
     if not names:
         raise DataError("each input column has the same value in all training rows: there is nothing to learn from")
+    columns = list(numbers.values())
+    scaling = Standardization.of_columns(columns)
     preprocessing = Preprocessing(
-        np.array(means, np.float32),
-        np.array(variances, np.float32),
+        scaling,
         tuple(numbers),
+        tuple(compress(numbers, scaling.lost_by_float32(columns))),
         tuple(flagged),
         vocabularies,
         words,
@@ -115,6 +118,53 @@ def learn(inputs: Sequence[RawInput], rows: npt.NDArray[np.intp]) -> tuple[Prepr
 def _most_frequent(counts: Mapping[str, int], limit: int) -> tuple[str, ...]:
     """The most frequent texts; equally frequent ones in the order of the alphabet, whatever the order of the rows."""
     return tuple(sorted(counts, key=lambda text: (-counts[text], text))[:limit])
+
+
+def unseen_notes(
+    vocabularies: Mapping[str, Sequence[str]],
+    inputs: Sequence[RawInput],
+    rows: npt.NDArray[np.intp],
+    file: Path | None = None,
+) -> tuple[str, ...]:
+    """Notes on categories that training has not seen.
+
+    Args:
+        vocabularies: The categories that it has seen, by key.
+        inputs: The raw inputs, all rows.
+        rows: The rows that count.
+        file: Their file; ``None`` for the training file, in which all rows of a category may be for validation.
+
+    Raises:
+        DataError: Training has seen no value of a column of another file.
+    """
+    notes, where = [], f"{file.name}: " if file else ""
+    for raw in inputs:
+        known = vocabularies.get(raw.key)
+        if known is None:
+            continue
+        counts, seen = Counter(raw.values[rows].tolist()), frozenset(known)
+        counts.pop(MISSING_TEXT, None)
+        unseen = {value: count for value, count in counts.items() if value not in seen}
+        if not unseen:
+            continue
+        number, example = sum(unseen.values()), max(unseen, key=lambda value: unseen[value])
+        if len(known) >= MAX_CATEGORIES:
+            notes.append(
+                f"{where}{number:,} values of column {raw.name} are none of the {MAX_CATEGORIES:,} most frequent ones "
+                f"of the training data, such as {example!r}: taken as other values"
+            )
+            continue
+        if len(unseen) == len(counts) and file is not None:
+            some = ", ".join(value for value in known[:5] if value != MISSING_TEXT)
+            raise DataError(
+                f"{file}: no value of column {raw.name} is in the training data, such as {example!r}: that has {some}"
+                f"{', …' if len(known) > 5 else ''}; leave cells empty to use the rows without them"
+            )
+        notes.append(
+            f"{where}{number:,} values of column {raw.name} are not in the training data, such as {example!r}: "
+            "taken as other values"
+        )
+    return tuple(notes)
 
 
 def standardize_text(text: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from accel_engine.data.tables.columns import TableColumn
+from accel_engine.data.tables.table_column import TableColumn
 
 MISSING_TEXT = ""
 """The raw value of a missing category or text. A missing number is NaN."""
@@ -24,7 +24,7 @@ class RawInput:
     Attributes:
         name: The column's name, with the part of a date: ``age``, ``sold year``.
         kind: ``number``, ``category`` or ``text``.
-        values: float32 ``[n]`` with NaN for missing numbers; otherwise texts, object ``[n]``.
+        values: float64 ``[n]`` with NaN for missing numbers; otherwise texts, object ``[n]``.
         key: Its name in the model, where TensorFlow allows letters of ASCII, digits, ``_``, ``.`` and ``-`` only.
     """
 
@@ -43,7 +43,7 @@ def raw_inputs(columns: Mapping[str, TableColumn], names: Iterable[str]) -> list
             parts = zip(DATE_PARTS, _date_parts(column.values), strict=True)
             found += [(f"{name} {part}", "number", values) for part, values in parts]
         elif column.values.dtype != object:
-            found.append((name, "number", column.values.astype(np.float32)))
+            found.append((name, "number", column.values))
         else:
             kind = "text" if column.kind == "text" else "category"
             found.append((name, kind, np.where(column.missing_rows, MISSING_TEXT, column.values)))
@@ -57,7 +57,7 @@ def raw_inputs(columns: Mapping[str, TableColumn], names: Iterable[str]) -> list
     return list(inputs.values())
 
 
-def _date_parts(seconds: npt.NDArray[np.float64]) -> list[npt.NDArray[np.float32]]:
+def _date_parts(seconds: npt.NDArray[np.float64]) -> list[npt.NDArray[np.float64]]:
     """The numbers of :data:`DATE_PARTS` for each date; NaN where it is missing."""
     known = np.isfinite(seconds)
     dates = np.where(known, seconds, 0).astype("datetime64[s]")
@@ -68,4 +68,4 @@ def _date_parts(seconds: npt.NDArray[np.float64]) -> list[npt.NDArray[np.float32
     day = (days - months).astype(int) + 1
     weekday = (days.astype(int) + 3) % 7  # 1 January 1970 was a Thursday
     hour = (dates - days).astype(int) / 3600
-    return [np.where(known, part, np.nan).astype(np.float32) for part in (year, month, day, weekday, hour)]
+    return [np.where(known, part, np.nan) for part in (year, month, day, weekday, hour)]

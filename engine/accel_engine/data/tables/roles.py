@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from accel_engine.data.data_options import DataOptions
 from accel_engine.data.tables.column_names import SPLIT_COLUMN
-from accel_engine.data.tables.columns import TableColumn
+from accel_engine.data.tables.table_column import TableColumn
 from accel_engine.errors import DataError, PlanError
 
 TARGET_NAMES = (

@@ -11,14 +11,16 @@ from accel_engine.data.dataset import Dataset, LazyArray, Split, fits_in_memory
 from accel_engine.data.dataset_entry import DatasetEntry
 from accel_engine.data.pixel_scaling import ValueRange
 from accel_engine.data.splits import Rows
+from accel_engine.data.standardization import Standardization
 from accel_engine.data.structure import map_structure
 from accel_engine.data.tables.columns import Columns, read_columns
-from accel_engine.data.tables.preprocessing import learn
+from accel_engine.data.tables.preprocessing import learn, unseen_notes
 from accel_engine.data.tables.preprocessing_model import LazyMatrix, PreprocessingModel
 from accel_engine.data.tables.roles import Roles, choose_roles
 from accel_engine.data.tables.table_series import read_series
-from accel_engine.data.tables.targets import choose_form
+from accel_engine.data.tables.targets import choose_form, target_scaling
 from accel_engine.data.tables.valid_rows import ValidRows, read_validation_file, valid_rows
+from accel_engine.data.targets import standardized_note
 
 _MAX_LISTED = 6
 _SPLITS = ("training", "validation", "test")
@@ -49,14 +51,21 @@ def read(entry: DatasetEntry, options: DataOptions, progress: Progress) -> Datas
     notes = [*table.notes, *roles.notes, *rows.notes, *_missing(table, roles)]
     if unused := [name for name in constant if name in table.columns]:  # parts of a date are often constant
         notes.append(f"left out {_listed(unused)}: the same value in all training rows")
-    train, validation, test = (_examples(rows, part, model, progress) for part in parts)
+    scaling = target_scaling(rows.targets, parts.train)
+    train, validation, test = (_examples(rows, part, model, scaling, progress) for part in parts)
+    warnings = list(unseen_notes(learned.vocabularies, rows.inputs, parts.validation))
     raw = {name: LazyMatrix(model, rows.inputs, part) for name, part in zip(_SPLITS, parts, strict=True)}
     if options.validation_data:
         path, other_table, other_roles = read_validation_file(table, roles, options, progress)
         other = valid_rows(path, other_table.columns, other_roles, form, options)
-        validation = _examples(other, np.arange(other.count), model, progress)
-        raw["validation"] = LazyMatrix(model, other.inputs, np.arange(other.count))
+        every = np.arange(other.count)
+        validation = _examples(other, every, model, scaling, progress)
+        raw["validation"] = LazyMatrix(model, other.inputs, every)
+        warnings = [f"{path.name}: {note}" for note in other_table.notes]
+        warnings += unseen_notes(learned.vocabularies, other.inputs, every, path)
         notes += other.notes
+    if scaling is not None:
+        notes.append(standardized_note(f"the target {', '.join(roles.targets)}"))
     return Dataset(
         entry.name,
         train,
@@ -70,19 +79,30 @@ def read(entry: DatasetEntry, options: DataOptions, progress: Progress) -> Datas
         target_classes={name: names for name, names in form.classes.items() if names and form.task == "auto"},
         preprocess=model,
         raw_inputs=raw if options.keeps_raw else {},
+        target_scaling=scaling,
         value_range=ValueRange("float32"),
+        warnings=tuple(warnings),
         notes=tuple(dict.fromkeys(notes)),
     )
 
 
-def _examples(rows: ValidRows, part: Rows, model: PreprocessingModel, progress: Progress) -> Split:
+def _examples(
+    rows: ValidRows, part: Rows, model: PreprocessingModel, scaling: Standardization | None, progress: Progress
+) -> Split:
     """The examples of some rows; converted when they are needed if the matrix does not fit in memory."""
     inputs: npt.NDArray[np.float32] | LazyArray = LazyMatrix(model, rows.inputs, part)
     if fits_in_memory(inputs.nbytes):
         inputs = model.apply(rows.inputs, part, progress)
-    targets = map_structure(lambda array: array[part], rows.targets)
+    targets = map_structure(lambda array: _single(array[part], scaling), rows.targets)
     weights = None if rows.weights is None else rows.weights[part]
     return Split(inputs, inputs if targets is None else targets, weights)
+
+
+def _single(targets: npt.NDArray[Any], scaling: Standardization | None) -> npt.NDArray[Any]:
+    """Targets as float32, standardised where that would lose digits; classes as they are."""
+    if targets.dtype != np.float64:
+        return targets
+    return targets.astype(np.float32) if scaling is None else scaling.apply(targets)
 
 
 def _missing(table: Columns, roles: Roles) -> list[str]:

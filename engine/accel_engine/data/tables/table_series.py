@@ -15,9 +15,10 @@ from accel_engine.data.series.series_columns import choose_columns, role_of
 from accel_engine.data.series.series_survey import describe_windows
 from accel_engine.data.series.windowed import windowed
 from accel_engine.data.tables.column_names import SPLIT_COLUMN
-from accel_engine.data.tables.columns import Columns, TableColumn
+from accel_engine.data.tables.columns import Columns
 from accel_engine.data.tables.roles import Roles
 from accel_engine.data.tables.split_column import split_by_values
+from accel_engine.data.tables.table_column import TableColumn
 from accel_engine.data.tables.table_survey_columns import describe_column, samples
 from accel_engine.data.tables.valid_rows import read_validation_file
 from accel_engine.errors import FieldValue
@@ -137,7 +138,5 @@ def _values(column: TableColumn) -> npt.NDArray[Any]:
     if column.kind == "date":
         values = (values * 1e6).round().astype("datetime64[us]")
     elif column.kind == "boolean":
-        values = np.full(len(column.values), np.nan)
-        for number, text in enumerate(column.categories):  # sorted: false before true, no before yes
-            values[column.values == text] = number
+        values = column.truths
     return values

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -80,9 +81,14 @@ def _with_shapes(
             test_examples=len(parts.test),
         )
     inputs = ArraySpec((features,), "float32")
-    targets = map_structure(lambda array: ArraySpec(array.shape[1:], array.dtype.name), rows.targets)
+    targets = map_structure(lambda array: ArraySpec(array.shape[1:], _single(array.dtype)), rows.targets)
     weights = None if rows.weights is None else ArraySpec((), "float32")
     return replace(entry, spec=Batch(inputs, inputs if targets is None else targets, weights))
+
+
+def _single(dtype: np.dtype[Any]) -> str:
+    """The type of targets in training."""
+    return "float32" if dtype == np.float64 else dtype.name
 
 
 def _rows(path: Path, table: Columns) -> str:

@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 
 from accel_engine.data.dataset_entry import Column
-from accel_engine.data.tables.columns import Columns, TableColumn
+from accel_engine.data.tables.columns import Columns
+from accel_engine.data.tables.table_column import TableColumn
+from accel_engine.text import percent
 
 _SAMPLES = 5
 _SHOWN_COLUMNS = 8
@@ -31,7 +33,7 @@ def _detail(column: TableColumn) -> str:
     counts = Counter(known.tolist())
     if column.kind in ("text", "key"):
         return f"{len(counts):,} different"
-    common = ", ".join(f"{_short(text, 20)} {count / len(known):.0%}" for text, count in counts.most_common(3))
+    common = ", ".join(f"{_short(text, 20)} {percent(count / len(known), 0)}" for text, count in counts.most_common(3))
     return common + (f" and {len(counts) - 3:,} more" if len(counts) > 3 else "")
 
 

@@ -8,8 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.data.data_options import DataOptions
+from accel_engine.data.standardization import Standardization
 from accel_engine.data.structure import Structure
-from accel_engine.data.tables.columns import TableColumn
+from accel_engine.data.tables.table_column import TableColumn
+from accel_engine.data.targets import number_scaling
 from accel_engine.errors import PlanError
 
 FEW_CLASSES = 10
@@ -78,22 +80,36 @@ def target_arrays(
         rows: Number of rows.
 
     Returns:
-        Class indices, int32 ``[n]``, for one target with classes; numbers as float32 ``[n, k]`` for k targets with
-        numbers, or labels of 0 and 1; a dictionary of these by column for targets of both kinds, or of several
-        classes; ``None`` without targets. And which rows have all targets, bool ``[n]``; others hold arbitrary values.
+        Class indices, int32 ``[n]``, for one target with classes; numbers as float64 ``[n, k]`` for k targets with
+        numbers; labels of 0 and 1 as float32 ``[n, k]``; a dictionary of class indices and numbers as float32 by column
+        for targets of both kinds, or of several classes; ``None`` without targets. And which rows have all targets,
+        bool ``[n]``; others hold arbitrary values.
     """
     valid = np.ones(rows, bool)
     if not form.classes:
         return None, valid
     arrays: dict[str, npt.NDArray[Any]] = {}
     for name, classes in form.classes.items():
-        arrays[name], known = _indices(columns[name], classes) if classes else _numbers(columns[name])
+        single = form.task != "regression"
+        arrays[name], known = _indices(columns[name], classes) if classes else _numbers(columns[name], single=single)
         valid &= known
     if form.task == "auto":
         return {name: values if form.classes[name] else values[:, None] for name, values in arrays.items()}, valid
     if form.task == "classification":
         return next(iter(arrays.values())), valid
     return np.stack(list(arrays.values()), axis=1), valid
+
+
+def target_scaling(targets: Structure, train: npt.NDArray[np.integer[Any]]) -> Standardization | None:
+    """How numbers to predict are standardised; ``None`` if float32 keeps their digits, or for other targets.
+
+    Args:
+        targets: The targets of all rows, as of :func:`target_arrays`.
+        train: The training rows.
+    """
+    if not isinstance(targets, np.ndarray) or targets.dtype != np.float64 or not len(train):
+        return None
+    return number_scaling(targets, train)
 
 
 def _class_names(column: TableColumn, task: str) -> tuple[str, ...]:
@@ -144,11 +160,10 @@ def _indices(column: TableColumn, classes: tuple[str, ...]) -> tuple[npt.NDArray
     return np.maximum(indices, 0), indices >= 0
 
 
-def _numbers(column: TableColumn) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.bool_]]:
+def _numbers(column: TableColumn, *, single: bool) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
+    """The numbers as float64, or as float32, and which of them are finite so."""
     values = column.values
-    if values.dtype == object:  # a boolean: the category that comes last is 1, as in False and True, no and yes
-        last = column.categories[-1] if column.categories else None
-        values = np.array([np.nan if value is None else float(value == last) for value in values])
-    with np.errstate(over="ignore"):  # a number beyond float32 becomes infinite, which is as invalid
-        single = values.astype(np.float32)
-    return np.nan_to_num(single, posinf=0, neginf=0), np.isfinite(single)
+    if values.dtype == object:
+        values = column.truths
+    finite = np.abs(values) <= np.finfo(np.float32).max  # what the outputs of a model can be
+    return np.where(finite, values, 0).astype(np.float32 if single else np.float64), finite

@@ -11,10 +11,11 @@ import numpy.typing as npt
 from accel_engine.data.data_options import DataOptions, Progress, no_progress, or_skip
 from accel_engine.data.splits import Rows, SplitRows, split_rows
 from accel_engine.data.structure import Structure, map_structure
-from accel_engine.data.tables.columns import Columns, TableColumn, read_columns
+from accel_engine.data.tables.columns import Columns, read_columns
 from accel_engine.data.tables.raw_inputs import RawInput, raw_inputs
 from accel_engine.data.tables.roles import Roles
 from accel_engine.data.tables.split_column import split_by_values
+from accel_engine.data.tables.table_column import TableColumn
 from accel_engine.data.tables.table_file import counted_rows
 from accel_engine.data.tables.targets import TargetForm, target_arrays
 from accel_engine.errors import DataError, PlanError
@@ -123,7 +124,7 @@ def read_validation_file(
         raise PlanError("validation_data", options.validation_data, why)
     # The plan may name columns, such as those to ignore, that this file does not need to have.
     free = replace(options, target=(), features=(), ignore=(), kinds=(), time="", group="", split="auto")
-    found = read_columns(path, free, progress, limit=limit, like=table.columns)
+    found = read_columns(path, free, progress, limit=limit, like=table.formats)
     lacking = [name for name in (*roles.inputs, *roles.targets) if name not in found.columns]
     if lacking:
         reason = f"the file has no column {lacking[0]}; {suggestion(lacking[0], found.columns)}"

@@ -15,9 +15,10 @@ class TableFormat:
 
     Attributes:
         columns: The columns, in the order of the file.
-        means: See :class:`accel_engine.data.tables.preprocessing.Preprocessing`, as are the others.
-        variances: Variances of the numbers.
+        means: Means of the numbers; see :class:`accel_engine.data.tables.preprocessing.Preprocessing` for all.
+        scales: Their standard deviations.
         numbers: Keys of the numbers.
+        precise: Keys of the numbers that need float64.
         flagged: Keys of the numbers that may be missing.
         vocabularies: Categories of each column.
         words: Words of each text column.
@@ -26,8 +27,9 @@ class TableFormat:
 
     columns: tuple[ColumnFormat, ...]
     means: tuple[float, ...]
-    variances: tuple[float, ...]
+    scales: tuple[float, ...]
     numbers: tuple[str, ...]
+    precise: tuple[str, ...]
     flagged: tuple[str, ...]
     vocabularies: Mapping[str, tuple[str, ...]]
     words: Mapping[str, tuple[str, ...]]

@@ -3,7 +3,8 @@
 On a CPU, XLA made a perceptron four times as fast and a convolutional network five times slower; micro-batches made a
 convolutional network 1.8 times as fast and a perceptron slower. So the other mode is compiled while the run trains in
 the plan's, and then both take the run's steps in turns: nothing is trained twice. Modes differ in the rounding of sums
-only, and have the same random numbers. The rates are remembered for later runs of the same kind, for a week.
+only, and have the same random numbers. The rates are remembered for later runs of the same kind, for a week; a mode
+that could not be compiled is tried again.
 """
 
 import math
@@ -103,7 +104,8 @@ class AutoTuner:
     def _choose(self, chunk: ChunkResult, compilation: LoopCompilation) -> None:
         """Choose between the loops, as far as the alternative one could be compiled."""
         if compilation.loop is None:
-            self._end_trial(TrialSpeeds(self._rate, 0.0), compilation.seconds)
+            # Not remembered: what XLA lacks may be there for the next run.
+            self._report(TrialSpeeds(self._rate, 0.0), remembered=False, reason=compilation.problem)
             self._alternative = None
         elif self._remembered is not None:
             self._choice.use(self._remembered.speeds)
@@ -149,6 +151,6 @@ class AutoTuner:
         left = total - self._reporter.step if total else math.inf
         return min(left, self._seconds_left() * self._rate)
 
-    def _report(self, speeds: TrialSpeeds, *, remembered: bool) -> None:
+    def _report(self, speeds: TrialSpeeds, *, remembered: bool, reason: str = "") -> None:
         if self._alternative is not None:
-            report_trial(self._reporter, self._alternative, speeds, remembered=remembered)
+            report_trial(self._reporter, self._alternative, speeds, remembered=remembered, reason=reason)

@@ -7,7 +7,15 @@ from collections.abc import Callable
 from accel_engine.private_names.keras_names import unseeded_generator, use_unseeded_generator
 from accel_engine.training.core.feed import Segment
 from accel_engine.training.core.loop import Loop
-from accel_engine.training.reporting.error_explanation import print_traceback
+from accel_engine.training.reporting.error_explanation import message_of, print_traceback
+
+_MISSING = {
+    "libdevice": "XLA finds no libdevice, a part of CUDA",
+    "ptxas": "XLA finds no ptxas, a part of CUDA",
+}
+"""What messages of XLA mean, by a word in them: whoever installs CUDA's compiler, or names it, mends them."""
+
+_INSTALL = "run pip install 'tensorflow[and-cuda]', or set XLA_FLAGS=--xla_gpu_cuda_data_dir= to CUDA's directory"
 
 
 class LoopCompilation:
@@ -20,6 +28,7 @@ class LoopCompilation:
 
     Attributes:
         seconds: How long it took.
+        problem: Why the loop cannot be compiled; empty if it is, or as long as it is not known.
     """
 
     def __init__(self, make_loop: Callable[[], Loop], segment: Segment, *, background: bool) -> None:
@@ -27,6 +36,7 @@ class LoopCompilation:
         self._generator = unseeded_generator()
         self._loop: Loop | None = None
         self.seconds = 0.0
+        self.problem = ""
         # The process may end while XLA compiles, which nothing can interrupt.
         self._thread = threading.Thread(target=self._compile, name="compile", daemon=True)
         self._thread.start()
@@ -55,6 +65,14 @@ class LoopCompilation:
             loop.compile(self._segment)
         except Exception as error:  # noqa: BLE001 (XLA cannot compile some operations, and the model is the user's)
             print_traceback(error)
+            self.problem = explain(error)
         else:
             self._loop = loop
         self.seconds = time.perf_counter() - began
+
+
+def explain(error: Exception) -> str:
+    """Why XLA cannot compile a step, with what helps, if that is known."""
+    message = message_of(error)
+    missing = next((meaning for word, meaning in _MISSING.items() if word in message), "")
+    return f"{missing}: {_INSTALL}" if missing else message

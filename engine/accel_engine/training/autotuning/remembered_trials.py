@@ -27,7 +27,7 @@ class RememberedTrial:
 
     Attributes:
         default: Steps per second in the plan's mode.
-        alternative: Steps per second in the alternative mode; 0 if it cannot run the step.
+        alternative: Steps per second in the alternative mode.
         compile_seconds: How long the alternative mode took to trace and compile while training went on.
         measured_at: When, in seconds since the Unix epoch.
     """
@@ -51,7 +51,7 @@ def load_trial(key: str) -> RememberedTrial | None:
     """The trial of an earlier run; ``None`` if there is none or it is too old."""
     with suppress(TypeError):
         trial = RememberedTrial(**load(_FILE, key))
-        if is_recent(trial.measured_at) and trial.default > 0:
+        if is_recent(trial.measured_at) and trial.default > 0 and trial.alternative > 0:
             return trial
     return None
 
@@ -88,6 +88,6 @@ def trial_key(assembly: Assembly, hardware: tuple[str, ...], alternative: Execut
         tf.__version__,
         keras.__version__,
         asdict(alternative),
-        os.environ.get("TF_ENABLE_ONEDNN_OPTS"),
+        [os.environ.get(name) for name in ("TF_ENABLE_ONEDNN_OPTS", "XLA_FLAGS", "TF_XLA_FLAGS")],
     ]
     return json.dumps(key)

@@ -6,7 +6,9 @@ from accel_engine.training.core.loop import ExecutionMode
 from accel_engine.training.reporting.run_reporter import RunReporter
 
 
-def report_trial(reporter: RunReporter, tried: ExecutionMode, speeds: TrialSpeeds, *, remembered: bool) -> None:
+def report_trial(
+    reporter: RunReporter, tried: ExecutionMode, speeds: TrialSpeeds, *, remembered: bool, reason: str = ""
+) -> None:
     """Write the event of a trial.
 
     Args:
@@ -14,11 +16,12 @@ def report_trial(reporter: RunReporter, tried: ExecutionMode, speeds: TrialSpeed
         tried: The alternative mode.
         speeds: What the trial measured.
         remembered: Whether in an earlier run.
+        reason: Why the alternative mode is not possible; empty if it is.
     """
     step, used = reporter.step, speeds.alternative_is_faster
     common = {"step": step, "remembered": remembered, "settled": speeds.settled}
     if tried.xla:
-        reporter.emit(XlaTried, xla=used, plain=speeds.default, compiled=speeds.alternative, **common)
+        reporter.emit(XlaTried, xla=used, plain=speeds.default, compiled=speeds.alternative, reason=reason, **common)
     else:
         rates = {"whole": speeds.default, "split": speeds.alternative}
         chosen = tried.micro_batches if used else 1

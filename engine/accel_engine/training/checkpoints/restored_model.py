@@ -10,12 +10,12 @@ from accel_engine import models
 from accel_engine.data.dataset import Dataset
 from accel_engine.data.structure import Batch, Structure, map_structure
 from accel_engine.errors import RunError
-from accel_engine.keras_support.model_call import call_model
 from accel_engine.keras_support.model_structure import has_custom_train_step
 from accel_engine.models import UserModel
 from accel_engine.models.build import output_specs
 from accel_engine.models.data_description import DataDescription
 from accel_engine.models.loaded_data import describe_data
+from accel_engine.models.model_call import call_model
 from accel_engine.plan import Plan
 from accel_engine.run.diagnostics import read
 from accel_engine.run.run_paths import CHECKPOINTS

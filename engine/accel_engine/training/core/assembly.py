@@ -11,7 +11,8 @@ from accel_engine.data.data_options import Progress, no_progress
 from accel_engine.data.dataset import Dataset, Examples, Split
 from accel_engine.data.pixel_scaling import Scaling
 from accel_engine.data.structure import Batch, Structure
-from accel_engine.errors import DataError
+from accel_engine.errors import DataError, PlanError
+from accel_engine.keras_support.model_structure import fixed_batch
 from accel_engine.keras_support.optimizers import has_constant_rate, optimizer_of_steps, read_rate
 from accel_engine.models import AutoModel
 from accel_engine.models.loaded_data import describe_data
@@ -256,6 +257,7 @@ def assemble(
     modified = resolved.model.modified if isinstance(resolved.model, models.UserModel) else None
     with strategy.scope():
         compiled = compile_model(resolved, dataset, trained)
+        _check_fixed_batch(compiled.model, resolved, dataset)
         unseeded = unseeded_state()
         model, custom_step, metrics = compiled.model, compiled.has_custom_train_step, compiled.metrics
         augmentation = choose_augmentation(
@@ -295,6 +297,21 @@ def assemble(
         unseeded=unseeded,
         model_modified=modified,
     )
+
+
+def _check_fixed_batch(model: keras.Model, resolved: ResolvedPlan, dataset: Dataset) -> None:
+    """Raise if a model takes batches of one size only, and steps would have others."""
+    plan, counts, size = resolved.plan, resolved.step_counts, fixed_batch(model)
+    if counts is None or size is None:
+        return
+    if counts.per_replica_batch != size:
+        reason = f"model {plan.model} takes batches of {size} only: use {size * counts.replicas}"
+        if isinstance(dataset.train, Split) and len(dataset.train) < size * counts.replicas:
+            reason = f"model {plan.model} takes batches of {size} only; there are {len(dataset.train)} examples"
+        raise PlanError("batch_size", plan.batch_size, reason)
+    if counts.last_batch:
+        reason = f"model {plan.model} takes batches of {size} only, and the last one has {counts.last_batch}: use drop"
+        raise PlanError("last_batch", plan.last_batch, reason)
 
 
 def _xla_notes(plan: Plan, model: keras.Model, devices: tuple[str, ...]) -> list[str]:

@@ -78,8 +78,10 @@ class RowBatches:
         self._done = done
         counts, plan = self._assembly.step_counts, self._assembly.plan
         shuffle = plan.shuffle == "on"
+        step = epoch * counts.steps_per_epoch + done
         for order in epoch_orders(counts, self._examples, plan.seed, epoch, first=done, shuffle=shuffle):
-            yield Segment(order, len(order), order.shape[1] * order.shape[2])
+            yield Segment(order, len(order), counts.step_sizes(step, step + 1)[0])
+            step += len(order)
 
     def count(self, steps: int) -> None:
         """Note that steps were taken."""

@@ -8,9 +8,9 @@ from accel_engine.data.dataset import Dataset
 from accel_engine.data.pixel_scaling import Scaling
 from accel_engine.data.structure import Structure
 from accel_engine.errors import ModelError, PlanError, join_words
-from accel_engine.keras_support.divisibility import why_indivisible
-from accel_engine.keras_support.losses import is_keras_defined
-from accel_engine.keras_support.model_structure import has_custom_train_step
+from accel_engine.keras_support.divisibility import is_mean_over_examples, is_sum_over_examples, why_indivisible
+from accel_engine.keras_support.losses import is_keras_defined, is_mean, loss_name
+from accel_engine.keras_support.model_structure import has_custom_train_step, metrics_of
 from accel_engine.keras_support.optimizers import optimizer_name, optimizer_of_steps
 from accel_engine.models.build import output_specs
 from accel_engine.models.loaded_data import describe_data
@@ -22,15 +22,14 @@ from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.private_names.keras_names import averages_of, replace_optimizer
 from accel_engine.run.diagnostics import Diagnostics
 from accel_engine.training.build_plan_model import build_plan_model
+from accel_engine.training.core.batch_notes import uneven_note
 from accel_engine.training.core.changed_data import other_meaning_notes
 from accel_engine.training.core.custom_step_optimizers import build_optimizers
 from accel_engine.training.core.metric_building import build_metrics, build_plan_metrics, check_metrics
-from accel_engine.training.core.metric_states import metrics_of
-from accel_engine.training.core.micro_batches import is_mean
 from accel_engine.training.core.recipe.freezing import Freezing, freeze
 from accel_engine.training.core.recipe.initial_weights import load_initial_weights
 from accel_engine.training.core.recipe.loss import change_loss, loss_of_uncompiled
-from accel_engine.training.core.recipe.metrics import plan_metrics, second_class_note
+from accel_engine.training.core.recipe.metrics import plan_metrics, regression_metrics, second_class_note
 from accel_engine.training.core.recipe.mixed_targets import mixed_metrics_note, take_mixed_targets
 from accel_engine.training.core.recipe.optimizer import plan_optimizer
 from accel_engine.training.core.recipe.rate_multiplier import multiply_rates
@@ -105,7 +104,8 @@ def compile_model(resolved: ResolvedPlan, dataset: Dataset, trained: Diagnostics
     if not custom_step:
         batch = resolved.step_counts.per_replica_batch if resolved.step_counts else 1
         build_metrics(model, task, outputs, dataset, batch)
-        metrics = task.metrics(model)  # now that the names of the model's own are known
+        # now that the names of the model's own are known
+        metrics = (*task.metrics(model), *regression_metrics(model, task, outputs, dataset))
         metrics += plan_metrics(plan, task, outputs, dataset, (*metrics_of(model), *metrics))
         build_plan_metrics(metrics, task, outputs, dataset)
         information += second_class_note(plan, task, outputs, dataset)
@@ -128,6 +128,8 @@ def compile_model(resolved: ResolvedPlan, dataset: Dataset, trained: Diagnostics
             plan.precision,
             "central-storage does not support loss scaling: use mixed_bfloat16, or the mirrored strategy",
         )
+    if resolved.step_counts and not resolved.coordinated:
+        notes += uneven_note(resolved.step_counts, dataset.train, _why_inexact(model, custom_step=custom_step))
     freezing = freeze(model, plan)
     if custom_step and replicas > 1:
         build_optimizers(model, dataset, resolved.step_counts.per_replica_batch if resolved.step_counts else 1)
@@ -203,6 +205,17 @@ def _compile(
     if not model.trainable_variables:
         raise ModelError(f"model {plan.model} has no trainable weights")
     return notes
+
+
+def _why_inexact(model: keras.Model, *, custom_step: bool) -> str:
+    """Why examples that are on several replicas cannot be counted once; empty if they can."""
+    if custom_step:
+        return "the model has a custom train_step"
+    if not is_keras_defined(type(model).compute_loss):
+        return "the model computes its own loss"
+    if is_mean_over_examples(model) or is_sum_over_examples(model):
+        return ""
+    return f"{loss_name(model.loss)} is not known to be a mean or a sum over examples"
 
 
 def _check_layers(model: keras.Model, resolved: ResolvedPlan, trained: Diagnostics | None) -> list[str]:

@@ -15,14 +15,36 @@ from accel_engine.devices.device_types import Device, Inventory
 from accel_engine.devices.tpu_chips import runtime_devices
 from accel_engine.errors import PlanError
 from accel_engine.events import TensorFlowDevice
+from accel_engine.memory import available_memory
 from accel_engine.plan.resolved_plan import ResolvedPlan
-from accel_engine.private_names.tensorflow_names import device_descriptions
+from accel_engine.private_names.tensorflow_names import local_devices
 from accel_engine.training.core.operation_threads import set_threads
 
 GIB, MIB = 1 << 30, 1 << 20
 
 _BUS_ID = re.compile(r"pci bus id: ([0-9a-fA-F:.]+)")
 _NAME = re.compile(r"name: ([^,]+)")
+
+
+def with_tensorflow_gpus(inventory: Inventory) -> Inventory:
+    """An inventory with the GPUs that TensorFlow sees, where the driver's management library finds none.
+
+    So it is in a container without that library, on a Jetson and with some virtual GPUs. Nothing can be read of them:
+    the inventory still has the reason.
+    """
+    if inventory.of_kind("gpu"):
+        return inventory
+    found = [tf.config.experimental.get_device_details(gpu) for gpu in tf.config.list_physical_devices("GPU")]
+    gpus = (Device(f"gpu:{index}", "gpu", each.get("device_name", "GPU")) for index, each in enumerate(found))
+    return replace(inventory, devices=(*inventory.devices, *gpus))
+
+
+def missing_readings(inventory: Inventory) -> str:
+    """What is not shown of GPUs that only TensorFlow finds, and why; empty if there are none."""
+    reason = inventory.why_unavailable("gpu") if inventory.of_kind("gpu") else ""
+    if not reason:
+        return ""
+    return f"training on a GPU of which utilization, memory and power cannot be shown: {reason} (see accel-tui doctor)"
 
 
 def place_on_visible(resolved: ResolvedPlan, inventory: Inventory) -> ResolvedPlan:
@@ -77,11 +99,11 @@ def describe_devices(names: tuple[str, ...], inventory: Inventory) -> tuple[Tens
     """Describe TensorFlow's devices, matched to the hardware by PCI bus id, a TPU's cores by their order."""
     if names[0].startswith("TPU"):
         return _describe_cores(names, inventory)
-    descriptions = device_descriptions()
+    local = local_devices()
     devices = []
     for name in names:
         kind = name.partition(":")[0].lower()
-        description = descriptions.get(name, "")
+        description = local[name].description if name in local else ""
         bus = _BUS_ID.search(description)
         match = find_by_address(inventory, bus[1]) if bus else None
         same = match.id if match else "cpu:0" if kind == "cpu" else ""
@@ -133,18 +155,24 @@ def worker_hardware_names(resolved: ResolvedPlan, inventory: Inventory) -> tuple
 def device_memory(names: tuple[str, ...], resolved: ResolvedPlan, inventory: Inventory) -> int | None:
     """The memory of the smallest of a placed plan's devices in bytes; ``None`` for CPUs, which use host memory.
 
-    0 for a TPU, where datasets are not cached: its compiler would choose their memory layout, which takes many times
-    their size where a dimension is short.
+    A GPU that shares the host's memory has what is free of it. 0 where datasets are not cached: if it is unknown, and
+    for a TPU, whose compiler would choose their memory layout, which takes many times their size where a dimension is
+    short.
     """
     if names[0].startswith("TPU"):
         return 0
     if names[0].startswith("CPU"):
         return None
     plan, chosen = resolved.plan, resolved.placement.devices if resolved.placement else ()
-    sizes = [device.memory for device in inventory.devices if device.id in chosen and device.memory is not None]
+    gpus = [device for device in inventory.devices if device.id in chosen]
+    sizes = [device.memory for device in gpus if device.memory is not None]
+    if any(device.unified for device in gpus):
+        sizes.append(available_memory())
+    if any(device.memory is None for device in gpus):  # the driver does not tell
+        sizes += [local.memory for name, local in local_devices().items() if name in names]
     if plan.memory_limit is not None:
         sizes.append(int(plan.memory_limit * GIB))
-    return min(sizes, default=None)
+    return min(sizes, default=0)
 
 
 def _usable(inventory: Inventory) -> list[Device]:
@@ -155,5 +183,7 @@ def _usable(inventory: Inventory) -> list[Device]:
 
 def _visible(inventory: Inventory) -> tuple[str, ...]:
     """Ids of the GPUs that TensorFlow sees, in its order."""
+    if inventory.why_unavailable("gpu"):  # these are TensorFlow's
+        return tuple(gpu.id for gpu in inventory.of_kind("gpu"))
     shown = visible_gpus(os.environ.get("CUDA_VISIBLE_DEVICES"), inventory.of_kind("gpu"))
     return shown[: len(tf.config.list_physical_devices("GPU"))]

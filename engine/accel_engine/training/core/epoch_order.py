@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.plan.estimate import StepCounts
+from accel_engine.training.core.uneven_batches import positions
 
 MAX_ROWS = 1 << 20
 """Row numbers that are generated at a time, unless one pass over the data has more."""
@@ -19,8 +20,9 @@ def epoch_orders(
 ) -> Iterator[npt.NDArray[np.int32]]:
     """Yield the row numbers of an epoch's steps, int32 ``[steps, replicas, batch]``, in parts with one batch size.
 
-    Every example comes once before any comes again. An epoch with more steps than the data has batches starts another
-    pass over the data, in another order. The last step of a pass may be smaller: it is a part of its own.
+    Every example comes once before any comes again. Passes over the data follow each other, each in another order: an
+    epoch with other steps than the data has batches begins where the one before it ended, as in ``fit``. The last step
+    of a pass may be smaller: it is a part of its own.
 
     Args:
         counts: Batch sizes and steps.
@@ -31,23 +33,27 @@ def epoch_orders(
         shuffle: Whether the order is random; otherwise every pass has the order of the data.
     """
     replicas, batch = counts.replicas, counts.per_replica_batch
-    whole = examples // counts.global_batch
+    whole = examples // (replicas * batch)
     per_pass = whole + (counts.last_batch > 0)
-    together = max(1, MAX_ROWS // max(1, whole * counts.global_batch)) if not counts.last_batch else 1
-    step = first
-    while step < counts.steps_per_epoch:
+    together = max(1, MAX_ROWS // max(1, whole * replicas * batch)) if not counts.last_batch else 1
+    whole_passes = max(1, counts.steps_per_epoch // per_pass) if not counts.steps_per_epoch % per_pass else 1
+
+    def order_of(number: int) -> npt.NDArray[np.int32]:
+        return _permutation(seed, *divmod(number, whole_passes), examples, shuffle=shuffle)
+
+    step, end = epoch * counts.steps_per_epoch + first, (epoch + 1) * counts.steps_per_epoch
+    while step < end:
         number, inside = divmod(step, per_pass)
-        left = counts.steps_per_epoch - step
         if inside >= whole:  # the last, smaller step of a pass
-            rows = _permutation(seed, epoch, number, examples, shuffle=shuffle)[whole * counts.global_batch :]
-            yield rows[: counts.last_batch * replicas].reshape(1, replicas, counts.last_batch)
+            rows = order_of(number)[whole * replicas * batch :]
+            yield rows[positions(counts.last_batch, replicas)][np.newaxis]
             step += 1
             continue
         passes = [
-            _permutation(seed, epoch, each, examples, shuffle=shuffle)[: whole * counts.global_batch]
-            for each in range(number, min(number + together, -(-(step + left) // per_pass)))
+            order_of(each)[: whole * replicas * batch]
+            for each in range(number, min(number + together, -(-end // per_pass)))
         ]
-        order = np.concatenate(passes).reshape(-1, replicas, batch)[inside : inside + left]
+        order = np.concatenate(passes).reshape(-1, replicas, batch)[inside : inside + end - step]
         yield order
         step += len(order)
 

@@ -37,6 +37,7 @@ from accel_engine.training.core.rematerialization.parts import run_in_parts
 from accel_engine.training.core.rematerialization.recomputation import Tracing
 from accel_engine.training.core.step import step_of
 from accel_engine.training.core.tracing import graph_of
+from accel_engine.training.core.uneven_batches import UnevenBatch, uneven_batch
 from accel_engine.training.cpu_kernels.layer_kernels import use_fast_kernels
 from accel_engine.training.model_analysis import layer_table
 
@@ -123,9 +124,6 @@ class Loop:
         self._alone = assembly.replicas == 1
         self._sums_over_workers = not (self._alone or assembly.single_process or assembly.coordinated)
         self._worker_count = len(assembly.cluster.workers) if assembly.cluster else 1
-        run = self._run_alone if self._alone else self._step.run
-        # TPUStrategy compiles the whole step anyway.
-        self._run_step = graph_of(run, assembly, jit_compile=True) if mode.xla and not assembly.on_tpu else run
         self._compiled = None
         if mode.xla and compiles_chunks(assembly):
             self._compiled = CompiledChunk(assembly, self._take_compiled_step, largest_chunk(rate, assembly.on_cpu))
@@ -136,7 +134,7 @@ class Loop:
 
     def trace(self, segment: Segment) -> tf.Graph:
         """Trace the graph of a chunk ahead of the first chunk, and return it."""
-        return self._chunk_for(self._feed.open(segment.order)).function.graph
+        return self._chunk_for(self._feed.open(segment.order), segment.examples).function.graph
 
     def compile(self, segment: Segment) -> None:
         """Trace and compile a chunk without taking a step; another loop may take steps at the same time.
@@ -148,7 +146,7 @@ class Loop:
             UnpreparedDraws: The steps would have other random numbers, which the plan does not ask for.
         """
         source, zero = self._feed.open(segment.order), tf.constant(0)
-        self._chunk_for(source).function(source, zero, zero).numpy()
+        self._chunk_for(source, segment.examples).function(source, zero, zero).numpy()
         self._shapes.add(_shapes(segment))
 
     @property
@@ -175,7 +173,7 @@ class Loop:
         """
         end = segment.steps if last is None else last
         source, begin = self._feed.open(segment.order, first), time.perf_counter()
-        chunk = self._chunk_for(source)
+        chunk = self._chunk_for(source, segment.examples)
         self._tracing_seconds += time.perf_counter() - begin
         done = first
         while done < end:
@@ -197,13 +195,13 @@ class Loop:
         """Whether no step is running, so that weights may be read and changed."""
         return True
 
-    def _chunk_for(self, source: Any) -> _TracedChunk:
+    def _chunk_for(self, source: Any, examples: int) -> _TracedChunk:
         """The graph for sources of this type, which depends on the batch size but not on the number of steps."""
-        spec = self._feed.spec(source)
-        key = str(spec)
+        spec, uneven = self._feed.spec(source), uneven_batch(examples, self._assembly.replicas)
+        key = (str(spec), uneven)
         if key not in self._traced:
             program, zero = self._program(source), tf.constant(0)
-            traced = graph_of(partial(self._run_chunk, program), self._assembly)
+            traced = graph_of(partial(self._run_chunk, program, uneven), self._assembly)
             size = program.size if program else MAX_STEPS
             self._traced[key] = _TracedChunk(traced.get_concrete_function(spec, zero, zero), size)
         return self._traced[key]
@@ -219,26 +217,35 @@ class Loop:
                 raise
             return None  # XLA compiles the step, and draws its random numbers
 
-    def _run_chunk(self, program: ChunkProgram | None, source: Any, first: tf.Tensor, count: tf.Tensor) -> tf.Tensor:
+    def _run_chunk(
+        self,
+        program: ChunkProgram | None,
+        uneven: UnevenBatch | None,
+        source: Any,
+        first: tf.Tensor,
+        count: tf.Tensor,
+    ) -> tf.Tensor:
         """The series of ``count`` steps, float32 ``[count, series]``."""
         if program is not None and self._compiled is not None:
             values = self._compiled.take_steps(program, source, first, count)
             return tf.concat([values, self._constant_rates(count)], axis=1)
-        values, rates = self._take_steps(source, first, count)
+        values, rates = self._take_steps(source, first, count, uneven)
         if self._sums_over_workers:
             # One reduction over workers per chunk, not per step.
             sums = self._worker_count * mean_of_workers(self._strategy, values)
             values = tf.map_fn(lambda row: self._series_of(self._step.unpack(row)), sums)
         return tf.concat([values, rates], axis=1)
 
-    def _take_steps(self, source: Any, first: tf.Tensor, count: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    def _take_steps(
+        self, source: Any, first: tf.Tensor, count: tf.Tensor, uneven: UnevenBatch | None = None
+    ) -> tuple[tf.Tensor, tf.Tensor]:
         """The series of ``count`` steps, ``[count, series]``, or with other workers the sums of this one; the rates."""
-        has_rate = self._rate_of is not None
+        has_rate, replica_step = self._rate_of is not None, self._replica_step(uneven)
 
         def take(index: tf.Tensor, measured: tf.TensorArray, rates: tf.TensorArray) -> tuple[Any, ...]:
             if has_rate:  # before the update, which advances the schedule
                 rates = rates.write(index, read_rate(self._rate_of))
-            values = self._strategy.run(self._replica_step, args=self._feed.arguments(source, first + index))
+            values = self._strategy.run(replica_step, args=self._feed.arguments(source, first + index))
             return index + 1, measured.write(index, self._row(values)), rates
 
         empty = [tf.TensorArray(tf.float32, size=count), tf.TensorArray(tf.float32, size=count)]
@@ -279,9 +286,18 @@ class Loop:
         sums = [tf.add_n(self._strategy.experimental_local_results(value)) for value in values]
         return pack(sums) if self._sums_over_workers else self._series_of(sums)
 
-    def _replica_step(self, *arguments: Any) -> Any:
-        examples = self._feed.examples(*arguments)
-        return self._run_step(self._assembly.prepare_training(examples) if self._assembly.augmentation else examples)
+    def _replica_step(self, uneven: UnevenBatch | None) -> Callable[..., Any]:
+        """A step of a replica, from the feed's arguments."""
+        run = self._run_alone if self._alone else partial(self._step.run, uneven=uneven)
+        # TPUStrategy compiles the whole step anyway.
+        compiles = self.mode.xla and not self._assembly.on_tpu
+        run_step = graph_of(run, self._assembly, jit_compile=True) if compiles else run
+
+        def replica_step(*arguments: Any) -> Any:
+            examples = self._feed.examples(*arguments)
+            return run_step(self._assembly.prepare_training(examples) if self._assembly.augmentation else examples)
+
+        return replica_step
 
     def _run_alone(self, batch: Batch) -> tf.Tensor:
         return self._series_of(self._step.run(batch))
@@ -300,9 +316,9 @@ class Loop:
         return series
 
 
-def _shapes(segment: Segment) -> tuple[tuple[int, ...], ...]:
-    """What the type of a segment's source depends on: the shape of each array of a step."""
-    return tuple(tuple(array.shape[1:]) for array in flatten(segment.order))
+def _shapes(segment: Segment) -> tuple[Any, ...]:
+    """What the graph of a segment depends on: its examples, and the shape of each array of a step."""
+    return segment.examples, *(tuple(array.shape[1:]) for array in flatten(segment.order))
 
 
 def mean_of_workers(strategy: tf.distribute.Strategy, values: tf.Tensor) -> tf.Tensor:

@@ -10,7 +10,7 @@ import tensorflow as tf
 from accel_engine.data.dataset import Dataset
 from accel_engine.data.structure import Batch, Structure, flatten, map_structure
 from accel_engine.errors import ModelError
-from accel_engine.keras_support.model_call import call_model
+from accel_engine.models.model_call import call_model
 from accel_engine.models.user_code import reason
 from accel_engine.private_names.keras_names import kept_losses
 from accel_engine.training.core.metric_states import (

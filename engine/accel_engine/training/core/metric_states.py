@@ -15,6 +15,7 @@ import tensorflow as tf
 
 from accel_engine.data.structure import Batch, Structure, only_array
 from accel_engine.keras_support.losses import is_keras_defined
+from accel_engine.keras_support.model_structure import metrics_of
 from accel_engine.private_names.keras_names import LayerLosses, keeps_losses, kept_losses, mask_of
 from accel_engine.run.series_names import SeriesNames
 
@@ -70,6 +71,7 @@ class MetricStates:
         training: bool,
         weights: Sequence[tuple[keras.Variable, tf.Tensor]] = (),
         losses: LayerLosses | None = None,
+        share: tuple[tf.Tensor, float] | None = None,
     ) -> tuple[tf.Tensor, list[tf.Tensor]]:
         """The loss of a batch and the states of its metrics.
 
@@ -79,6 +81,8 @@ class MetricStates:
             training: Whether it is a training step.
             weights: Other values of the model's weights, with which it was called.
             losses: The losses that ``add_loss`` and regularizers gave its layers with these weights.
+            share: If outputs are masked, and the batch is only a part of a replica's: the unmasked tokens of all
+                replicas, and their examples for each of the batch.
 
         Returns:
             The loss of :func:`compute_loss`, divided by the number of replicas as Keras does it, and float32 tensors
@@ -88,7 +92,7 @@ class MetricStates:
         given = [*((variable, tf.zeros(variable.shape, variable.dtype)) for variable in self._all), *weights]
         known = {id(variable) for variable, _ in given}
         outside = None if keeps_losses(model) else compute_loss(model, batch, outputs, training=training)
-        shared = batch._replace(weights=_share_masks(batch.weights, outputs))
+        shared = batch._replace(weights=_share_masks(batch.weights, outputs, share))
         with kept_losses(model, losses), keras.StatelessScope(state_mapping=given) as scope:
             loss = compute_loss(model, shared, outputs, training=training) if outside is None else outside
             model.compute_metrics(*batch[:2], outputs, batch.weights)
@@ -191,7 +195,7 @@ def not_additive(model: keras.Model, batch: Batch, outputs: Structure) -> list[s
     return [metric.name for metric in own if not all(map(is_sum, metric.variables))]
 
 
-def _share_masks(weights: Structure, outputs: Structure) -> Structure:
+def _share_masks(weights: Structure, outputs: Structure, share: tuple[tf.Tensor, float] | None) -> Structure:
     """Sample weights with which a masked loss is the mean over the unmasked tokens of all replicas.
 
     Keras takes the mean over a replica's own, and then over replicas, whose numbers of tokens differ.
@@ -200,14 +204,10 @@ def _share_masks(weights: Structure, outputs: Structure) -> Structure:
     if context is None or context.num_replicas_in_sync == 1 or mask is None or not tf.is_tensor(outputs):
         return weights
     own = tf.reduce_sum(tf.cast(mask, tf.float32))
-    every = context.all_reduce(tf.distribute.ReduceOp.SUM, own)
-    share = own * context.num_replicas_in_sync / tf.maximum(every, 1.0)
-    return share * (tf.ones([tf.shape(mask)[0], 1]) if weights is None else tf.cast(weights, tf.float32))
-
-
-def metrics_of(model: keras.Model) -> list[keras.Metric]:
-    """The metrics of a compiled model, one by one."""
-    return [leaf for metric in model.metrics for leaf in getattr(metric, "metrics", None) or [metric]]
+    if share is None:
+        share = context.all_reduce(tf.distribute.ReduceOp.SUM, own), context.num_replicas_in_sync
+    factor = own * share[1] / tf.maximum(share[0], 1.0)
+    return factor * (tf.ones([tf.shape(mask)[0], 1]) if weights is None else tf.cast(weights, tf.float32))
 
 
 def _names_of(model: keras.Model, metrics: Sequence[keras.Metric]) -> set[str]:

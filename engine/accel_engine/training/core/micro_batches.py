@@ -13,9 +13,9 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from accel_engine.data.structure import Batch, flatten, map_structure
+from accel_engine.data.structure import Batch, Structure, flatten, map_structure
 from accel_engine.keras_support.divisibility import penalizes_outputs
-from accel_engine.keras_support.losses import Loss, is_keras_defined, single_loss
+from accel_engine.keras_support.losses import is_keras_defined, is_mean
 from accel_engine.keras_support.model_structure import walk
 from accel_engine.training.model_analysis.flops import loop_name
 
@@ -30,13 +30,7 @@ _PER_EXAMPLE_LAYERS = re.compile(
 )
 """Keras' layers that compute every example independently of the rest of its batch."""
 
-_BATCH_LOSSES = {"circle", "dice", "tversky"}
-"""Keras' losses that are not means over examples."""
-
-_MEAN_REDUCTIONS = {"sum_over_batch_size", "mean"}
-"""Keras' names of reductions that are the mean over all examples, also with sample weights."""
-
-GradientFunction = Callable[[Batch], tuple[list[Any], list[tf.Tensor]]]
+GradientFunction = Callable[[Structure], tuple[list[Any], list[tf.Tensor]]]
 """From a raw batch to the gradients of the variables and measured values, float32 tensors."""
 
 
@@ -67,7 +61,7 @@ def part_sizes(count: int, whole: int, batch: Batch) -> dict[int, int]:
     return sizes if parts > 1 else {}
 
 
-def slices(sizes: dict[int, int], batch: Batch) -> list[Batch]:
+def slices(sizes: dict[int, int], batch: Structure) -> list[Structure]:
     """The examples of all parts of one size, for each size of :func:`part_sizes`."""
     ends = list(accumulate(size * count for size, count in sizes.items()))
     return [
@@ -96,16 +90,6 @@ def _is_per_example(layer: Any) -> bool:
     )
 
 
-def is_mean(loss: Loss) -> bool:
-    """Whether a loss is one of Keras' own and the mean over all examples."""
-    loss = single_loss(loss)
-    known: Any = keras.losses.get(loss) if isinstance(loss, str) else loss
-    function = getattr(known, "fn", known)  # the function in a Keras class
-    if not (is_keras_defined(known) and is_keras_defined(function)) or function.__name__ in _BATCH_LOSSES:
-        return False
-    return getattr(known, "reduction", "mean") in _MEAN_REDUCTIONS  # Keras takes the mean of a function
-
-
 def accumulate_gradients(
     compute_gradients: GradientFunction,
     variables: list[keras.Variable],
@@ -124,7 +108,7 @@ def accumulate_gradients(
         parallel_iterations: How many run at the same time at most.
     """
 
-    def compute_accumulated(batch: Batch) -> tuple[list[Any], list[tf.Tensor]]:
+    def compute_accumulated(batch: Structure) -> tuple[list[Any], list[tf.Tensor]]:
         parts = map_structure(
             lambda values: tf.reshape(values, [count, values.shape[0] // count, *values.shape[1:]]), batch
         )

@@ -1,6 +1,7 @@
 """One training step of a replica, from raw examples to sums, of which the step's series are computed."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import keras
@@ -9,12 +10,13 @@ import tensorflow as tf
 from accel_engine.data.structure import Batch
 from accel_engine.devices.host_probe import processors
 from accel_engine.errors import ModelError
-from accel_engine.keras_support.model_call import call_model
+from accel_engine.models.model_call import call_model
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.gradient_norms import GradientNorms
 from accel_engine.training.core.metric_states import MAX_STATE, MetricStates, mean_loss
 from accel_engine.training.core.micro_batches import accumulate_gradients, part_sizes, slices, weighted_means
 from accel_engine.training.core.recipe.optimizer import clips_over_replicas
+from accel_engine.training.core.uneven_batches import UnevenBatch, UnevenMeasure
 
 
 class Step:
@@ -30,19 +32,21 @@ class Step:
         self._micro_batches = micro_batches
         self._norms = GradientNorms(assembly.plan, assembly.model)
         self._states = MetricStates(assembly.model, assembly.metrics, assembly.names, MAX_STATE)
+        self._uneven = UnevenMeasure(assembly.model, self._states)
         self._replicas = assembly.strategy.num_replicas_in_sync
         self._clips_over_replicas = clips_over_replicas(assembly.plan, self._replicas)
 
-    def run(self, raw: Batch) -> list[tf.Tensor]:
+    def run(self, raw: Batch, uneven: UnevenBatch | None = None) -> list[tf.Tensor]:
         """Update the weights by a replica's batch.
 
         Args:
             raw: Raw examples; with an augmentation, what :meth:`Assembly.prepare_training` made of them.
+            uneven: The batch of all replicas, if they cannot divide it evenly.
 
         Returns:
             float32 tensors: sums over the batch, which are added over replicas and given to :meth:`series`.
         """
-        gradients, measured = self._gradients(raw)
+        gradients, measured = self._gradients(raw, uneven)
         square = measured.pop(1) if self._norms.of_micro_batches else None
         model = self._assembly.model
         if self._clips_over_replicas:
@@ -63,33 +67,41 @@ class Step:
         own = len(self._norms.names) + 1
         return [*tf.unstack(vector[:own], own), *self._states.unpack(vector[own:])]
 
-    def _gradients(self, raw: Batch) -> tuple[list[Any], list[tf.Tensor]]:
+    def _gradients(self, raw: Batch, uneven: UnevenBatch | None) -> tuple[list[Any], list[tf.Tensor]]:
         assembly, model = self._assembly, self._assembly.model
         sizes = part_sizes(self._micro_batches, assembly.step_counts.per_replica_batch, raw)
+        # By how much each example counts; only the last one of an uneven batch may count by less than 1.
+        counts = tf.concat([tf.ones([uneven.even]), [uneven.weight()]], axis=0) if uneven else None
+        compute = partial(self._compute_gradients, uneven)
         if not sizes:
-            return self._compute_gradients(raw)
+            return compute((raw, counts))
         parallel = 1 if assembly.plan.micro_batches else processors()  # the plan's are to save memory
         of_parts = int(self._norms.of_micro_batches)
         shapes = [(), *[()] * of_parts, *self._states.shapes]
         found, parts = [], sum(sizes.values())
-        for (size, count), examples in zip(sizes.items(), slices(sizes, raw), strict=True):
+        for (size, count), examples in zip(sizes.items(), slices(sizes, (raw, counts)), strict=True):
             accumulate = accumulate_gradients(
-                self._compute_gradients, model.trainable_variables, shapes, count, parallel_iterations=parallel
+                compute, model.trainable_variables, shapes, count, parallel_iterations=parallel
             )
             gradients, (loss, *sums) = accumulate(examples)
             squares = [each / parts for each in sums[:of_parts]]
             found.append((size * count, gradients, [loss / count, *squares, *sums[of_parts:]]))
         return weighted_means(found)
 
-    def _compute_gradients(self, raw: Batch) -> tuple[list[Any], list[tf.Tensor]]:
+    def _compute_gradients(
+        self, uneven: UnevenBatch | None, part: tuple[Batch, tf.Tensor | None]
+    ) -> tuple[list[Any], list[tf.Tensor]]:
         """The gradients, and the loss, their squared norm if it is asked for, and the states of the metrics."""
-        model = self._assembly.model
+        (raw, counts), model = part, self._assembly.model
         # An augmented batch is prepared before XLA compiles the step: see prepare_training.
         batch = raw if self._assembly.augmentation else self._assembly.prepare(raw)
         with tf.GradientTape() as tape:
             outputs = call_model(model, batch.inputs, training=True)
             # Keras divides it, regularization included, by the number of replicas, over which gradients are summed.
-            loss, states = self._states.measure(batch, outputs, training=True)
+            if uneven is None or counts is None:
+                loss, states = self._states.measure(batch, outputs, training=True)
+            else:
+                loss, states = self._uneven.measure(batch, outputs, uneven, counts[-1])
             objective = model.optimizer.scale_loss(loss)
         measured = mean_loss(loss)
         own = measured * self._replicas if self._replicas > 1 else measured
@@ -109,8 +121,9 @@ class CustomStep:
         self._assembly = assembly
         self._names: tuple[str, ...] = ()
 
-    def run(self, raw: Batch) -> list[tf.Tensor]:
+    def run(self, raw: Batch, uneven: UnevenBatch | None = None) -> list[tf.Tensor]:
         """Call ``train_step``; returns the values of its logs, float32 scalars."""
+        del uneven  # an example that several replicas have counts on each: a note says so
         model = self._assembly.model
         for metric in model.metrics:
             metric.reset_state()

@@ -15,8 +15,8 @@ import tensorflow as tf
 
 from accel_engine.data.dataset import StackingStream, Stream
 from accel_engine.data.structure import Batch, Structure, flatten, map_structure
-from accel_engine.errors import DataError
 from accel_engine.training.core.feed import Segment
+from accel_engine.training.core.uneven_batches import positions
 
 CHUNK_SECONDS = 0.05
 """About how long batches are collected for a chunk."""
@@ -32,7 +32,7 @@ AHEAD_BYTES = 1 << 28
 
 
 class StreamFeed:
-    """Feeds the batches of a stream, each split evenly between the replicas.
+    """Feeds the batches of a stream, each shared by the replicas as :func:`.uneven_batches.positions` says.
 
     Args:
         strategy: The strategy that the loop runs under.
@@ -68,15 +68,14 @@ class StreamFeed:
 
         def read() -> Iterator[tuple[Batch, int]]:
             if isinstance(self._stream, StackingStream) and not exact:
-                for stack, count in self._stream.stacks(epoch, position, wanted):
-                    yield self._split(stack, 1), count
+                yield from self._stream.stacks(epoch, position, wanted)
                 return
             seconds = math.inf if exact else CHUNK_SECONDS
-            yield from _stacked((self._split(batch) for batch in self._stream.read(epoch, position)), wanted, seconds)
+            yield from _stacked(self._stream.read(epoch, position), wanted, seconds)
 
-        with _ReadAhead(read, self._device) as stacks:
+        with _ReadAhead(read, self._split, self._device) as stacks:
             while (item := stacks.get()) is not None:
-                yield Segment(item[0], item[1], self._examples(item[0]))
+                yield Segment(*item)
 
     def open(self, order: Batch, first: int = 0) -> Batch:
         """Return the batches themselves."""
@@ -105,36 +104,19 @@ class StreamFeed:
         return 0.0
 
     def stacked(self, batch: Batch) -> Batch:
-        """The source of a single step with this batch, whose size must be a multiple of the replicas."""
+        """The source of a single step with this batch."""
         with tf.device(self._device):
-            one: Batch = map_structure(lambda array: tf.convert_to_tensor(array)[tf.newaxis], self._split(batch))
-        return one
+            stack: Batch = map_structure(lambda array: tf.convert_to_tensor(array)[tf.newaxis], batch)
+            return self._split(stack)
 
-    def _split(self, batch: Batch, axis: int = 0) -> Batch:
-        """The parts of this worker's replicas, ``[replicas, batch, ...]``, or the whole batch for a single one.
-
-        Args:
-            batch: The batch, or a stack of batches.
-            axis: The axis of the examples.
-        """
+    def _split(self, stack: Batch) -> Batch:
+        """The parts of this worker's replicas, ``[steps, replicas, batch, ...]``; all of a stack for a single one."""
         if self._replicas == 1:
-            return batch
-        share = flatten(batch)[0].shape[axis] // self._replicas
-        own = slice(self._first * share, (self._first + self._local) * share)
-
-        def parts(array: Any) -> Any:
-            chosen = array[(slice(None),) * axis + (own,)]
-            if self._local == 1:
-                return chosen
-            return tf.reshape(chosen, (*array.shape[:axis], self._local, share, *array.shape[axis + 1 :]))
-
-        split: Batch = map_structure(parts, batch)
+            return stack
+        own = positions(int(flatten(stack)[0].shape[1]), self._replicas)[self._first : self._first + self._local]
+        rows = own[0] if self._local == 1 else own
+        split: Batch = map_structure(lambda array: tf.gather(array, rows, axis=1), stack)
         return split
-
-    def _examples(self, stack: Batch) -> int:
-        shape = flatten(stack)[0].shape
-        share: int = shape[1] if self._local == 1 else shape[2]
-        return int(share * self._replicas)
 
 
 _END: Any = object()
@@ -143,8 +125,10 @@ _END: Any = object()
 class _ReadAhead:
     """Reads batches in a thread, which ends with the ``with`` block."""
 
-    def __init__(self, read: Callable[[], Iterator[tuple[Batch, int]]], device: str) -> None:
-        self._read, self._device = read, device
+    def __init__(
+        self, read: Callable[[], Iterator[tuple[Batch, int]]], split: Callable[[Batch], Batch], device: str
+    ) -> None:
+        self._read, self._split, self._device = read, split, device
         self._queue: queue.Queue[Any] = queue.Queue()
         self._room = threading.Condition()
         self._held, self._bytes, self._stopped = 0, 0, False
@@ -160,8 +144,11 @@ class _ReadAhead:
             self._room.notify()
         self._thread.join(CLOSE_SECONDS)  # the user's code may be waiting for data
 
-    def get(self) -> tuple[Batch, int] | None:
-        """The next stack and its number of batches; ``None`` at the end; raises what reading raised."""
+    def get(self) -> tuple[Batch, int, int] | None:
+        """The next stack, its number of batches and the examples of each; ``None`` at the end.
+
+        Raises what reading raised.
+        """
         item, size = self._queue.get()
         if isinstance(item, BaseException):
             raise item
@@ -172,25 +159,22 @@ class _ReadAhead:
             self._held -= 1
             self._bytes -= size
             self._room.notify()
-        stack: tuple[Batch, int] = item
+        stack: tuple[Batch, int, int] = item
         return stack
 
     def _run(self) -> None:
-        too_small = False
         try:
             with tf.device(self._device):
                 for raw, count in self._read():
                     stack = map_structure(tf.identity, raw)
-                    if too_small:
-                        raise DataError("a batch of the data has fewer examples than there are replicas")
-                    too_small = not all(flatten(stack)[0].shape)  # only the last batch of a pass may be
-                    if not too_small and not self._put(stack, count):
+                    examples = int(flatten(stack)[0].shape[1])
+                    if examples and not self._put(self._split(stack), count, examples):
                         return
             self._queue.put((_END, 0))
         except BaseException as error:  # noqa: BLE001 (raised in the training thread)
             self._queue.put((error, 0))
 
-    def _put(self, stack: Batch, count: int) -> bool:
+    def _put(self, stack: Batch, count: int, examples: int) -> bool:
         """Wait for room and add a stack; returns whether to go on."""
         size = sum(int(each.shape.num_elements()) * each.dtype.size for each in flatten(stack))
         with self._room:
@@ -201,7 +185,7 @@ class _ReadAhead:
                 return False
             self._held += 1
             self._bytes += size
-        self._queue.put(((stack, count), size))
+        self._queue.put(((stack, count, examples), size))
         return True
 
 

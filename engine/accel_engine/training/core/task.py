@@ -13,7 +13,15 @@ import tensorflow as tf
 from accel_engine.data.dataset import Dataset
 from accel_engine.data.structure import ArraySpec, Structure, flatten
 from accel_engine.errors import ModelError, PlanError
-from accel_engine.keras_support.losses import Loss, is_of_keras, loss_name, single_loss
+from accel_engine.keras_support.losses import (
+    Loss,
+    has_own_targets,
+    is_of_keras,
+    kind_of,
+    loss_name,
+    single_loss,
+    takes_indices,
+)
 from accel_engine.keras_support.metrics import MixedBinaryAccuracy
 from accel_engine.private_names.keras_names import loss_takes_logits
 
@@ -24,7 +32,7 @@ UNCHANGED, ONE_HOT, SPARSE, COLUMN, INPUTS = "unchanged", "one-hot", "sparse", "
 """How targets are encoded: not at all, as one-hot vectors, as class indices, as 0 or 1 for each output ``[batch, 1]``;
 or the scaled inputs are the targets."""
 
-_CLASSIFYING = ("crossentropy", "focal", "hinge")
+_CLASSIFYING = ("crossentropy", "cross_entropy", "focal", "hinge")
 _LABEL_RANKS = {"sequence": 2, "segmentation": 3}
 BY_RANK = {2: "classification", 3: "sequence", 4: "segmentation"}
 """What probabilities over the last axis of an output predict, by its rank with the batch."""
@@ -104,6 +112,8 @@ def find_task(model: keras.Model, outputs: Structure, dataset: Dataset, chosen: 
     if targets is None and is_of_keras(loss):
         raise PlanError("task", chosen, "the data has no targets, which the model's loss needs; use reconstruction")
     output = leaves[0]
+    if chosen == "auto" and has_own_targets(loss):
+        return Task("regression" if kind_of(loss) == "poisson" else "custom")
     name = chosen if chosen != "auto" else _name(loss, output, targets, dataset)
     if name not in ("classification", "multi-label", "sequence", "segmentation"):
         return Task(name)
@@ -168,7 +178,7 @@ def probabilities_of(outputs: tf.Tensor, task: Task) -> tf.Tensor:
 
 
 def _name(loss: Loss, output: Any, targets: Structure, dataset: Dataset) -> str:
-    rank, name = len(output.shape), loss_name(loss)
+    rank, name = len(output.shape), kind_of(loss)
     if any(word in name for word in _CLASSIFYING):
         if "binary" in name or ("hinge" in name and "categorical" not in name):
             if _floats(targets) and rank > 2 and dataset.task not in ("multi-label", "segmentation"):
@@ -197,14 +207,12 @@ def _encoding(loss: Loss, output: Any, targets: Structure) -> str:
         return COLUMN  # some metrics, such as F1Score, compare arrays of one shape only
     if labels and _takes_one_hot(loss):
         return ONE_HOT
-    return SPARSE if not labels and "sparse" in loss_name(loss) else UNCHANGED
+    return SPARSE if not labels and takes_indices(loss) else UNCHANGED
 
 
 def _takes_one_hot(loss: Loss) -> bool:
     loss = single_loss(loss)
-    if loss is None or "sparse" in loss_name(loss):
-        return False
-    return is_of_keras(loss)
+    return loss is not None and is_of_keras(loss) and not takes_indices(loss) and not has_own_targets(loss)
 
 
 def are_labels(targets: Structure, output: Any) -> bool:
@@ -217,7 +225,7 @@ def are_labels(targets: Structure, output: Any) -> bool:
 
 def _is_autoencoder(loss: Loss, outputs: list[Any], dataset: Dataset) -> bool:
     """Whether a model learns its inputs: there is nothing else that its outputs could be compared with."""
-    if not is_like_inputs(outputs, dataset) or "categorical" in loss_name(loss):
+    if not is_like_inputs(outputs, dataset) or "categorical" in kind_of(loss) or has_own_targets(loss):
         return False
     targets = dataset.spec.targets
     return targets is None or (

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from accel_engine.events import OUT_OF_MEMORY, Recovered, Warned
 from accel_engine.run.diagnostics import DiagnosticsItem
+from accel_engine.training.evaluation.baseline import BaselineResult
 from accel_engine.training.evaluation.validation import Validation
 from accel_engine.training.reporting.memory_errors import allocated, is_out_of_memory
 from accel_engine.training.reporting.run_reporter import RunReporter
@@ -46,6 +47,10 @@ class AdaptiveValidation:
             gc.collect()
             if not self._take_less(f", allocating {what}" if what else ""):
                 return None
+
+    def baseline(self) -> BaselineResult | None:
+        """What a prediction that has learned nothing reached in the last :meth:`run`; ``None`` if unknown."""
+        return self._validation.baseline()
 
     def report(self) -> tuple[DiagnosticsItem, ...]:
         """What is stored of the last :meth:`run` for the run's diagnostics; nothing if that takes too much memory."""

@@ -8,10 +8,10 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from accel_engine.data.structure import Batch, Structure, only_array
-from accel_engine.run.diagnostics.figures import ClassFigures, figures_of_sums
+from accel_engine.run.diagnostics.figures import figures_of_sums
 from accel_engine.training.core.task import Task, probabilities_of
 from accel_engine.training.evaluation.reports.measures import class_indices
-from accel_engine.training.evaluation.resampling import Floats, percentile_interval, share_interval
+from accel_engine.training.evaluation.resampling import Interval, share_interval
 from accel_engine.training.trained_model import TrainedModel
 
 FIGURES = ("precision", "recall", "f1")
@@ -53,72 +53,38 @@ class ClassLabels:
         return replace(self, names=(*self.names, *map(str, unnamed)), pairs=known)
 
 
-def class_scores(labels: ClassLabels, resamples: int, confidence: float, seed: int) -> list[dict[str, Any]]:
-    """The figures of each class.
+def class_scores(labels: ClassLabels, confidence: float) -> list[dict[str, Any]]:
+    """The figures of each class, with Wilson's intervals.
 
-    Examples that are drawn with replacement have a multinomial number in each cell of the confusion matrix, so the
-    cells are drawn instead.
+    Precision and recall are shares of examples: of those predicted as the class, and of those of the class. F1 follows
+    from a share, too: J of the examples that are either is both, and F1 = 2 J / (1 + J).
 
     Args:
         labels: True and predicted classes.
-        resamples: How often examples are drawn.
         confidence: The level of the intervals, 0 to 1.
-        seed: Of the random generator.
 
     Returns:
         For each class its ``name``, ``examples``, and of each of :data:`FIGURES` the value and the ends of its
         interval; NaN where nothing can be divided.
     """
-    classes, examples = len(labels.names), len(labels.pairs)
-    cells, counts = np.unique(labels.pairs, axis=0, return_counts=True)
-    drawn = (
-        np.random.default_rng(seed).multinomial(examples, counts / examples, size=resamples)
-        if examples
-        else counts[None]
+    true, predicted = labels.pairs.T
+    classes = len(labels.names)
+    right, support, found = (
+        np.bincount(each, minlength=classes) for each in (true[true == predicted], true, predicted)
     )
-    measured = _figures(cells, counts, classes)
-    resampled = [_figures(cells, row, classes) for row in drawn]
-    samples = {figure: np.array([getattr(each, figure) for each in resampled]) for figure in FIGURES}
-    predicted = np.bincount(labels.pairs[:, 1], minlength=classes)
-    scores = []
-    for index, name in enumerate(labels.names):
-        support = int(measured.support[index])
-        wholes = {"precision": int(predicted[index]), "recall": support, "f1": support}
-        figures = {
-            figure: _with_interval(getattr(measured, figure)[index], samples[figure][:, index], whole, confidence)
-            for figure, whole in wholes.items()
+    measured = figures_of_sums(right, support, found)
+    return [
+        {
+            "name": name,
+            "examples": int(support[index]),
+            "precision": [float(measured.precision[index]), *share_interval(right[index], found[index], confidence)],
+            "recall": [float(measured.recall[index]), *share_interval(right[index], support[index], confidence)],
+            "f1": [float(measured.f1[index]), *_f1_interval(right[index], support[index], found[index], confidence)],
         }
-        scores.append({"name": name, "examples": support, **figures})
-    return scores
+        for index, name in enumerate(labels.names)
+    ]
 
 
-def _with_interval(value: float, samples: Floats, whole: int, confidence: float) -> list[float]:
-    """A figure of a class and the ends of its interval.
-
-    Args:
-        value: The figure.
-        samples: That of resamples.
-        whole: How many examples it is a share of.
-        confidence: The level of the interval, 0 to 1.
-    """
-    interval = percentile_interval(samples, confidence)
-    if interval.low == interval.high and whole:  # all of them, or none
-        interval = share_interval(round(value * whole), whole, confidence)
-    return [float(value), *interval]
-
-
-def _figures(cells: npt.NDArray[np.int32], counts: npt.NDArray[np.int64], classes: int) -> ClassFigures:
-    """The figures of classes from the counts of some cells of the confusion matrix.
-
-    Args:
-        cells: True and predicted class of each cell, ``[cells, 2]``.
-        counts: Examples in each, ``[cells]``.
-        classes: Number of classes.
-    """
-    true, predicted = cells[:, 0], cells[:, 1]
-    right = true == predicted
-    return figures_of_sums(
-        np.bincount(true[right], counts[right], classes),
-        np.bincount(true, counts, classes),
-        np.bincount(predicted, counts, classes),
-    )
+def _f1_interval(right: int, support: int, found: int, confidence: float) -> Interval:
+    low, high = share_interval(right, support + found - right, confidence)
+    return Interval(2 * low / (1 + low), 2 * high / (1 + high))

@@ -11,13 +11,13 @@ import tensorflow as tf
 
 from accel_engine.data.data_options import no_progress
 from accel_engine.data.series.series_parts import span_of
-from accel_engine.data.structure import Batch, map_structure
+from accel_engine.data.structure import Batch, flatten, map_structure
 from accel_engine.errors import DataError, ModelError
-from accel_engine.keras_support.model_call import call_model
+from accel_engine.models.model_call import call_model
 from accel_engine.run.series_names import SeriesNames, is_better_lower
 from accel_engine.stored_values import json_number
 from accel_engine.training.core.assembly import STEP_SERIES
-from accel_engine.training.core.metric_states import compute_loss, mean_loss
+from accel_engine.training.evaluation.baseline import BaselineResult, baseline_of
 from accel_engine.training.evaluation.class_scores import FIGURES, ClassLabels, class_scores
 from accel_engine.training.evaluation.evaluation_notes import block_notes, evaluation_notes
 from accel_engine.training.evaluation.example_states import ExampleStates
@@ -33,6 +33,9 @@ from accel_engine.training.evaluation.resampling import (
 from accel_engine.training.evaluation.split_batches import ProgressReports, batches, fingerprint, number_of_examples
 from accel_engine.training.trained_model import TrainedModel, load
 
+SAME_METRIC = 1e-3
+"""Relative difference up to which a metric of whole batches counts as that of their examples."""
+
 MAX_BYTES = 1 << 28
 """Bytes of the states of all examples at most; metrics with larger states have no interval and are left out."""
 
@@ -46,18 +49,21 @@ class _Measured:
         states: How metrics follow from sums.
         values: The values of each example, ``[examples, width]``.
         labels: True and predicted classes of a classifier; ``None`` for other models.
-        batch_loss: The loss of whole batches, as ``model.evaluate`` has it.
-        metrics: The metrics over all examples, in the order of their names.
+        baseline: What a prediction that has learned nothing reaches on the same examples; ``None`` if unknown.
+        metrics: The metrics over all examples, in the order of their names, computed of whole batches as Keras does.
+        is_mean: Whether each of them is the same computed of single examples; only then can these be resampled.
         block: Examples in a row that are drawn and swapped together, as they depend on each other.
-        resampled: The metrics of resamples, ``[resamples, metrics]``: the same draws for all models.
+        resampled: The metrics of resamples, ``[resamples, metrics]``: the same draws for all models; NaN where they
+            are not those of whole batches.
     """
 
     source: TrainedModel
     states: ExampleStates
     values: npt.NDArray[np.float32]
     labels: ClassLabels | None
-    batch_loss: float
+    baseline: BaselineResult | None
     metrics: Floats
+    is_mean: npt.NDArray[np.bool_]
     block: int
     resampled: Floats
 
@@ -104,30 +110,37 @@ def _measure(source: TrainedModel, request: Mapping[str, Any], on_progress: Call
     limit = max(1, MAX_BYTES // (8 * max(count, request["resamples"])))
     states = ExampleStates(compiled.model, compiled.metrics, names, limit)
     labels = ClassLabels.of(source)
+    own_data = source.step > 0 and not request["data"]
+    baseline = baseline_of(compiled.task, source.dataset, compiled.outputs, is_training_data=own_data)
 
-    def measure(raw: Batch) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    def measure(raw: Batch) -> tuple[tf.Tensor, ...]:
         batch = source.prepare(raw)
         outputs = call_model(compiled.model, batch.inputs, training=False)
-        loss = mean_loss(compute_loss(compiled.model, batch, outputs, training=False))
         pairs = labels.measure(batch, outputs) if labels else tf.zeros([0, 2], tf.int32)
-        return states.measure(batch, outputs), pairs, loss
+        mask = tf.ones([tf.shape(flatten(batch)[0])[0]])
+        beside = baseline.measure(batch, outputs, mask) if baseline else tf.zeros([0])
+        return states.measure(batch, outputs), pairs, states.measure_batch(batch, outputs), beside
 
     measure_batch = tf.function(measure, autograph=False, reduce_retracing=True)
-    values, classes, losses, reports = [], [], [], ProgressReports(on_progress, count)
-    for rows, raw in batches(examples):
-        found, pairs, loss = measure_batch(map_structure(tf.convert_to_tensor, raw))
+    values, classes, sums, reports = [], [], np.zeros(states.width), ProgressReports(on_progress, count)
+    baseline_sums = np.zeros(baseline.width if baseline else 0)
+    for rows, raw in batches(examples, source.plan.batch_size):
+        found, pairs, whole, beside = measure_batch(map_structure(tf.convert_to_tensor, raw))
         values.append(found.numpy())
         classes.append(pairs.numpy())
-        losses.append(float(loss))
+        sums += whole.numpy()
+        baseline_sums += beside.numpy()
         reports.add(int(rows[-1]) + 1)
     if not values:
         raise DataError(f"the {source.split} data gave no batches")
-    batch_loss = np.average(losses, weights=[len(each) for each in values])
     labels, every = labels and labels.with_pairs(np.concatenate(classes)), np.concatenate(values)
-    metrics = states.values(every.sum(0, dtype=np.float64)[np.newaxis])[0]
+    metrics, of_examples = states.values(np.stack([sums, every.sum(0, dtype=np.float64)]))
+    is_mean = np.isclose(of_examples, metrics, SAME_METRIC, 1e-6, equal_nan=True)
     block = min(_dependent_examples(source), len(every))
     resampled = states.values(bootstrap_sums(every, request["resamples"], request["seed"], block))
-    return _Measured(source, states, every, labels, float(batch_loss), metrics, block, resampled)
+    resampled = np.where(is_mean, resampled, np.nan)
+    reached = baseline.result(baseline_sums) if baseline else None
+    return _Measured(source, states, every, labels, reached, metrics, is_mean, block, resampled)
 
 
 def _dependent_examples(source: TrainedModel) -> int:
@@ -154,11 +167,10 @@ def _check_same_examples(measured: Sequence[_Measured]) -> None:
 
 def _described(measured: _Measured, request: Mapping[str, Any]) -> dict[str, Any]:
     """A model's metrics and classes, as plain values."""
-    metrics = []
+    metrics, coupled = [], np.array(measured.states.names)[~measured.is_mean].tolist()
+    reached = measured.baseline
     for name, value, samples in zip(measured.states.names, measured.metrics, measured.resampled.T, strict=True):
-        interval = percentile_interval(samples, request["confidence"])
-        if interval.low == interval.high:  # resamples do not differ, as where all examples are right
-            interval = _without_spread(name, value, len(measured.values), request["confidence"])
+        interval = _interval(measured, name, value, samples, request["confidence"])
         metrics.append(
             {
                 "name": name,
@@ -172,25 +184,29 @@ def _described(measured: _Measured, request: Mapping[str, Any]) -> dict[str, Any
         "step": measured.source.step,
         "notes": [
             *measured.source.notes,
-            *evaluation_notes(measured.source, measured.states.left_out, measured.metrics[0], measured.batch_loss),
+            *evaluation_notes(measured.source, measured.states.left_out, coupled),
             *block_notes(len(measured.values), measured.block),
         ],
         "metrics": metrics,
+        "baseline": {name: json_number(value) for name, value in reached.metrics.items()} if reached else {},
+        "baseline_name": reached.name if reached else "",
         "classes": _classes(measured, request),
     }
 
 
-def _without_spread(name: str, value: float, examples: int, confidence: float) -> Interval:
-    """The interval of a metric that is the same for all resamples; unknown but for shares of examples."""
-    if "accuracy" in name:
-        return share_interval(round(value * examples), examples, confidence)
-    return Interval(math.nan, math.nan)
+def _interval(measured: _Measured, name: str, value: float, samples: Floats, confidence: float) -> Interval:
+    """The interval of a metric; unknown if it is the same for all resamples."""
+    count, is_plain = len(measured.values), measured.block == 1 and measured.source.examples.spec.weights is None
+    if "accuracy" in name and measured.labels is not None and is_plain:  # a share of independent examples
+        return share_interval(round(value * count), count, confidence)
+    interval = percentile_interval(samples, confidence)
+    return Interval(math.nan, math.nan) if interval.low == interval.high else interval
 
 
 def _classes(measured: _Measured, request: Mapping[str, Any]) -> list[dict[str, Any]]:
     if measured.labels is None:
         return []
-    scores = class_scores(measured.labels, request["resamples"], request["confidence"], request["seed"])
+    scores = class_scores(measured.labels, request["confidence"])
     return [{**each, **{figure: list(map(json_number, each[figure])) for figure in FIGURES}} for each in scores]
 
 
@@ -202,7 +218,8 @@ def _difference(first: _Measured, other: _Measured, request: Mapping[str, Any]) 
         mine, its = first.states.names.index(name), other.states.names.index(name)
         value = float(other.metrics[its] - first.metrics[mine])
         interval = percentile_interval(other.resampled[:, its] - first.resampled[:, mine], request["confidence"])
-        chance = math.nan if swapped is None else p_value(value, swapped[:, mine])
+        is_tested = bool(first.is_mean[mine] and other.is_mean[its])
+        chance = p_value(value, swapped[:, mine]) if swapped is not None and is_tested else math.nan
         metrics.append(
             {
                 "name": name,

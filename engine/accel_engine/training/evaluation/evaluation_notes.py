@@ -3,34 +3,31 @@
 from collections.abc import Iterator, Sequence
 
 from accel_engine.data.dataset import Split
-from accel_engine.text import format_metric
 from accel_engine.training.core.metric_building import check_metrics
 from accel_engine.training.trained_model import TrainedModel
 
 FEWEST_BLOCKS = 20
 """Blocks of examples from which intervals are taken as they are: of fewer, resamples differ too little."""
 
-SAME_LOSS = 1e-3
-"""Relative difference up to which the loss of batches counts as the mean of the losses of their examples."""
 
-
-def evaluation_notes(
-    source: TrainedModel, left_out: Sequence[str], example_loss: float, batch_loss: float
-) -> Iterator[str]:
+def evaluation_notes(source: TrainedModel, left_out: Sequence[str], coupled: Sequence[str]) -> Iterator[str]:
     """Warnings for the user.
 
     Args:
         source: The model and its examples.
         left_out: Names of the metrics that are left out.
-        example_loss: The mean of the losses of single examples.
-        batch_loss: The mean of the losses of batches.
+        coupled: Names of the metrics that depend on which examples share a batch.
     """
     if left_out:
         yield f"left out, as their states of all examples would not fit in memory: {', '.join(left_out)}"
     compiled = source.compiled
     yield from check_metrics(compiled.model, compiled.task, compiled.outputs, source.dataset)
-    if abs(example_loss - batch_loss) > SAME_LOSS * abs(batch_loss):
-        yield f"the loss of whole batches is {format_metric(batch_loss)}: it is no mean over single examples"
+    if coupled:
+        size = f" of {source.plan.batch_size:,} examples" if isinstance(source.examples, Split) else ""
+        yield (
+            f"{', '.join(coupled)}: computed of batches{size} as Keras does, and not the same of single examples, so "
+            "without an interval and a test"
+        )
     if not isinstance(source.examples, Split):
         yield "the examples of a stream are counted only: whether those of other models are the same is not known"
 

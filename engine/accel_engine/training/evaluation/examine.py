@@ -8,8 +8,8 @@ import tensorflow as tf
 from accel_engine.data.dataset import Dataset, Split
 from accel_engine.data.structure import Batch, flatten, map_structure
 from accel_engine.errors import DataError, ModelError
-from accel_engine.keras_support.model_call import call_model
 from accel_engine.keras_support.model_structure import has_custom_train_step
+from accel_engine.models.model_call import call_model
 from accel_engine.run.diagnostics import DiagnosticsItem
 from accel_engine.training.checkpoints.restored_model import RestoredModel
 from accel_engine.training.evaluation.input_specs import input_spec_of

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from accel_engine.data.structure import Batch, Structure, map_structure
-from accel_engine.private_names.keras_names import mask_of, set_mask
+from accel_engine.private_names.keras_logits import rows_of
 from accel_engine.run.series_names import SeriesNames
 from accel_engine.training.core.metric_states import MetricStates, mean_loss, pack
 
@@ -50,22 +50,29 @@ class ExampleStates:
             batch: As the model and the loss take it.
             outputs: The model's outputs for it.
         """
-        mask = mask_of(outputs) if tf.is_tensor(outputs) else None
 
         def measure_one(index: tf.Tensor) -> tf.Tensor:
             def row(array: Any) -> Any:
                 return array[index : index + 1]
 
-            one, output = map_structure(row, batch), keras.tree.map_structure(row, outputs)
-            if mask is not None:
-                set_mask(output, row(mask))
-            loss, states = self._states.measure(one, output, training=False)
-            return tf.concat([[mean_loss(loss), 1.0], pack(states)], axis=0)
+            one = map_structure(row, batch)
+            return self._measured(one, keras.tree.map_structure(lambda each: rows_of(each, row), outputs), 1.0)
 
-        count = tf.shape(keras.tree.flatten(outputs)[0])[0]
+        count = _examples_of(outputs)
         signature = tf.TensorSpec([self.width], tf.float32)
         values: tf.Tensor = tf.map_fn(measure_one, tf.range(count), fn_output_signature=signature)
         return values
+
+    def measure_batch(self, batch: Batch, outputs: Structure) -> tf.Tensor:
+        """The sum of the values of a batch as Keras has them, float32 ``[width]``; in a graph.
+
+        It is another one than that of :meth:`measure` where a loss or a metric is no mean over examples.
+        """
+        return self._measured(batch, outputs, tf.cast(_examples_of(outputs), tf.float32))
+
+    def _measured(self, batch: Batch, outputs: Structure, count: Any) -> tf.Tensor:
+        loss, states = self._states.measure(batch, outputs, training=False)
+        return tf.concat([[mean_loss(loss) * count, count], pack(states)], axis=0)
 
     def values(self, sums: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """The metrics of summed values.
@@ -87,3 +94,7 @@ class ExampleStates:
             return tf.stack([row[0] / row[1], *(tf.cast(value, tf.float32) for value in results.values())])
 
         return tf.map_fn(values, sums, fn_output_signature=tf.TensorSpec([len(self.names)], tf.float32))
+
+
+def _examples_of(outputs: Structure) -> tf.Tensor:
+    return tf.shape(keras.tree.flatten(outputs)[0])[0]

@@ -111,17 +111,20 @@ def percentile_interval(samples: Floats, confidence: float) -> Interval:
 
 
 def share_interval(right: int, examples: int, confidence: float) -> Interval:
-    """Wilson's interval of a share of examples.
+    """Wilson's interval of a share of independent examples; NaN of no examples.
 
-    The bootstrap has none where all examples or no examples are right: every resample is then the same.
+    Unlike that of the bootstrap, it is as wide where all examples or no examples are right, and every resample is the
+    same, as where one is not.
 
     Args:
         right: The examples that count.
-        examples: All of them, at least 1.
+        examples: All of them.
         confidence: The level, 0 to 1.
     """
     from statistics import NormalDist
 
+    if not examples:
+        return Interval(np.nan, np.nan)
     z = NormalDist().inv_cdf((1 + confidence) / 2)
     share, spread = right / examples, z * z / examples
     middle = (share + spread / 2) / (1 + spread)

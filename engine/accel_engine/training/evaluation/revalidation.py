@@ -36,7 +36,7 @@ def revalidate(directory: Path, on_progress: Callable[[int, int], None]) -> dict
     """
     info = _read_ended_run(directory)
     notes: list[str] = []
-    step, plan = chosen_step(directory, notes.append), Plan.from_mapping(info.plan_values)
+    step, plan = chosen_step(directory, notes.append), Plan.of_trained_run(info.plan_values)
     keras.utils.set_random_seed(plan.seed)  # as in training: a function may make its data at random
     dataset, stored = data.load(plan.data, plan.data_options), diagnostics.read(directory)
     notes += check_restorable(dataset, plan, stored)

@@ -9,17 +9,24 @@ import numpy.typing as npt
 from accel_engine.data.dataset import Examples, Split
 from accel_engine.data.fingerprint import of_arrays
 from accel_engine.data.structure import Batch, flatten
-from accel_engine.training.evaluation.validation import MAX_BATCH
+
+EXAMPLES_AT_A_TIME = 256
+"""Examples of a batch where nothing depends on it."""
 
 PROGRESS_SECONDS = 0.2
 """How often progress is reported."""
 
 
-def batches(examples: Examples) -> Iterator[tuple[npt.NDArray[np.int32], Batch]]:
-    """Yield the indices of the examples of each batch, and the batch."""
+def batches(examples: Examples, size: int = EXAMPLES_AT_A_TIME) -> Iterator[tuple[npt.NDArray[np.int32], Batch]]:
+    """Yield the indices of the examples of each batch, and the batch.
+
+    Args:
+        examples: The examples.
+        size: Examples of a batch; a stream has batches of sizes of its own.
+    """
     if isinstance(examples, Split):
-        for first in range(0, len(examples), MAX_BATCH):
-            rows = np.arange(first, min(first + MAX_BATCH, len(examples)), dtype=np.int32)
+        for first in range(0, len(examples), size):
+            rows = np.arange(first, min(first + size, len(examples)), dtype=np.int32)
             yield rows, examples.take(rows)
         return
     first = 0

@@ -17,7 +17,9 @@ import tensorflow as tf
 from accel_engine.data.dataset import Examples, Split
 from accel_engine.data.structure import Batch, Structure, flatten
 from accel_engine.errors import DataError
-from accel_engine.keras_support.model_call import call_model
+from accel_engine.keras_support.divisibility import answers_by_example
+from accel_engine.keras_support.model_structure import fixed_batch
+from accel_engine.models.model_call import call_model
 from accel_engine.private_names.keras_names import LayerLosses, layer_losses
 from accel_engine.run.diagnostics import DiagnosticsItem
 from accel_engine.training.core.assembly import Assembly
@@ -30,6 +32,7 @@ from accel_engine.training.core.tracing import graph_of
 from accel_engine.training.core.worker_data import WorkerDataFeed
 from accel_engine.training.distributed.coordinated_loop import CHUNKS_AHEAD
 from accel_engine.training.distributed.worker_pool import WorkerPool
+from accel_engine.training.evaluation.baseline import BaselineResult, baseline_of
 from accel_engine.training.evaluation.input_specs import input_spec_of
 from accel_engine.training.evaluation.reports.choice import report_for, unmeasured
 from accel_engine.training.evaluation.task_report import TaskReport
@@ -60,7 +63,8 @@ class Validation:
         self._data = examples
         self._replicas = assembly.replicas
         share = assembly.step_counts.per_replica_batch
-        self._size = max(share, min(MAX_BATCH, GROWTH * share))
+        # The plan's batches, as in fit; larger ones only where that cannot change a result.
+        self._size = max(share, min(MAX_BATCH, GROWTH * share)) if answers_by_example(assembly.model) else share
         self._limit: int | None = None  # of the batches of a stream
         self._largest = 0
         self._custom = assembly.has_custom_train_step
@@ -68,7 +72,9 @@ class Validation:
         self._states = MetricStates(assembly.model, assembly.metrics, assembly.names)
         self._statistics = ReplicaStatistics(assembly)
         self._report = None if self._custom else _report_for(assembly)
-        self._worst = WorstExamples(examples, self._report, graph_of(self._predict, assembly, reduce_retracing=True))
+        predict = graph_of(self._predict, assembly, reduce_retracing=fixed_batch(assembly.model) is None)
+        self._worst = WorstExamples(examples, self._report, predict)
+        self._baseline = None if self._custom else baseline_of(assembly.task, assembly.dataset, assembly.outputs)
         self.retrace()
 
     def retrace(self) -> None:
@@ -115,7 +121,8 @@ class Validation:
             metric.reset_state()
         self._statistics.share()
         total: Any = 0.0
-        fixed = 2 + self._states.width + self._totals
+        measured = 2 + self._states.width
+        fixed = measured + self._baseline_width + self._totals
         self._worst.clear()
         first = self._largest = 0
         for part in self._parts():
@@ -135,8 +142,8 @@ class Validation:
         if self._custom:
             means = dict(zip(self._logged, (total[1:] / total[0]).tolist(), strict=True))
             return _with_loss(means | self._named(self._assembly.model.get_metrics_result()))
-        self._sums = total[2 + self._states.width :]
-        states = self._states.unpack(tf.constant(total[2 : 2 + self._states.width], tf.float32))
+        self._baseline_sums, self._sums = np.split(total[measured:], [self._baseline_width])
+        states = self._states.unpack(tf.constant(total[2:measured], tf.float32))
         metrics = {name: float(value) for name, value in self._states.results(states).items()}
         return {**metrics, "loss": float(total[0] / total[1])}
 
@@ -145,6 +152,10 @@ class Validation:
         if self._report is None:
             return (unmeasured(self._worst.examples, self._assembly.outputs),)
         return self._report.build(self._worst.values, self._sums, self._worst.read, self._worst.predict)
+
+    def baseline(self) -> BaselineResult | None:
+        """What a prediction that has learned nothing reached in the last :meth:`run`; ``None`` if unknown."""
+        return self._baseline.result(self._baseline_sums) if self._baseline else None
 
     def _predict(self, inputs: Structure) -> Structure:
         """The model's outputs for raw inputs, in a graph."""
@@ -157,6 +168,10 @@ class Validation:
             return call(inputs)
         outputs = assembly.strategy.run(call, args=(inputs,))
         return keras.tree.map_structure(lambda each: assembly.strategy.experimental_local_results(each)[0], outputs)
+
+    @property
+    def _baseline_width(self) -> int:
+        return self._baseline.width if self._baseline else 0
 
     @property
     def _totals(self) -> int:
@@ -193,7 +208,10 @@ class Validation:
         )
 
     def _replica_batch(self, *arguments: Any) -> tf.Tensor:
-        """The loss times the examples, their number, the states of the metrics, the report's sums and values."""
+        """The loss times the examples, their number, the states of the metrics, the baseline's and the report's sums.
+
+        Last come the report's values of each example.
+        """
         assembly, model = self._assembly, self._assembly.model
         batch = assembly.prepare(self._feed.examples(*arguments))
         if self._custom:
@@ -205,10 +223,13 @@ class Validation:
         count = tf.reduce_sum(every)
         # Keras divides the whole loss by the number of replicas.
         own = tf.stack([mean_loss(loss) * assembly.replicas * count, count])
+        own = tf.concat([own, pack(states)], axis=0)
+        if self._baseline:
+            own = tf.concat([own, self._baseline.measure(batch, outputs, every)], axis=0)
         if self._report is None:
-            return tf.concat([own, pack(states)], axis=0)
+            return own
         values, totals = self._report.measure(batch, outputs, every)
-        return tf.concat([own, pack(states), totals, self._in_own_slot(values)], axis=0)
+        return tf.concat([own, totals, self._in_own_slot(values)], axis=0)
 
     def _custom_batch(self, batch: Batch) -> tf.Tensor:
         """Call a custom ``test_step``; returns the examples, and its logs times the examples."""

@@ -27,7 +27,7 @@ from accel_engine.inference.open_model import format_of, open_model
 from accel_engine.inference.runtime import Runtime
 from accel_engine.launch.prediction_files import TABLES
 from accel_engine.memory import available_memory
-from accel_engine.private_names.tensorflow_names import device_descriptions
+from accel_engine.private_names.tensorflow_names import local_devices
 from accel_engine.training.evaluation.split_batches import batches
 from accel_engine.training.inference_bench.device_choice import devices, precisions
 from accel_engine.training.inference_bench.memory_meters import DeviceMemory, HostMemory, free_memory
@@ -179,7 +179,8 @@ def _measure(
     available: Callable[[], float] = available_memory
     if device.startswith("GPU"):
         memory, available = DeviceMemory(device), lambda: math.inf  # TensorFlow raises an error
-        bus = _BUS_ID.search(device_descriptions().get(device, ""))
+        local = local_devices().get(device)
+        bus = _BUS_ID.search(local.description) if local else None
         energy = energy_meter(bus[1]) if bus else None
     with tf.device(device):
         yield from RuntimeBench(setup, runtime, examples, settings, memory, energy, available).candidates()

@@ -15,7 +15,7 @@ import keras
 import tensorflow as tf
 
 from accel_engine.data.structure import ArraySpec, Structure, flatten, map_structure
-from accel_engine.keras_support.model_call import call_model
+from accel_engine.models.model_call import call_model
 from accel_engine.private_names.tensorflow_names import function_graph
 from accel_engine.training.model_analysis.layer_table import innermost_mark, mark_layers, number_layers
 

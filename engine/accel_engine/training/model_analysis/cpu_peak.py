@@ -1,6 +1,7 @@
 """Measures a CPU's peak FLOP/s: the fastest float32 matrix product of TensorFlow.
 
-Vendors state no such figure. It is measured once per machine, between two chunks, and saved.
+Vendors state no such figure. It is measured once per machine, between two chunks, when no other program uses its
+cores, and saved.
 """
 
 import json
@@ -18,7 +19,7 @@ SECONDS = 0.3
 _FILE = "cpu_peak.json"
 _SIDES = (512, 1024, 2048, 4096)
 _MIN_SECONDS = 0.02  # of a product, so that the overhead of dispatch and threads is negligible
-_MIN_CPU_SHARE = 0.8  # of the cores' time in at least one product, else other programs were using them
+_MIN_CPU_SHARE = 0.8  # of the cores' time in the fastest product, else other programs were using them
 
 
 def cached_peak(name: str) -> float | None:
@@ -31,8 +32,8 @@ def cached_peak(name: str) -> float | None:
     return float(peak) if isinstance(peak, (int, float)) and peak > 0 else None
 
 
-def measure_peak(name: str) -> tuple[float, bool]:
-    """Measure the peak with all cores, and save it if no other program was using them.
+def measure_peak(name: str) -> float | None:
+    """Measure the peak with all cores, and save it.
 
     The fastest product counts, earlier measurements included.
 
@@ -40,10 +41,9 @@ def measure_peak(name: str) -> tuple[float, bool]:
         name: The processor's product name.
 
     Returns:
-        FLOP/s, and whether they were saved.
+        FLOP/s; ``None``, and nothing is saved, if other programs were using the cores.
     """
-    best, spent = cached_peak(name) or 0.0, 0.0
-    share = 0.0
+    best, share, spent = 0.0, 0.0, 0.0
     sides = iter(_SIDES)
     matrix = _matrix(next(sides))
     while spent < SECONDS:
@@ -51,15 +51,16 @@ def measure_peak(name: str) -> tuple[float, bool]:
         with tf.device("CPU:0"):
             tf.matmul(matrix, matrix)
         seconds = time.perf_counter() - began
-        share = max(share, (time.process_time() - busy) / seconds / processors())
-        best = max(best, 2 * matrix.shape[0] ** 3 / seconds)
+        busy = time.process_time() - busy
+        best, share = max((best, share), (2 * matrix.shape[0] ** 3 / seconds, busy / seconds / processors()))
         spent += seconds
         if seconds < _MIN_SECONDS and (side := next(sides, None)):
             matrix = _matrix(side)
-    reliable = share >= _MIN_CPU_SHARE
-    if reliable:
-        save(_FILE, _key(name), best)
-    return best, reliable
+    if share < _MIN_CPU_SHARE:
+        return None
+    best = max(best, cached_peak(name) or 0.0)
+    save(_FILE, _key(name), best)
+    return best
 
 
 def _matrix(side: int) -> tf.Tensor:

@@ -47,7 +47,7 @@ def data_format_of(dataset: Dataset, plan: Plan, task: str) -> DataFormat | None
         input_units = _units(preprocess.scaling)
     target_units = _units(dataset.target_scaling) if dataset.target_scaling else None
     numbers = [*described.target_mean, *described.target_variance]
-    numbers += [*table.means, *table.variances] if table else []
+    numbers += [*table.means, *table.scales] if table else []
     for units in (input_units, target_units):
         numbers += [*units.mean, *units.scale] if units else []
     if not np.isfinite(numbers).all():
@@ -109,9 +109,9 @@ def description_of(form: DataFormat, plan: Plan) -> DataDescription:
 def preprocessing_of(table: TableFormat) -> PreprocessingModel:
     """The preprocessing of a table's columns."""
     learned = Preprocessing(
-        np.array(table.means, np.float32),
-        np.array(table.variances, np.float32),
+        Standardization(np.array(table.means), np.array(table.scales)),
         table.numbers,
+        table.precise,
         table.flagged,
         table.vocabularies,
         table.words,
@@ -129,9 +129,10 @@ def _table_format(model: PreprocessingModel) -> TableFormat:
     learned = model.learned
     return TableFormat(
         model.columns,
-        tuple(learned.means.tolist()),
-        tuple(learned.variances.tolist()),
+        tuple(learned.scaling.mean.tolist()),
+        tuple(learned.scaling.scale.tolist()),
         learned.numbers,
+        learned.precise,
         learned.flagged,
         dict(learned.vocabularies),
         dict(learned.words),

@@ -78,7 +78,7 @@ class PredictedOutput:
         values = (tf.cast(array, tf.float32) if array.dtype.is_floating else array).numpy()  # of bfloat16, too
         if task == "regression" and form.shape is not None and values[0].size == math.prod(form.shape):
             values = values.reshape(len(values), *form.shape)
-        self.values.append(values if form.units is None else form.units.restore(values).astype(np.float32))
+        self.values.append(values if form.units is None else form.units.restore(values))
 
 
 def output_forms(

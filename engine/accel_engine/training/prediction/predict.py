@@ -131,7 +131,7 @@ def _examples(model: PredictingModel, path: Path) -> Examples:
     if form.table is not None:
         return read_rows(path, form.table)
     if form.kind == "table" and model.plan is None:
-        return read_raw_columns(path, spec)
+        return read_raw_columns(path, spec, model.categories)
     if isinstance(spec, ArraySpec):
         if has_texts(spec) and suffix == ".txt":
             return file_examples.read_lines(path, spec)

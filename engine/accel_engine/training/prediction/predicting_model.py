@@ -12,13 +12,16 @@ from accel_engine import data
 from accel_engine.data.dataset import Dataset
 from accel_engine.data.pixel_scaling import ValueRange, is_image
 from accel_engine.data.structure import ArraySpec, Structure, flatten, has_texts, specs_from_json, specs_to_json
+from accel_engine.data.tables.preprocessing_model import CATEGORIES
 from accel_engine.errors import ModelError, PlanError
 from accel_engine.inference.names import LABEL, PROBABILITIES
+from accel_engine.keras_support.model_structure import model_input, model_output
 from accel_engine.models.build_options import BuildOptions
 from accel_engine.models.data_description import DataDescription
 from accel_engine.models.saved_model import load_saved
 from accel_engine.models.traits import output_activation
 from accel_engine.plan import Plan
+from accel_engine.private_names.keras_names import all_layers
 from accel_engine.run import RunReader
 from accel_engine.run.chosen_checkpoint import chosen_step
 from accel_engine.run.diagnostics import DataFormat, Diagnostics, InputSpec, read
@@ -42,12 +45,13 @@ class PredictingModel:
     Attributes:
         name: The run's id, or the file's name.
         step: The step of the checkpoint with its weights; 0 for a file.
-        plan: What it was trained with; ``None`` for a file.
+        plan: What it was trained with, without what only training needs; ``None`` for a file.
         form: The form of its data.
         inputs: The specs of an example's inputs.
         input_spec: How images become an example; ``None`` if they do not.
         outputs_of: Computes its outputs.
         outputs: What each of them means.
+        categories: The categories of a table's inputs, where only the file of the model tells them.
         limits: The values of its outputs that are black and white, where it reconstructs its inputs.
         notes: Notes for the user.
     """
@@ -60,6 +64,7 @@ class PredictingModel:
     input_spec: InputSpec | None
     outputs_of: Outputs
     outputs: tuple[OutputForm, ...]
+    categories: Mapping[str, Sequence[str]]
     limits: tuple[float, float] | None
     notes: tuple[str, ...]
 
@@ -111,6 +116,7 @@ def of_run(directory: Path, checkpoint: str = "auto") -> PredictingModel:
         input_spec if input_spec and input_spec.is_image else None,
         model.outputs,
         outputs,
+        {},
         limits if model.task.encoding == INPUTS else None,
         tuple(notes),
     )
@@ -123,11 +129,11 @@ def _plan(values: Mapping[str, Any], directory: Path, form: DataFormat | None) -
         PlanError: The data is gone and needed.
     """
     try:
-        return Plan.from_mapping(values)
+        return Plan.of_trained_run(values)
     except PlanError as error:
         if error.field != "data" or form is None or _needs_words(form, directory):
             raise
-        return Plan.from_mapping({**values, "data": "digits"})
+        return Plan.of_trained_run({**values, "data": "digits"})
 
 
 def _needs_words(form: DataFormat, directory: Path) -> bool:
@@ -154,14 +160,17 @@ def _data_of(
 
 
 def of_file(path: Path) -> PredictingModel:
-    """The model of a ``FILE.keras``; exported classifiers have the names of their classes, others do not.
+    """The model of a file; exported classifiers have the names of their classes, others do not.
 
     Raises:
         ModelError: It cannot be loaded, or has no inputs of a known shape.
     """
     model = load_saved(str(path), BuildOptions())
     if not getattr(model, "inputs", None):
-        raise ModelError(f"{path.name} has no inputs of a known shape")
+        raise ModelError(
+            f"the model in {path.name} is a class of its own, whose inputs are not in the file: call it on a "
+            "keras.Input, and save keras.Model(input, model(input))"
+        )
     named = {tensor.name: _spec(tensor) for tensor in model.inputs}
     inputs: Structure = named if len(named) > 1 else next(iter(named.values()))
     is_table = all(spec.shape == (1,) for spec in named.values()) and (len(named) > 1 or not has_texts(inputs))
@@ -184,25 +193,33 @@ def of_file(path: Path) -> PredictingModel:
 
     def outputs_of(raw: Structure) -> Structure:
         given = raw if isinstance(raw, dict) else dict.fromkeys(named, raw)
-        found = model(keras.tree.map_structure(lambda tensor: given[tensor.name], model.input), training=False)
+        found = model(keras.tree.map_structure(lambda tensor: given[tensor.name], model_input(model)), training=False)
         leaves = keras.tree.flatten(found)
         return tuple(leaves[place] for place in numbers)
 
-    return PredictingModel(path.name, 0, None, form, inputs, None, outputs_of, outputs, None, ())
+    return PredictingModel(path.name, 0, None, form, inputs, None, outputs_of, outputs, _categories(model), None, ())
 
 
 def _output_names(model: keras.Model) -> list[str]:
     """The names of the outputs: their keys where they are a dictionary, as in exported models."""
-    is_flat = isinstance(model.output, dict) and len(model.output) == len(model.outputs)
-    return sorted(model.output) if is_flat else list(getattr(model, "output_names", ()))
+    output = model_output(model)
+    is_flat = isinstance(output, dict) and len(output) == len(model.outputs)
+    return sorted(output) if is_flat else list(getattr(model, "output_names", ()))
 
 
 def _class_names(model: keras.Model) -> tuple[str, ...]:
     """The names of the classes, if the model has the output for labels that exported classifiers have."""
-    if not isinstance(model.output, dict) or set(model.output) != {PROBABILITIES, LABEL}:
+    output = model_output(model)
+    if not isinstance(output, dict) or set(output) != {PROBABILITIES, LABEL}:
         return ()
     lookups = (layer for layer in _text_lookups(model) if layer.name == LABEL)
     return next((tuple(map(str, lookup.get_vocabulary())) for lookup in lookups), ())
+
+
+def _categories(model: keras.Model) -> dict[str, Sequence[str]]:
+    """The categories of a table's inputs, which the layers of the preprocessing have."""
+    lookups = [layer for layer in all_layers(model) if layer.name.endswith(CATEGORIES)]
+    return {layer.name.removesuffix(CATEGORIES): layer.get_vocabulary()[1:] for layer in lookups}  # after unknown ones
 
 
 def _text_lookups(model: keras.Model) -> list[keras.layers.StringLookup]:
@@ -217,7 +234,8 @@ def _task_of_uncompiled(
     if len(numbers) != 1:
         return Task("custom")
     activation, shape = output_activation(model), model.outputs[numbers[0]].shape
-    are_probabilities = isinstance(model.output, dict) and names[numbers[0]] == PROBABILITIES  # as of exported models
+    is_dictionary = isinstance(model_output(model), dict)
+    are_probabilities = is_dictionary and names[numbers[0]] == PROBABILITIES  # as of exported models
     if len(shape) in BY_RANK and (classes or activation == "softmax" or (are_probabilities and len(shape) > 2)):
         return Task(BY_RANK[len(shape)])
     if activation == "sigmoid" and len(shape) == 2:

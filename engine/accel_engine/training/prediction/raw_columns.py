@@ -1,42 +1,70 @@
 """Reads the raw columns that a ``model.keras`` of a table takes: it has its preprocessing inside."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from accel_engine.data.data_options import DataOptions
 from accel_engine.data.structure import ArraySpec
-from accel_engine.data.tables.raw_inputs import MISSING_TEXT, raw_inputs
+from accel_engine.data.tables.category_values import truth_words
+from accel_engine.data.tables.column_format import ColumnFormat
+from accel_engine.data.tables.columns import Columns
+from accel_engine.data.tables.preprocessing import unseen_notes
+from accel_engine.data.tables.raw_inputs import RawInput, raw_inputs
 from accel_engine.training.prediction.examples import Examples, without_problems
 from accel_engine.training.prediction.table_examples import check_columns, read_all_rows
 
 
-def read_raw_columns(path: Path, specs: Mapping[str, ArraySpec]) -> Examples:
+def read_raw_columns(
+    path: Path, specs: Mapping[str, ArraySpec], categories: Mapping[str, Sequence[str]] | None = None
+) -> Examples:
     """Read the columns of a file by the names of a model's inputs.
 
     Args:
         path: A CSV, TSV, Parquet or JSON lines file.
         specs: The spec of each input, ``[1]``: texts or numbers.
+        categories: The categories of inputs, where the model tells them.
 
     Raises:
-        DataError: The file cannot be read, or lacks a column.
+        DataError: The file cannot be read, lacks a column, or has no category that the model knows.
     """
-    columns = read_all_rows(path, DataOptions()).columns
-    found = {raw.key: raw for raw in raw_inputs(columns, columns)}
-    check_columns(path, specs, found)
-    text = [found[key].name for key, spec in specs.items() if spec.dtype == "string"]
-    kinds = tuple(f"{name}=category" for name in text if columns[name].kind not in ("category", "text"))
-    if kinds:  # such as a category whose values are all numbers here
-        columns = read_all_rows(path, DataOptions(kinds=kinds)).columns
-        found = {raw.key: raw for raw in raw_inputs(columns, columns)}
+    categories = categories or {}
+    columns = read_all_rows(path, DataOptions())
+    check_columns(path, specs, _by_key(columns))
+    formats = dict(_formats(columns, specs, categories))
+    found = _by_key(columns := read_all_rows(path, DataOptions(), formats))
     inputs, problems = {}, dict[int, str]()
     for key, spec in specs.items():
         values = found[key].values
         if spec.dtype != "string":
-            values = np.array([np.nan if value == MISSING_TEXT else value for value in values], np.float32)
+            values = values.astype(spec.dtype)
             for row in np.flatnonzero(np.isinf(values)).tolist():
                 problems.setdefault(row, f"row {row + 1:,} of {path.name} has an infinite number in {found[key].name}")
         inputs[key] = values[:, np.newaxis]
-    rows = tuple(str(row + 1) for row in range(len(values)))
-    return Examples(rows, without_problems(inputs, problems), problems)
+    rows = tuple(str(row + 1) for row in range(columns.rows))
+    taken = {found[key].name for key in specs}
+    notes = [note for name in taken & columns.columns.keys() for note in columns.columns[name].notes]
+    notes += unseen_notes(categories, list(found.values()), np.arange(columns.rows), path)
+    return Examples(rows, without_problems(inputs, problems), problems, tuple(notes))
+
+
+def _by_key(columns: Columns) -> dict[str, RawInput]:
+    return {raw.key: raw for raw in raw_inputs(columns.columns, columns.columns)}
+
+
+def _formats(
+    columns: Columns, specs: Mapping[str, ArraySpec], categories: Mapping[str, Sequence[str]]
+) -> Mapping[str, ColumnFormat]:
+    """How the columns were read for training, as far as the model's inputs tell."""
+    formats = columns.formats
+    for key, raw in _by_key(columns).items():
+        if key not in specs or raw.name not in formats:  # not used, or a part of a date
+            continue
+        kind, words = "number", tuple[str, ...]()
+        if specs[key].dtype == "string":
+            known = categories.get(key)
+            kind = "text" if known is None and formats[raw.name].kind == "text" else "category"
+            words = truth_words(known or ()) or ()
+        formats[raw.name] = ColumnFormat(raw.name, kind, truth_words=words)
+    return formats

@@ -9,6 +9,7 @@ from accel_engine.data.data_options import DataOptions
 from accel_engine.data.structure import map_structure
 from accel_engine.data.tables.column_format import ColumnFormat
 from accel_engine.data.tables.columns import Columns, read_columns
+from accel_engine.data.tables.preprocessing import unseen_notes
 from accel_engine.data.tables.raw_inputs import raw_inputs
 from accel_engine.errors import DataError, FieldValue
 from accel_engine.run.diagnostics.data_format import TableFormat
@@ -38,9 +39,10 @@ def read_rows(path: Path, table: TableFormat) -> Examples:
                 problems.setdefault(row, f"row {row + 1:,} of {path.name} has an infinite number in {column.name}")
     matrix = preprocessing_of(table).apply(raw, np.arange(found.rows))
     rows = tuple(str(row + 1) for row in range(found.rows))
-    notes = tuple(note for name in names for note in found.columns[name].notes)
+    notes = [note for name in names for note in found.columns[name].notes]
+    notes += unseen_notes(table.vocabularies, raw, np.arange(found.rows), path)
     kept = without_problems(map_structure(np.asarray, matrix), problems)
-    return Examples(rows, kept, problems, notes)
+    return Examples(rows, kept, problems, tuple(notes))
 
 
 def read_all_rows(path: Path, options: DataOptions, like: Mapping[str, ColumnFormat] | None = None) -> Columns:

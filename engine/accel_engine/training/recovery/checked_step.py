@@ -8,8 +8,8 @@ import tensorflow as tf
 
 from accel_engine.data.structure import Batch, flatten, map_structure
 from accel_engine.errors import format_error
-from accel_engine.keras_support.model_call import call_model
 from accel_engine.keras_support.model_structure import override_calls, walk
+from accel_engine.models.model_call import call_model
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.metric_states import compute_loss, mean_loss
 

@@ -8,14 +8,13 @@ import keras
 
 from accel_engine.devices.cuda_visible_devices import gpu_choice
 from accel_engine.keras_support.divisibility import why_indivisible
-from accel_engine.keras_support.losses import is_keras_defined
+from accel_engine.keras_support.losses import is_keras_defined, is_mean
 from accel_engine.keras_support.model_structure import walk
 from accel_engine.plan.memory_cures import MemoryFacts
 from accel_engine.private_names.keras_names import all_layers
 from accel_engine.training.autotuning.candidates import alternative_mode, plan_mode
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.feed import CachedFeed
-from accel_engine.training.core.micro_batches import is_mean
 from accel_engine.training.core.rematerialization.division import divide
 
 MIN_CACHED_BYTES = 1 << 24

@@ -136,7 +136,8 @@ class Replay:
         """The batch of a segment of one step."""
         train = self._assembly.dataset.train
         if isinstance(train, Split):
-            rows = np.asarray(segment.order).reshape(-1)
+            every, first = np.unique(np.asarray(segment.order).reshape(-1), return_index=True)
+            rows = every[np.argsort(first)]  # several replicas may have the same ones
             return train.take(rows), rows
 
         def examples(stack: Any) -> npt.NDArray[Any]:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from accel_engine import strategies
 from accel_engine.errors import AccelError, DatabaseError
+from accel_engine.graph_errors import frames_in
 from accel_engine.models.user_code import one_line
 from accel_engine.plan import Plan
 from accel_engine.training.reporting.memory_errors import is_out_of_memory
@@ -106,5 +107,6 @@ def _frames(error: BaseException) -> Iterator[tuple[str, int | None]]:
     if traced := getattr(error, "ag_error_metadata", None):
         for frame in traced.translated_stack:
             yield frame.filename, frame.lineno
+    yield from reversed(frames_in(str(error)))  # of the code that built the part of the graph that failed
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         yield frame.filename, frame.lineno

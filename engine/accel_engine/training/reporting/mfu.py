@@ -5,7 +5,7 @@ MFU is the floating-point operations of the model per second over the devices' p
 
 import tensorflow as tf
 
-from accel_engine.devices.peaks import FLOAT32, TF32, Peak, peak
+from accel_engine.devices.peaks import FLOAT32, TF32, Peak, peak, utilization
 from accel_engine.events import WorkCounted
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.model_analysis import cpu_peak
@@ -14,6 +14,11 @@ from accel_engine.training.reporting.run_reporter import RunReporter
 
 SETTLED_SECONDS = 3.0
 """Seconds of training before a CPU's peak is measured, which takes little time in comparison."""
+
+NEXT_TRY = 10
+"""The factor by which a run must be longer before the peak is measured again, as other programs used the CPU."""
+
+CPU_IN_USE = "a CPU's peak is not measured while other programs use it"
 
 MEASURED_SOURCE = "in float32, measured on this machine"
 """The source of a CPU's peak."""
@@ -36,6 +41,7 @@ class MfuMeter:
         self._work = FlopCount(None, "no graph has been traced")
         self._peak = self._cpu_peak() if assembly.on_cpu else self._sum_of_peaks()
         self._may_measure = assembly.on_cpu and assembly.single_process and self._arithmetic == FLOAT32
+        self._due = SETTLED_SECONDS
 
     def count_flops(self, graph: tf.Graph, examples: int) -> FlopCount:
         """Count the operations of a step of the global batch, from the graph of a chunk.
@@ -58,30 +64,34 @@ class MfuMeter:
         return work
 
     def update_peak(self, seconds: float, rate: float) -> None:
-        """Measure the CPU's peak if it is unknown, or lower than the rate that training achieves.
+        """Measure the CPU's peak if it is unknown, and drop a peak that is lower than the rate that training achieves.
 
         Args:
             seconds: Seconds of training so far.
             rate: Steps per second.
         """
-        if not self._may_measure or not rate or seconds < SETTLED_SECONDS:
+        if not rate or seconds < self._due:
             return
-        self._may_measure = False
         achieved, mfu = self.achieved(rate)
-        if achieved is None or (mfu is not None and mfu <= 1):
+        if achieved is None or mfu is not None:
             return
-        measured, saved = cpu_peak.measure_peak(self._hardware[0])
-        self._peak = Peak(
-            measured, MEASURED_SOURCE if saved else "in float32, measured while other programs were running"
-        )
-        self._report()
+        before = self._peak
+        if self._may_measure:
+            self._due = NEXT_TRY * seconds
+            measured = cpu_peak.measure_peak(self._hardware[0])
+            self._may_measure = measured is None
+            self._peak = Peak(None, reason=CPU_IN_USE) if measured is None else Peak(measured, MEASURED_SOURCE)
+        if self._peak.flops_per_second and achieved > self._peak.flops_per_second:
+            self._peak = Peak(None, reason=f"training is faster than the peak that is known ({self._peak.source})")
+        if self._peak != before:
+            self._report()
 
     def achieved(self, rate: float) -> tuple[float | None, float | None]:
         """The achieved FLOP/s and the MFU, 0 to 1, at a rate in steps per second; ``None`` where unknown."""
         if not rate or self._work.flops is None:
             return None, None
         achieved = rate * self._work.flops
-        return achieved, achieved / self._peak.flops_per_second if self._peak.flops_per_second else None
+        return achieved, utilization(achieved, self._peak.flops_per_second)
 
     def _report(self) -> None:
         self._reporter.emit(

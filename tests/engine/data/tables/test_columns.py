@@ -202,6 +202,6 @@ def test_parquet(tmp_path):
 def test_another_file_has_the_kinds_of_the_training_file(file):
     training = read_text(file, "a,when\nx,01/02/2020\n1,13/02/2020\n")
     file.write_text("a,when\n1,01/02/2020\n2,03/04/2020\n")
-    columns = read_columns(file, DataOptions(), like=training.columns)
+    columns = read_columns(file, DataOptions(), like=training.formats)
     assert columns.arrays["a"].tolist() == ["1", "2"]
     assert columns.arrays["when"][1] == np.datetime64("2020-04-03", "s").astype(int)

@@ -9,7 +9,7 @@ from accel_engine import clock, tuning_cache
 from accel_engine.events import MicroBatchesTried, XlaTried
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import resolve
-from accel_engine.training.autotuning import autotuner, remembered_trials
+from accel_engine.training.autotuning import autotuner, loop_compilation, remembered_trials
 from accel_engine.training.autotuning.autotuner import AutoTuner
 from accel_engine.training.core import device_visibility
 from accel_engine.training.core.assembly import assemble
@@ -103,6 +103,8 @@ def test_batch_threads_processor_and_version_are_part_of_the_key(
 
     keys = [key(PLAN), key(PLAN.replace(batch_size=128))]
     assert key(PLAN) == keys[0]
+    monkeypatch.setenv("XLA_FLAGS", "--xla_gpu_autotune_level=0")
+    keys.append(key(PLAN))
     for name, value in (("threads_in_use", lambda: 1000), ("processors", lambda: 1000), ("__version__", "another")):
         monkeypatch.setattr(remembered_trials, name, value)
         keys.append(key(PLAN))
@@ -123,8 +125,38 @@ def test_steps_that_xla_cannot_compile_stay_uncompiled(gym: Gym, monkeypatch: py
 
     trained = gym.train(PLAN)
 
-    assert (trained.only(XlaTried).xla, trained.only(XlaTried).compiled) == (False, 0.0)
+    tried = trained.only(XlaTried)
+    assert (tried.xla, tried.compiled, tried.reason) == (False, 0.0, "ValueError: cannot compile this")
     assert trained.ended.steps == 88
+
+
+def test_a_failed_compilation_does_not_switch_xla_off_for_later_runs(
+    gym: Gym, measured: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What XLA lacked may have been installed since."""
+    measured(300.0)
+    with monkeypatch.context() as without_compiler:
+        without_compiler.setattr(Loop, "compile", lambda *_: (_ for _ in ()).throw(ValueError("libdevice not found")))
+        gym.train(PLAN)
+
+    tried = gym.train(PLAN).only(XlaTried)
+
+    assert (tried.xla, tried.remembered, tried.reason) == (True, False, "")
+
+
+@pytest.mark.parametrize(
+    ("message", "reason"),
+    [
+        (
+            "INTERNAL: libdevice not found at ./libdevice.10.bc",
+            "XLA finds no libdevice, a part of CUDA: run pip install",
+        ),
+        ("Couldn't get ptxas version : FAILED_PRECONDITION", "XLA finds no ptxas, a part of CUDA: run pip install"),
+        ("no such operation", "ValueError: no such operation"),
+    ],
+)
+def test_why_xla_cannot_compile_is_said_with_the_cure(message: str, reason: str) -> None:
+    assert loop_compilation.explain(ValueError(message)).startswith(reason)
 
 
 def test_a_run_does_not_wait_for_the_compiler(gym: Gym, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from accel_engine.data.dataset import Split
 from accel_engine.plan import Plan
 from accel_engine.plan.estimate import count_steps
 from accel_engine.plan.resolved_plan import ResolvedPlan
-from accel_engine.training.core.batch_notes import batch_notes
+from accel_engine.training.core.batch_notes import batch_notes, uneven_note
 
 from .streams import Recorded
 
@@ -36,8 +36,19 @@ def test_the_batch_size_may_be_too_large() -> None:
 def test_replicas_take_as_many_examples_each() -> None:
     (note,) = notes(32, 3)
     assert note == "the batch size 32 is not divisible by 3 replicas: each takes 10, so the global batch is 30"
-    (note,) = notes(32, 3, stream=True)
-    assert note == "3 replicas share each batch evenly; up to 2 of its examples are left out"
+    assert notes(32, 3, stream=True) == []  # each counts once
+
+
+def test_examples_on_several_replicas_may_count_on_each() -> None:
+    counts, split = count_steps(Plan(batch_size=30), 100, 3), Split(np.zeros(100))
+    assert uneven_note(counts, split, "the loss is odd") == [
+        "3 replicas cannot divide the last batch of 10 evenly: some examples are on several of them, and count on "
+        "each, as the loss is odd; last_batch = drop leaves it out"
+    ]
+    (note,) = uneven_note(counts, Recorded(split), "the loss is odd")
+    assert note.startswith("3 replicas cannot divide each batch evenly: some examples")
+    assert note.endswith("as the loss is odd")
+    assert uneven_note(counts, split, "") == uneven_note(count_steps(Plan(batch_size=30), 99, 3), split, "odd") == []
 
 
 @pytest.mark.parametrize("stream", [False, True])

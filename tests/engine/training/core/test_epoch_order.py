@@ -7,6 +7,7 @@ from accel_engine.plan import Plan
 from accel_engine.plan.estimate import StepCounts, count_steps
 from accel_engine.training.core import epoch_order
 from accel_engine.training.core.epoch_order import epoch_orders
+from accel_engine.training.core.uneven_batches import uneven_batch
 
 
 def counts_of(examples: int, batch: int, replicas: int = 1, steps: int | None = None, last: str = "keep") -> StepCounts:
@@ -29,17 +30,24 @@ def test_an_epoch_uses_every_example_at_most_once() -> None:
     assert len(set(flat(steps))) == 96
 
 
-@pytest.mark.parametrize(("replicas", "left"), [(1, 0), (2, 0), (3, 1), (4, 0), (7, 2)])
-def test_an_epoch_leaves_out_fewer_examples_than_replicas(replicas: int, left: int) -> None:
-    counts = counts_of(100, 7 * replicas, replicas)
-    rows = rows_of(counts, 100)
+@pytest.mark.parametrize(("examples", "replicas"), [(100, 1), (100, 2), (100, 3), (102, 4), (100, 7), (86, 4), (5, 3)])
+def test_an_epoch_takes_every_example_on_any_number_of_replicas(examples: int, replicas: int) -> None:
+    """Each counts once, though several replicas may have it, and no replica has one twice."""
+    counts = counts_of(examples, 7 * replicas, replicas)
+    rows = rows_of(counts, examples)
+    sizes = counts.step_sizes(0, counts.steps_per_epoch)
 
-    assert counts.dropped_examples == left
-    assert len(flat(rows)) == len(set(flat(rows))) == 100 - left
-    assert [step.shape for step in rows[:-1]] == [(replicas, 7)] * (len(rows) - 1)
-    assert rows[-1].shape[0] == replicas
-    assert rows[-1].shape[1] <= 7
-    assert counts.step_sizes(0, counts.steps_per_epoch) == [step.size for step in rows]
+    assert (counts.dropped_examples, sum(sizes)) == (0, examples)
+    assert set(flat(rows)) == set(range(examples))
+    assert all(step.shape == (replicas, -(-size // replicas)) for step, size in zip(rows, sizes, strict=True))
+    weights = np.zeros(examples)
+    for step, size in zip(rows, sizes, strict=True):
+        assert all(len(set(own.tolist())) == len(own) for own in step)
+        uneven = uneven_batch(size, replicas)
+        counted = np.ones(step.shape)
+        counted[:, -1] = uneven.weights if uneven else 1
+        np.add.at(weights, step, counted)
+    np.testing.assert_allclose(weights, 1.0)
 
 
 def test_epochs_differ_and_depend_on_the_seed() -> None:
@@ -79,7 +87,7 @@ def test_the_order_of_a_long_epoch_is_generated_in_parts(monkeypatch: pytest.Mon
     monkeypatch.setattr(epoch_order, "MAX_ROWS", 50)
     counts = counts_of(11, 5, steps=23, last="drop")
 
-    assert [len(order) for order in epoch_orders(counts, 11, 0, 3)] == [10, 10, 3]
+    assert [len(order) for order in epoch_orders(counts, 11, 0, 0)] == [10, 10, 3]
 
 
 def test_a_part_has_one_size_of_batch() -> None:
@@ -93,7 +101,30 @@ def test_replicas_split_the_batches_of_one_device() -> None:
 
     for one, two in zip(alone[:-1], shared[:-1], strict=True):
         np.testing.assert_array_equal(one.ravel(), two.ravel())
-    assert flat(alone[-1:])[:4] == flat(shared[-1:])  # but for the fifth, which two replicas cannot share
+    last = flat(alone[-1:])
+    assert shared[-1].tolist() == [[*last[:2], last[4]], [*last[2:4], last[4]]]  # the fifth counts half on each
+
+
+@pytest.mark.parametrize("shuffle", [True, False])
+def test_an_epoch_begins_where_the_one_before_it_ended(shuffle: bool) -> None:
+    counts = counts_of(11, 5, steps=2)  # three batches are a pass
+    epochs = [
+        [step for order in epoch_orders(counts, 11, 3, epoch, shuffle=shuffle) for step in order] for epoch in range(6)
+    ]
+    steps = [step for epoch in epochs for step in epoch]
+
+    assert [len(epoch) for epoch in epochs] == [2] * 6
+    assert counts.step_sizes(0, 12) == [step.size for step in steps] == [5, 5, 1] * 4
+    passes = [flat(steps[first : first + 3]) for first in range(0, 12, 3)]
+    assert [sorted(each) for each in passes] == [list(range(11))] * 4
+    assert len({tuple(each) for each in passes}) == (4 if shuffle else 1)
+
+
+def test_epochs_of_whole_passes_have_the_orders_of_earlier_versions() -> None:
+    (order,) = epoch_orders(counts_of(10, 5, steps=4), 10, 3, 2)
+    earlier = [np.random.default_rng([3, 2, number]).permutation(10) for number in (0, 1)]
+
+    assert order.ravel().tolist() == np.concatenate(earlier).tolist()
 
 
 def test_without_shuffling_the_data_keeps_its_order() -> None:

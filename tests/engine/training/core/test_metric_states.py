@@ -11,7 +11,7 @@ import tensorflow as tf
 from keras import layers, metrics, ops, regularizers
 
 from accel_engine.data.structure import Batch, map_structure
-from accel_engine.keras_support.model_call import call_model
+from accel_engine.models.model_call import call_model
 from accel_engine.private_names import keras_names
 from accel_engine.run.series_names import SeriesNames
 from accel_engine.training.core import metric_states

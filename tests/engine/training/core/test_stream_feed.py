@@ -115,14 +115,15 @@ def test_stacks_are_on_the_device_that_trains() -> None:
     assert segment.order.inputs.device.endswith("CPU:1")
 
 
-def test_replicas_share_a_batch_evenly_and_leave_out_the_rest() -> None:
+def test_replicas_share_every_batch_whole() -> None:
     stream = Recorded(Split(X[:105], Y[:105]), size=32)  # 32, 32, 32 and 9 examples
 
     segments = list(feed_of(stream, replicas=2).segments(0, 0, lambda: 8, exact=True))
 
-    assert [(segment.steps, segment.examples) for segment in segments] == [(3, 32), (1, 8)]
+    assert [(segment.steps, segment.examples) for segment in segments] == [(3, 32), (1, 9)]
     assert segments[0].order.inputs.shape == (3, 2, 16, 6)
-    np.testing.assert_array_equal(np.reshape(segments[1].order.inputs, (8, 6)), X[96:104])
+    np.testing.assert_array_equal(segments[1].order.inputs[0, 0], X[[96, 97, 98, 99, 104]])
+    np.testing.assert_array_equal(segments[1].order.inputs[0, 1], X[[100, 101, 102, 103, 104]])
 
 
 @pytest.mark.parametrize("worker", [0, 1])
@@ -133,12 +134,15 @@ def test_a_worker_has_the_part_of_its_own_replicas(worker: int) -> None:
     np.testing.assert_array_equal(segment.order.inputs, np.stack([X[16 * worker :][:16], X[32 + 16 * worker :][:16]]))
 
 
-def test_a_batch_with_fewer_examples_than_replicas_is_left_out() -> None:
+@pytest.mark.parametrize("worker", [0, 1])
+def test_a_batch_with_fewer_examples_than_replicas_is_on_all(worker: int) -> None:
     stream = Recorded(Split(X[:33], Y[:33]), size=32)
 
-    segments = list(feed_of(stream, replicas=2).segments(0, 0, lambda: 8, exact=True))
+    feed = feed_of(stream, replicas=2, worker=worker, workers=2)
+    segments = list(feed.segments(0, 0, lambda: 8, exact=True))
 
-    assert [(segment.steps, segment.examples) for segment in segments] == [(1, 32)]
+    assert [(segment.steps, segment.examples) for segment in segments] == [(1, 32), (1, 1)]
+    np.testing.assert_array_equal(segments[1].order.inputs, X[np.newaxis, 32:33])
 
 
 def test_an_error_is_raised_after_the_batches_before_it() -> None:

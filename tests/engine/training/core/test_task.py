@@ -23,6 +23,7 @@ from accel_engine.training.core.task import (
     UNCHANGED,
     Task,
     check_outputs,
+    custom_task,
     find_task,
     probabilities_of,
 )
@@ -115,6 +116,12 @@ PHOTO, TOKENS = ((8, 8, 3), "float32"), ((7,), "int32")
             SEVERAL_OUTPUTS,
         ),
         ("mse", [output(1), output(1)], data_of(((1,), "float32")), SEVERAL_OUTPUTS),
+        (LOSSES.CategoricalGeneralizedCrossEntropy(), output(3), data_of(((), "int32")), "classification"),
+        # Integers that are no classes of the outputs, whatever they look like.
+        (LOSSES.CTC(), output(20, 5), data_of(((6,), "int32"), class_names=tuple("abcde"), task="sequence"), "custom"),
+        (LOSSES.Circle(), output(16), labels(10), "custom"),
+        ("poisson", output(1), labels(8), "regression"),
+        (LOSSES.Poisson(name="counts"), output(8), labels(8), "regression"),
     ],
 )
 def test_the_task_follows_from_loss_outputs_and_targets(loss: Any, outputs: Any, dataset: Dataset, task: str) -> None:
@@ -161,6 +168,10 @@ def test_a_loss_without_targets_is_refused() -> None:
         (LOSSES.CategoricalFocalCrossentropy(), ONE_HOT),
         ({"out": LOSSES.CategoricalCrossentropy()}, ONE_HOT),
         (LOSSES.categorical_hinge, ONE_HOT),
+        (LOSSES.SparseCategoricalCrossentropy(name="mine"), UNCHANGED),
+        ("SparseCategoricalCrossentropy", UNCHANGED),
+        (LOSSES.CategoricalGeneralizedCrossEntropy(), UNCHANGED),
+        (LOSSES.CategoricalCrossentropy(name="sparse_pixels"), ONE_HOT),
         (own, UNCHANGED),
         (Own(), UNCHANGED),
     ],
@@ -170,6 +181,14 @@ def test_class_indices_are_encoded_as_the_loss_expects(loss: Any, encoding: str)
     task = found(loss, output(3), labels(3))
 
     assert (task.name, task.encoding) == ("classification", encoding)
+
+
+@pytest.mark.parametrize("loss", [LOSSES.CTC(), LOSSES.Circle(), LOSSES.Poisson()], ids=named)
+def test_a_loss_gets_integers_as_fit_passes_them(loss: Any) -> None:
+    for task in (found(loss, output(12), labels(8)), custom_task(model_of(loss), output(12), labels(8))):
+        given = tf.constant([3, 7])
+        assert task.encode(given, None) is given
+        assert task.metrics(model_of(loss)) == ()
 
 
 def test_one_hot_labels_are_as_wide_as_the_output() -> None:

@@ -15,7 +15,7 @@ from accel_engine.inference.candidate import Candidate
 from accel_engine.inference.live_window import LiveWindow
 from accel_engine.inference.open_model import open_model
 from accel_engine.inference.runtime import Runtime
-from accel_engine.keras_support.model_call import call_model
+from accel_engine.models.model_call import call_model
 from accel_engine.plan import Plan
 from accel_engine.run.run_paths import trained_model
 from accel_engine.training.inference_bench.bench import bench

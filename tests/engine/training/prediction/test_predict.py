@@ -327,6 +327,25 @@ def test_masks_are_classes_of_pixels(gym: Gym, tmp_path: Path, predicted) -> Non
     np.testing.assert_allclose(arrays["chances 0"], expected.max(-1), atol=1e-5)
 
 
+def test_models_that_were_built_in_any_way_are_predicted(tmp_path: Path, predicted) -> None:
+    x = np.random.default_rng(0).normal(size=(6, 4)).astype(np.float32)
+    np.savez(tmp_path / "x.npz", x=x)
+    inner, given = keras.Sequential([keras.Input((4,)), keras.layers.Dense(5)]), keras.Input((4,))
+    models: dict[str, keras.Model] = {
+        "with-input.keras": keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, "softmax")]),
+        "with-input.h5": keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, "softmax")]),
+        "built-late.keras": keras.Sequential([keras.layers.Dense(3, "softmax")]),
+        "nested.keras": keras.Sequential([keras.Input((4,)), inner, keras.layers.Dense(3, "softmax")]),
+        "functional.keras": keras.Model(given, keras.layers.Dense(3, "softmax")(inner(given))),
+    }
+    for name, model in models.items():
+        model.build((None, 4))
+        model.save(tmp_path / name)
+        reply, arrays = predicted(tmp_path / name, tmp_path / "x.npz")
+        assert reply["outputs"][0]["task"] == "classification"
+        np.testing.assert_allclose(arrays["values 0"], model(x), atol=1e-6)
+
+
 def test_examples_of_different_sizes_are_predicted_one_file_at_a_time(tmp_path: Path, predicted) -> None:
     file = tmp_path / "own.keras"
     given = keras.Input((None, 2))

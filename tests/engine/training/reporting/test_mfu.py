@@ -79,6 +79,9 @@ def test_a_cpu_is_measured_once_without_changing_the_run(gym: Gym, monkeypatch: 
     undisturbed = gym.train(PLAN.replace(model="cnn"))
     monkeypatch.setattr(mfu, "SETTLED_SECONDS", 0.0)
     monkeypatch.setattr(cpu_peak, "SECONDS", 0.01)
+    monkeypatch.setattr(cpu_peak, "_MIN_CPU_SHARE", 0.0)
+    measure = cpu_peak.measure_peak
+    monkeypatch.setattr(cpu_peak, "measure_peak", lambda name: 1e6 * (measure(name) or 0.0))  # nothing is faster
 
     first = gym.train(PLAN.replace(model="cnn"))
     before, after = first.all(WorkCounted)
@@ -94,28 +97,46 @@ def test_a_cpu_is_measured_once_without_changing_the_run(gym: Gym, monkeypatch: 
 
 def test_an_exceeded_peak_is_measured_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cpu_peak, "SECONDS", 0.01)
+    monkeypatch.setattr(cpu_peak, "_MIN_CPU_SHARE", 0.0)
     cpu_peak.save("cpu_peak.json", cpu_peak._key("a processor"), 1.0)
     cpu, told = on(("CPU:0",), ("a processor",), monkeypatch)
     assert told.last["peak"] == 1.0
 
-    cpu.update_peak(10.0, 0.5)
+    cpu.update_peak(10.0, 1e-12)  # 100 FLOP/s
 
-    assert told.last["peak"] > 1.0
+    assert told.last["peak"] > 100
+    assert cpu_peak.cached_peak("a processor") == told.last["peak"]
 
 
-@pytest.mark.parametrize(("share", "kept"), [(0.0, True), (1.1, False)], ids=["quiet", "busy"])
-def test_a_peak_is_saved_only_on_an_idle_machine(monkeypatch: pytest.MonkeyPatch, share: float, kept: bool) -> None:
+def test_a_peak_measured_beside_other_programs_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cpu_peak, "SECONDS", 0.01)
-    monkeypatch.setattr(cpu_peak, "_MIN_CPU_SHARE", share)
+    monkeypatch.setattr(cpu_peak, "_MIN_CPU_SHARE", 1e9)
     cpu, told = on(("CPU:0",), ("another processor",), monkeypatch)
 
-    cpu.update_peak(10.0, 0.5)
+    cpu.update_peak(10.0, 1e-12)
 
-    assert (cpu_peak.cached_peak("another processor") == told.last["peak"]) is kept
-    assert ("while other programs were running" in told.last["source"]) is not kept
-    measured = told.last["peak"]
-    cpu.update_peak(20.0, 0.5)  # once in a run is enough
-    assert told.last["peak"] == measured
+    assert (told.last["peak"], told.last["reason"]) == (None, mfu.CPU_IN_USE)
+    assert cpu.achieved(1e-12) == (100.0, None)
+    assert cpu_peak.cached_peak("another processor") is None
+    monkeypatch.setattr(cpu_peak, "_MIN_CPU_SHARE", 0.0)
+    cpu.update_peak(99.0, 1e-12)  # too early to spend time on it again
+    assert told.last["peak"] is None
+    cpu.update_peak(100.0, 1e-12)
+    assert cpu.achieved(1e-12) == (100.0, 100.0 / told.last["peak"])
+
+
+def test_no_share_of_a_peak_that_training_exceeds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same of a CPU whose peak was just measured, and of a GPU's, which cannot be measured."""
+    monkeypatch.setattr(cpu_peak, "measure_peak", lambda _: 50e12)
+    for device, name in (("CPU:0", "a processor"), ("GPU:0", "NVIDIA H100 80GB HBM3")):
+        meter, told = on((device,), (name,), monkeypatch)
+
+        assert meter.achieved(1e6)[1] is None
+        meter.update_peak(10.0, 1e6)
+
+        assert told.last["peak"] is None
+        assert told.last["reason"].startswith("training is faster than the peak that is known (")
+        assert meter.achieved(1.0) == (100e12, None)
 
 
 def test_logical_cpus_share_one_peak(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,11 +8,11 @@ from textual.content import Content
 from textual.widgets.option_list import Option
 
 from accel_engine.advice import Cure, Finding
-from accel_engine.run import RunInfo
-from accel_engine.text import format_metric, printable_line
+from accel_engine.text import format_metric, percent, printable_line
 from accel_tui.formatting import numbers
 from accel_tui.formatting.advice import capitalized, cure_text, options_text
 from accel_tui.formatting.wrapping import hanging
+from accel_tui.run_state.advice import Advice
 from accel_tui.run_state.cure_trials import AdviceNotes, Application, Trial
 from accel_tui.widgets.advice.advice_list import AdviceList, keyed
 
@@ -29,13 +29,13 @@ class CureList(AdviceList):
     """The cures of the selected finding, the best first."""
 
     _cures: Mapping[str, Cure] = {}
-    _info: RunInfo | None = None
+    _advice: Advice | None = None
     _notes = AdviceNotes()
 
-    def show_cures(self, finding: Finding | None, info: RunInfo | None, notes: AdviceNotes) -> None:
+    def show_cures(self, finding: Finding | None, advice: Advice | None, notes: AdviceNotes) -> None:
         """Show the cures of a finding, with their trials; the selected one stays selected."""
-        self._cures = keyed(map(_name, finding.cures), finding.cures) if finding and info else {}
-        self._info, self._notes = info, notes
+        self._cures = keyed(map(_name, finding.cures), finding.cures) if finding and advice else {}
+        self._advice, self._notes = advice, notes
         self.display = bool(self._cures)
         self.on_resize()
 
@@ -47,17 +47,17 @@ class CureList(AdviceList):
     def on_resize(self) -> None:
         """Lay the lines out for another width."""
         width = self.size.width or self.app.size.width
-        self.show([Option(_content(each, self._info, self._notes, width), id_) for id_, each in self._cures.items()])
+        self.show([Option(_content(each, self._advice, self._notes, width), id_) for id_, each in self._cures.items()])
 
 
 def _name(cure: Cure) -> str:
     return f"{cure.text} {options_text(cure.changes)}"
 
 
-def _content(cure: Cure, info: RunInfo | None, notes: AdviceNotes, width: int) -> Content:
-    if info is None:
+def _content(cure: Cure, advice: Advice | None, notes: AdviceNotes, width: int) -> Content:
+    if advice is None:
         return Content("")
-    lines = [("▸ ", *line) if not index else ("  ", *line) for index, line in enumerate(_lines(cure, info, notes))]
+    lines = [("▸ ", *line) if not index else ("  ", *line) for index, line in enumerate(_lines(cure, advice, notes))]
     return Content("\n").join(
         Content.styled(("  " * bool(index) or mark) + text, style)
         for mark, words, style in lines
@@ -65,8 +65,9 @@ def _content(cure: Cure, info: RunInfo | None, notes: AdviceNotes, width: int) -
     )
 
 
-def _lines(cure: Cure, info: RunInfo, notes: AdviceNotes) -> Iterator[Line]:
-    """What to do, the options that do it, and what that gains."""
+def _lines(cure: Cure, advice: Advice, notes: AdviceNotes) -> Iterator[Line]:
+    """What to do, the options that do it, what that gains, and why it cannot be tried."""
+    info = advice.info
     yield cure_text(cure, info), ""
     options = ""
     if cure.changes and info.has_engine:
@@ -77,6 +78,8 @@ def _lines(cure: Cure, info: RunInfo, notes: AdviceNotes) -> Iterator[Line]:
         yield from _trial(trial)
     elif cure.gain:
         yield f"expected: {cure.gain.text}, by {cure.gain.basis}", "$foreground 75%"
+    if options and (reason := advice.not_tried.get(options)):
+        yield f"cannot be tried: {reason}", "$foreground 75%"
     if applied := notes.applied.get(options):
         yield _application(applied)
 
@@ -103,7 +106,7 @@ def _progress(progress: "CureProgress | None") -> str:
     share = min(max(progress.done / progress.of, 0.0), 1.0) if progress.of > 0 else 0.0
     filled = round(share * _BAR)
     bar = "━" * filled + "─" * (_BAR - filled)
-    return f"trying {bar} {share:.0%}  {printable_line(progress.detail)}"
+    return f"trying {bar} {percent(share, 0)}  {printable_line(progress.detail)}"
 
 
 def _measured(result: "CureResult") -> Iterator[Line]:

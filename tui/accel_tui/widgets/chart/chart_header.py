@@ -71,7 +71,7 @@ def chart_header(view: ChartView, legend: Legend, series: Sequence[Series]) -> l
     """
     several, many = len(series) > 1, len(series) > 2
     shortest_note = min(map(len, legend.notes))
-    named = _legend(view, legend, series, named=several)
+    named = _legend(view, legend, series, named=several or any(each.value is not None for each in series))
     shorter = _legend(view, legend, series, named=many, signed=not many)
     shortest = _legend(view, legend, series, named=many, valued=not many)
     plain = view.title
@@ -125,6 +125,8 @@ def _length(entry: list[TextSpan]) -> int:
 
 
 def _latest(series: Series) -> float:
+    if series.value is not None:
+        return series.value
     if series.curve.end_step:
         return series.curve.last_value
     return series.points[-1][1] if series.points else math.nan

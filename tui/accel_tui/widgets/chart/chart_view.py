@@ -61,6 +61,7 @@ class Series:
         style: Colour of line, points and legend.
         detail: A part of the curve at full resolution, drawn instead where it covers the visible steps.
         is_resampled: Whether the curve is not by steps, so that its values cannot be counted.
+        value: The value in the header, beside the name that says what it is; ``None`` for the last one of the curve.
     """
 
     name: str
@@ -69,6 +70,7 @@ class Series:
     style: Colour = "primary"
     detail: Curve = NOTHING
     is_resampled: bool = False
+    value: float | None = None
 
     def within(self, first: float, last: float) -> tuple[tuple[float, float], ...]:
         """The points from step ``first`` to ``last``, both inclusive."""

@@ -6,7 +6,7 @@ size, joined by lines.
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -96,7 +96,8 @@ class BatchAxis:
             size: Values are divided by this.
         """
         curve, points = _by_ticks(series.curve, self.sizes[run], size)
-        return Series(series.name, curve, points, series.style, is_resampled=True)
+        value = None if series.value is None else series.value / size
+        return replace(series, curve=curve, points=points, detail=NOTHING, is_resampled=True, value=value)
 
 
 def _tick(size: float) -> int:

@@ -13,7 +13,7 @@ from accel_engine.run.series_names import BATCH_SIZE, LEARNING_RATE
 from accel_engine.run.steps import THROUGHPUT
 from accel_tui.formatting import numbers
 from accel_tui.formatting.bench_figures import figure
-from accel_tui.run_list.comparison import ComparedRun, compared_series_names
+from accel_tui.run_list.comparison import ComparedRun, compared_series_names, kinds_of_value
 from accel_tui.run_state.learning_rate_curve import has_learning_rate, learning_rate_curve, visible_learning_rate_curve
 from accel_tui.run_state.step_window import StepWindow, VisibleSteps, steps_to_load
 from accel_tui.widgets.chart.axes import significant, step_axis
@@ -175,6 +175,7 @@ class CompareCharts(ChartKeys):
                 active_chart = self.has_focus and chart.id == self.active_chart and shown > 1
                 title = self._title(name)
                 chart.title = f"{_MARK} {title}" if active_chart else title
+                chart.note = "" if isinstance(self._axis, BatchAxis) else kinds_of_value(self.runs, name)
                 chart.format = self._format(name)
                 chart.y_limits = limits_of(name)
                 chart.empty = "no steps recorded" if self.runs else "reading the runs…"
@@ -237,4 +238,4 @@ def _series(index: int, compared: ComparedRun, name: str) -> Series:
     curve = state.throughput if name == THROUGHPUT else state.curves.get(name, NOTHING)
     points = points_of(state.validation_of(name))
     detail = state.visible_series.get(name, NOTHING)
-    return Series(letter(index), curve, points, style_of(index), detail)
+    return Series(letter(index), curve, points, style_of(index), detail, value=compared.value_of(name))

@@ -158,7 +158,8 @@ def panel_series(state: RunState, panel: Panel) -> tuple[Series, ...]:
         return (Series("learning rate", learning_rate_curve(state), detail=visible_learning_rate_curve(state)),)
     detail = state.visible_series.get(panel.name, NOTHING)
     if panel.name == THROUGHPUT:
-        return (Series("steps/s", state.throughput, style="success", detail=detail),)
+        name = "mean" if state.has_ended else "recent"
+        return (Series(name, state.throughput, style="success", detail=detail, value=state.steps_per_second),)
     training = Series("step", state.curves.get(panel.name, NOTHING), detail=detail)
     points = points_of(state.validation_of(panel.name))
     if not points:

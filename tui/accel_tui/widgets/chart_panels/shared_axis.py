@@ -14,7 +14,7 @@ import numpy as np
 from accel_engine.run.buckets import Statistics
 from accel_tui.run_state.curve import Curve, divide
 from accel_tui.run_state.state import RunState
-from accel_tui.widgets.chart.chart_view import Series, X
+from accel_tui.widgets.chart.chart_view import NOTHING, Series, X
 from accel_tui.widgets.chart.scale import XScale
 from accel_tui.widgets.chart_panels.run_panels import scale_of
 
@@ -86,7 +86,8 @@ class SharedAxis:
             for position, (_, value) in zip(positions, series.points, strict=True)
             if not math.isnan(position)
         )
-        return Series(series.name, _by_ticks(series.curve, scale, self.unit), points, series.style, is_resampled=True)
+        curve = _by_ticks(series.curve, scale, self.unit)
+        return replace(series, curve=curve, points=points, detail=NOTHING, is_resampled=True)
 
 
 def _last(scale: XScale, steps: int) -> float:

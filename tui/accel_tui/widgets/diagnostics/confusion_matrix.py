@@ -14,6 +14,7 @@ from textual.events import Click, MouseScrollDown, MouseScrollUp
 from textual.reactive import reactive
 from textual.strip import Strip
 
+from accel_engine.text import percent
 from accel_tui.appearance import colour_scales
 from accel_tui.formatting import numbers
 from accel_tui.formatting.text import fit, shorten
@@ -197,7 +198,7 @@ class ConfusionMatrix(TextPage):
         cells = [
             self._cell(count, total, shown, (row, column), paint) for column, count in zip(columns, here, strict=True)
         ]
-        share = f"{counts[row] / total:>6.0%} " if total else "     - "
+        share = f"{percent(counts[row] / total, 0):>6} " if total else "     - "
         text_line = Strip([label, *cells, Segment(share, self.style_for("faint"))])
         if shown.lines == 1:
             return [text_line]
@@ -212,7 +213,7 @@ class ConfusionMatrix(TextPage):
         share = count / total if total else 0.0
         text = ""
         if shown.cell > HEAT_WIDTH:
-            text = "" if not count else f"{share:.0%}" if self.show_percent else numbers.compact(count)
+            text = "" if not count else f"{percent(share, 0)}" if self.show_percent else numbers.compact(count)
         elif not paint.coloured:
             text = colour_scales.shading_character(share) * HEAT_WIDTH
         if cell == self.cursor and not text.strip():
@@ -228,14 +229,14 @@ class ConfusionMatrix(TextPage):
         row, column = self.cursor
         count, total = int(confusion.counts[row, column]), int(confusion.counts[row].sum())
         cell_text = f"true {confusion.names[row]}, predicted {confusion.names[column]}: {count:,} of {total:,}"
-        percent = f" ({numbers.percent(count / total)})" if count else ""
+        share = f" ({percent(count / total)})" if count else ""
         classes = len(confusion.names)
         visible_range = ""
         if shown.rows < classes or shown.columns < classes:
             rows = f"{self._first[0] + 1}-{self._first[0] + shown.rows}"
             columns = f"{self._first[1] + 1}-{self._first[1] + shown.columns}"
             visible_range = f" rows {rows}, cols {columns} of {classes:,}"
-        return self.line((cell_text + percent, "right" if row == column else "wrong"), (visible_range, "faint"))
+        return self.line((cell_text + share, "right" if row == column else "wrong"), (visible_range, "faint"))
 
     def _list(self, confusion: Confusion, width: int, height: int) -> Iterator[Strip]:
         pairs = confused(confusion, height - 1)
@@ -246,7 +247,7 @@ class ConfusionMatrix(TextPage):
         name_width = max(min(longest, width - 14), 8)
         for pair in pairs:
             name = fit(pair_name(confusion, pair), name_width)
-            yield self.line((name, ""), (f"{pair[2]:>6,}", "wrong"), (f"{numbers.percent(pair[3]):>6}", "faint"))
+            yield self.line((name, ""), (f"{pair[2]:>6,}", "wrong"), (f"{percent(pair[3]):>6}", "faint"))
 
 
 @lru_cache(1 << 12)

@@ -11,6 +11,7 @@ from accel_engine.run.diagnostics import (
     SequenceReport,
 )
 from accel_engine.run.diagnostics.views import Labels, Parts, Row, Tokens, View
+from accel_engine.text import percent
 from accel_tui.formatting import numbers
 from accel_tui.widgets.diagnostics.tokens import joined
 from accel_tui.widgets.styled_text import TextSpan
@@ -109,7 +110,7 @@ def captions(report: OutputReport, example: Example) -> tuple[Caption, Caption]:
     style = "" if correct is None else "right" if correct else "wrong"
     mark = "" if correct is None else "✓ " if correct else "✗ "
     if isinstance(example, SamplePrediction) and isinstance(report, ClassificationReport):
-        confidence = f" {numbers.percent(example.confidence)}"
+        confidence = f" {percent(example.confidence)}"
         return (
             Caption(_name(report.names, example.label), mark=mark),
             Caption(_name(report.names, example.predicted), confidence, style),
@@ -131,7 +132,7 @@ def value_text(report: OutputReport, view: View | None) -> str:
             return ", ".join(f"{name} {value}" if named else value for name, value in zip(names, values, strict=True))
         case Labels(labels, scores) if isinstance(report, MultiLabelReport):
             texts = [_name(report.names, label) for label in labels]
-            shares = [f" {numbers.percent(score)}" for score in scores] or [""] * len(texts)
+            shares = [f" {percent(score)}" for score in scores] or [""] * len(texts)
             return ", ".join(text + share for text, share in zip(texts, shares, strict=True))
         case Tokens(tokens):
             return joined(tokens)

@@ -8,6 +8,7 @@ from textual.reactive import reactive
 from textual.strip import Strip
 
 from accel_engine.run.diagnostics import Layer, LayerTable
+from accel_engine.text import percent
 from accel_tui.formatting import numbers
 from accel_tui.formatting.text import fit, shorten
 from accel_tui.widgets.text_page import TextPage, TextSpan
@@ -88,7 +89,7 @@ class LayerList(TextPage):
         flops = numbers.compact(layer.flops) if layer.flops else ""
         yield f" {flops:>6}", ""
         share = layer.flops / total_flops if total_flops and layer.flops else 0.0
-        yield f" {numbers.percent(share) if share else '':>5}", ""
+        yield f" {percent(share) if share else '':>5}", ""
         if bar_width > 3 and share and not layer.inner:
             yield " " + "▇" * round(share * (bar_width - 1)), "head"
 
@@ -102,7 +103,7 @@ def _trained(layer: Layer) -> TextSpan:
         return "", ""
     if layer.trainable == layer.parameters:
         return "yes", "right"
-    return (f"{layer.trainable / layer.parameters:.0%}", "") if layer.trainable else ("no", "wrong")
+    return (f"{percent(layer.trainable / layer.parameters, 0)}", "") if layer.trainable else ("no", "wrong")
 
 
 def _sums(table: LayerTable) -> list[TextSpan]:
@@ -114,7 +115,7 @@ def _sums(table: LayerTable) -> list[TextSpan]:
         return [*pieces, (f"; FLOPs not counted: {table.reason}", "faint")]
     pieces.append((f"; {numbers.flops(table.flops)} per step", ""))
     if table.rest:
-        pieces.append((f", {numbers.percent(table.rest / table.flops)} outside layers", "wrong"))
+        pieces.append((f", {percent(table.rest / table.flops)} outside layers", "wrong"))
     return [*pieces, (", gradients included", "faint")]
 
 

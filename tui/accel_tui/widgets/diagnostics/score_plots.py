@@ -10,6 +10,7 @@ from textual.strip import Strip
 
 from accel_engine.run.diagnostics import ClassificationReport, MultiLabelReport, OutputReport
 from accel_engine.run.diagnostics.figures import calibration
+from accel_engine.text import percent
 from accel_tui.formatting import numbers
 from accel_tui.formatting.text import shorten
 from accel_tui.widgets.chart.axes import Axis
@@ -100,7 +101,7 @@ class ScorePlots(PlotPage):
         now = figures_at(scored, self.threshold)
         spans: list[TextSpan] = [(f"threshold {self.threshold:.3f}", "head"), (": ", "")]
         if self._is_confidence:
-            share = numbers.percent(now.predicted / now.examples) if now.predicted else "none"
+            share = percent(now.predicted / now.examples) if now.predicted else "none"
             spans += [
                 (f"{now.predicted:,} of {now.examples:,} predictions are as confident ({share})", ""),
                 (f"  accuracy {numbers.metric(now.precision)}", "title"),

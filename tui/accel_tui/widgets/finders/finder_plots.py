@@ -25,6 +25,9 @@ COLOURS: dict[Rule, Colour] = {
 SIGNS: dict[Rule, str] = {Rule.STEEPEST: "┊", Rule.VALLEY: "│", Rule.MINIMUM: "‖", Rule.THIRD: "┃"}
 """The line of each suggestion, which also differs without colours."""
 
+SMOOTHED_MEAN = "smoothed mean"
+"""The curve of the losses of all ramps."""
+
 _ROOM = 0.35
 """Room above the loss at the start, as a share of how far it falls: what explodes is beyond the plot."""
 
@@ -61,7 +64,7 @@ def rate_plot(
     series += [_ramp_series(each, is_last=suggestions is None and each is ramps[-1]) for each in ramps if each.rates]
     curve = suggestions.curve if suggestions else None
     if curve is not None:
-        series.append(PlotSeries(curve.rates, curve.losses, "line", "primary", "smoothed mean", covers=True))
+        series.append(PlotSeries(curve.rates, curve.losses, "line", "primary", SMOOTHED_MEAN, covers=True))
     return Plot("loss", tuple(series), note, x=LogAxis(*ends), y=_loss_axis(ramps, rows), x_name="learning rate")
 
 

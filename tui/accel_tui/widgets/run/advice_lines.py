@@ -16,13 +16,15 @@ SIGN = "⚑"
 
 
 class AdviceLines(Static):
-    """A line per finding; hidden without any. A click opens the Advice screen."""
+    """A line per finding; hidden before the first one. A click opens the Advice screen.
+
+    Lines keep their place when findings go, so that the charts below stay where they are.
+    """
 
     ALLOW_SELECT = False
     DEFAULT_CSS = """
     AdviceLines {
         display: none;
-        height: auto;
         padding: 0 1;
         text-wrap: nowrap;
         &.-shown { display: block; }
@@ -30,12 +32,16 @@ class AdviceLines(Static):
     }
     """
 
+    _lines = 0
+
     findings: reactive[tuple[Finding, ...]] = reactive((), layout=True)
     """All findings, those that matter most first."""
 
     def watch_findings(self) -> None:
         """Show the first of them."""
-        self.set_class(bool(self.findings), "-shown")
+        self._lines = max(self._lines, min(len(self.findings), SHOWN))
+        self.styles.height = self._lines
+        self.set_class(self._lines > 0, "-shown")
         self._show()
 
     def on_resize(self, event: Resize) -> None:
@@ -53,7 +59,7 @@ class AdviceLines(Static):
         more = len(self.findings) - SHOWN
         keys = [f"A all {len(self.findings)}" if more > 0 else "A advice", ""]
         lines = [_line(each, key, width) for each, key in zip(self.findings, keys, strict=False)]
-        self.update(Content("\n").join(lines))
+        self.update(Content("\n").join(lines or [Content.styled("no advice at present", "$text-muted")]))
 
 
 def _line(finding: Finding, key: str, width: int) -> Content:

@@ -4,6 +4,7 @@ from textual.reactive import reactive
 
 from accel_engine.events import Outcome, Phase
 from accel_engine.run import Status
+from accel_engine.text import percent
 from accel_tui.formatting import numbers
 from accel_tui.run_state.state import RunState
 from accel_tui.widgets.run.run_line import RunLine
@@ -119,7 +120,7 @@ def progress(state: RunState) -> list[list[TextSpan]]:
     if (reached := state.flops_per_second) is not None:
         pairs.append(_pair(*f"{numbers.flops(reached)}/s".split(), figure_first=True))
     if (share := state.mfu) is not None:
-        pairs.append(_pair("MFU", numbers.percent(share)))
+        pairs.append(_pair("MFU", percent(share)))
     return pairs
 
 

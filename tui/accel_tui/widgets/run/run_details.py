@@ -215,6 +215,8 @@ def _xla(built: ModelBuilt, tried: XlaTried | None) -> str:
         return ""
     if tried is None:
         return "on" if built.xla else "off"
+    if not tried.compiled:
+        return f"off: it cannot compile the steps{f': {tried.reason}' if tried.reason else ''}"
     slower, faster = (numbers.compact(rate) for rate in sorted((tried.plain, tried.compiled)))
     return f"on: {faster} steps/s, {slower} without" if tried.xla else f"off: {faster} steps/s, {slower} with XLA"
 

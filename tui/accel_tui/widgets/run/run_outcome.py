@@ -7,6 +7,7 @@ from textual.reactive import reactive
 
 from accel_engine.events import Outcome, RunEnded
 from accel_engine.run import RunInfo
+from accel_engine.text import percent
 from accel_tui.formatting import numbers
 from accel_tui.formatting.bench_figures import described
 from accel_tui.formatting.lost_runs import DIRECTORY_LOST, how_lost
@@ -135,7 +136,8 @@ def _again(command: str) -> str:
 def _lost(state: RunState) -> Content:
     full = host_memory_used(state)
     cause = (
-        f"\nThe machine's memory was {full:.0%} full at the last reading: the system may have killed the process. "
+        f"\nThe machine's memory was {percent(full, 0)} full at the last reading: the system may have "
+        f"killed the process. "
         "Use a smaller batch size."
         if full is not None and full >= _FULL and not (state.info and state.info.memory_loss)
         else ""

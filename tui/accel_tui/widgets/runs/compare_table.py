@@ -83,7 +83,8 @@ class CompareTable(ScrollView, can_focus=True):
         found = self.comparison
         if found is None:
             return ()
-        return ("plan", *(found.plan or (ComparedRow("no differences", (), ()),)), "results", *found.results)
+        results = f"results ({found.kind_of_values})" if found.kind_of_values else "results"
+        return ("plan", *(found.plan or (ComparedRow("no differences", (), ()),)), results, *found.results)
 
     def _lay_out(self, comparison: Comparison) -> None:
         rows = [row for row in self._rows if isinstance(row, ComparedRow)]
@@ -132,9 +133,9 @@ class CompareTable(ScrollView, can_focus=True):
             return [Segment(" " * self._label, self._style("value"))]
         row = rows[row_index]
         if isinstance(row, str):
-            length = sum(self._widths) + _GAP * (len(self._widths) - 1)
-            rule = self._style("rule")
-            return [Segment(f"{row} ".ljust(self._label, "─"), rule), Segment("─" * length, rule)]
+            length = self._label + sum(self._widths) + _GAP * (len(self._widths) - 1)
+            line, rule = f"{row} ".ljust(length, "─"), self._style("rule")
+            return [Segment(line[: self._label], rule), Segment(line[self._label :], rule)]
         segments = [Segment(row.label.ljust(self._label), self._style("label"))]
         for at, text in enumerate(row.texts):
             style = self._style("best" if at in row.best else "value")

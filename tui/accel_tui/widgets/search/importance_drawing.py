@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 
-from accel_tui.formatting import field_labels, numbers
+from accel_engine.text import percent
+from accel_tui.formatting import field_labels
 from accel_tui.widgets.chart.cell_frame import Frame
 from accel_tui.widgets.search.study_styles import write
 
@@ -36,7 +37,7 @@ def draw_importance(shares: Mapping[str, float], problem: str, title: str, colum
         y = 3 + index * apart if apart == 2 else 2 + index
         write(frame, 0, y, names[name].rjust(width), "label")
         write(frame, width + 1, y, _bar(share / largest * room), "primary" if index else "success")
-        write(frame, columns - 6, y, numbers.percent(share).rjust(6) if share else "    0%", "title")
+        write(frame, columns - 6, y, percent(share).rjust(6) if share else "    0%", "title")
     return frame
 
 

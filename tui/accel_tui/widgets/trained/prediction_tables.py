@@ -9,7 +9,7 @@ from textual.containers import VerticalScroll
 from textual.widgets import DataTable, Label
 
 from accel_engine.launch.example_prediction import ExamplePredictions
-from accel_engine.text import printable_line
+from accel_engine.text import percent, printable_line
 from accel_tui.predictions.rows import PredictionTable, most_examples, prediction_tables, problem_rows
 
 MOST_ROWS = 1000
@@ -107,7 +107,7 @@ def _rows(table: PredictionTable) -> list[list[Text]]:
         return rows
     place = table.header.index("PROBABILITY")
     for row, chance in zip(rows, table.chances, strict=True):
-        row[place] = Text.assemble(f"{100 * chance:5.1f}% ", (bar(chance), "bold"))
+        row[place] = Text.assemble(f"{percent(chance, 1):>6} ", (bar(chance), "bold"))
     return rows
 
 

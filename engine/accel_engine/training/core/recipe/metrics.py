@@ -1,19 +1,34 @@
 """The metrics that a plan names, for the task of its model."""
 
-from typing import Any
+import math
+from typing import Any, TypeAlias
 
 import keras
+import numpy as np
+import numpy.typing as npt
 import tensorflow as tf
 
-from accel_engine.data.dataset import Dataset
-from accel_engine.data.structure import Structure, flatten
+from accel_engine.data.dataset import Dataset, Split, take_rows
+from accel_engine.data.structure import ArraySpec, Structure, flatten
 from accel_engine.errors import PlanError
+from accel_engine.keras_support.model_structure import metrics_of
 from accel_engine.plan import Plan
 from accel_engine.plan.recipe_fit import wrong_metrics
 from accel_engine.training.core.task import Task, probabilities_of
 
 TOP_K = 5
 """The number of classes of ``top_k_categorical_accuracy``, as in Keras."""
+
+Numbers: TypeAlias = npt.NDArray[np.float32]
+
+REGRESSION = ("mean_absolute_error", "root_mean_squared_error", "r2_score")
+"""What is measured of each regression without being asked, in the unit of the targets."""
+
+MAX_TARGETS = 1 << 24
+"""Values of the training targets that are looked at; of more, those of examples at equal distances."""
+
+MAX_READ = 1000
+"""Examples whose targets are read from files."""
 
 _NUMERIC = {
     "mean_absolute_error": keras.metrics.MeanAbsoluteError,
@@ -43,6 +58,27 @@ class _OfRows(keras.metrics.Metric):  # type: ignore[misc]  # Keras has no types
     def result(self) -> Any:
         """The inner metric's result."""
         return self._inner.result()
+
+
+class _OfNumbers(_OfRows):
+    """A metric of numbers in the unit of the targets.
+
+    Args:
+        inner: The metric; it takes arrays ``[examples, values]``.
+        scale: What outputs and targets are multiplied by, ``[values]`` or one for all.
+        offset: What is added then.
+    """
+
+    def __init__(self, inner: keras.metrics.Metric, scale: Numbers, offset: Numbers) -> None:
+        super().__init__(inner)
+        self._scale, self._offset = scale, offset
+
+    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
+        """Add a batch."""
+        width = y_pred.shape[-1] if y_pred.shape.rank > 1 else 1
+        rows = [tf.reshape(tf.cast(each, tf.float32), [-1, width]) for each in (y_true, y_pred)]
+        true, predicted = (each * self._scale + self._offset for each in rows)
+        super().update_state(true, predicted, sample_weight)
 
 
 class _OfClasses(_OfRows):
@@ -104,6 +140,73 @@ def plan_metrics(
     return tuple(_make(name, plan, task, leaves[0], dataset) for name in plan.metrics if name not in known)
 
 
+def regression_metrics(model: keras.Model, task: Task, outputs: Structure, dataset: Dataset) -> tuple[Any, ...]:
+    """The metrics of :data:`REGRESSION` that are measured without being asked; none for other tasks.
+
+    Args:
+        model: Compiled; its own metrics of these names stay as they are.
+        task: Its task.
+        outputs: The specs of its outputs.
+        dataset: The data.
+    """
+    leaves = flatten(outputs) if outputs is not None else []
+    if len(leaves) != 1 or not is_regression(task, leaves[0], dataset):
+        return ()
+    own = {metric.name for metric in metrics_of(model)}
+    return tuple(_of_numbers(name, dataset) for name in REGRESSION if name not in own)
+
+
+def is_regression(task: Task, output: Any, dataset: Dataset) -> bool:
+    """Whether each number of an output is compared with one number of the targets."""
+    target = dataset.spec.targets
+    if task.name != "regression" or not isinstance(target, ArraySpec) or target.dtype == "string":
+        return False
+    sides = (*output.shape[1:],), target.shape
+    values = [math.prod(side for side in each if side is not None) for each in sides]
+    return not any(None in each for each in sides) and values[0] == values[1]
+
+
+def training_targets(dataset: Dataset) -> npt.NDArray[Any] | None:
+    """The training targets, or of many some examples at equal distances; ``None`` of a stream, or of several."""
+    targets = flatten(dataset.train.targets) if isinstance(dataset.train, Split) else []
+    if len(targets) != 1 or not len(targets[0]):
+        return None
+    array = targets[0]
+    most = min(len(array), MAX_TARGETS // max(1, math.prod(array.shape[1:])))
+    rows = max(1, most if isinstance(array, np.ndarray) else min(most, MAX_READ))
+    return take_rows(array, np.linspace(0, len(array) - 1, rows).astype(np.int64))
+
+
+def mean_target(dataset: Dataset) -> npt.NDArray[np.float64] | None:
+    """The mean of each column of the training targets, as they reach the loss; ``None`` if that is not known.
+
+    Returns:
+        float64 ``[columns]``.
+    """
+    if dataset.target_scaling is not None:
+        return np.zeros(len(dataset.target_scaling.mean))
+    targets = training_targets(dataset)
+    if targets is None or targets.dtype.kind not in "biuf":
+        return None
+    columns = targets.reshape(-1, targets.shape[-1] if targets.ndim > 1 else 1)
+    means: npt.NDArray[np.float64] = columns.mean(axis=0, dtype=np.float64)
+    return means if np.isfinite(means).all() else None
+
+
+def _of_numbers(name: str, dataset: Dataset) -> keras.Metric:
+    """A metric of numbers in the unit of the targets."""
+    units, mean = dataset.target_scaling, mean_target(dataset)
+    if name == "r2_score":  # the same in every unit; numbers near their mean keep their digits in its sums
+        centre = np.zeros(1) if mean is None else -mean
+        return _OfNumbers(keras.metrics.R2Score(name=name), np.ones(1, np.float32), centre.astype(np.float32))
+    metric = _NUMERIC[name]()
+    if units is None:
+        return _OfRows(metric)
+    # An error does not depend on the mean, which would cost it digits.
+    offset = np.zeros(1) if name.endswith(("absolute_error", "squared_error")) else units.mean
+    return _OfNumbers(metric, units.scale.astype(np.float32), offset.astype(np.float32))
+
+
 def second_class_note(plan: Plan, task: Task, outputs: Structure, dataset: Dataset) -> list[str]:
     """A note on the metrics of a plan that are those of the second of two classes.
 
@@ -130,10 +233,8 @@ def _units(output: Any) -> int:
 
 
 def _make(name: str, plan: Plan, task: Task, output: Any, dataset: Dataset) -> keras.Metric:
-    if name in _NUMERIC:
-        return _NUMERIC[name]()
-    if name == "r2_score":
-        return _OfRows(keras.metrics.R2Score(name=name))
+    if name in _NUMERIC or name == "r2_score":
+        return _of_numbers(name, dataset)
     units = _units(output)
     second_only = units > 1 and _has_two_classes(task, output, dataset)
     of_one = units == 1 or second_only

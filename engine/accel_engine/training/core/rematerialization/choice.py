@@ -33,7 +33,7 @@ def choose_parts(
         resolved: The plan, with its steps.
         model: Built and compiled.
         devices: TensorFlow's names of the logical devices to train on.
-        device_memory: Memory of each in bytes; ``None`` for host memory, or where it is unknown, 0 for a TPU.
+        device_memory: Memory of each in bytes; ``None`` for host memory, 0 for a TPU, or if it is unknown.
         custom_step: Whether the model has a custom ``train_step``.
 
     Raises:
@@ -41,8 +41,7 @@ def choose_parts(
     """
     if resolved.plan.remat == "on":
         return planned_parts(resolved.plan, model, custom_step=custom_step)
-    known = device_memory is not None or devices[0].startswith("CPU")
-    if resolved.plan.remat == "off" or custom_step or resolved.coordinated or not known or device_memory == 0:
+    if resolved.plan.remat == "off" or custom_step or resolved.coordinated or device_memory == 0:
         return ModelParts(), []
     if device_memory is None:
         device_memory = available_memory() // (len(devices) * max(1, resolved.plan.local_workers))

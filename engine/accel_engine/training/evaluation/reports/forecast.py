@@ -1,5 +1,6 @@
 """Builds the report of a forecast: the next values of time series."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -36,17 +37,13 @@ class ForecastBuilder(OutputReportBuilder):
 
     def __init__(self, output: ModelOutput, inputs: Structure) -> None:
         super().__init__(output)
-        sides = [int(side or 1) for side in output.shape[1:]]
         names, features = output.target_names, output.views.feature_names
-        if len(sides) == 1:
-            sides = [1, sides[0]] if len(names) == sides[0] > 1 else [sides[0], 1]
-        self._horizon, self._series = sides
+        self._horizon, self._series = horizon_and_series(output.shape, names)
         self._names = names if len(names) == self._series else tuple(map(str, range(self._series)))
         self._steps, self._shown = min(self._horizon, MAX_POINTS), min(self._series, MAX_UNITS)
-        is_window = isinstance(inputs, ArraySpec) and len(inputs.shape) == 2 and inputs.shape[1] == len(features)
         # The columns of the inputs with the past of each series that is forecast.
-        self._past = [features.index(name) for name in self._names if name in features] if is_window else []
-        self._has_past = len(self._past) == self._series
+        self._past = past_columns(inputs, features, self._names)
+        self._has_past = bool(self._past)
         self.totals = 3 * self._shown * self._steps + 3
 
     def measure(self, batch: Batch, target: Any, output: Any, mask: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
@@ -110,3 +107,31 @@ class ForecastBuilder(OutputReportBuilder):
         windows = flatten(shown.batch.inputs)[0][:, :, order]
         names = [features[index] for index in order]
         return replace(shown, inputs=[curve_view(np.asarray(self.output.restored(each)), names) for each in windows])
+
+
+def past_columns(inputs: Structure, features: Sequence[str], names: Sequence[str]) -> list[int]:
+    """The columns of a window with the past of each series that is forecast; empty if any is missing.
+
+    Args:
+        inputs: The spec of the inputs.
+        features: The names of their columns.
+        names: The names of the series.
+    """
+    is_window = isinstance(inputs, ArraySpec) and len(inputs.shape) == 2 and inputs.shape[1] == len(features)
+    if not is_window or not names or not set(names) <= set(features):
+        return []
+    return [features.index(name) for name in names]
+
+
+def horizon_and_series(shape: Sequence[int | None], names: Sequence[str]) -> tuple[int, int]:
+    """The steps ahead and the number of series of a forecast.
+
+    Args:
+        shape: The shape of the output: ``[batch, steps]`` of one series, ``[batch, series]`` of several, or
+            ``[batch, steps, series]``.
+        names: The names of the series, as far as they are known.
+    """
+    sides = [int(side or 1) for side in shape[1:]]
+    if len(sides) == 1:
+        return (1, sides[0]) if len(names) == sides[0] > 1 else (sides[0], 1)
+    return sides[0], sides[1]

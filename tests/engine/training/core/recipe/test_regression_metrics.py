@@ -1,0 +1,62 @@
+"""A regression's MAE, RMSE and R² are those of all its examples, in the unit of the targets."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from accel_engine.data.data_options import no_progress
+from accel_engine.data.dataset import Split
+from accel_engine.events import ModelBuilt, Validated
+from accel_engine.plan import Plan
+from accel_engine.training.core.recipe.metrics import REGRESSION
+from accel_engine.training.trained_model import of_run
+
+from ...conftest import Gym
+from ...evaluation.test_evaluate import evaluated, values
+
+
+def houses(path: Path) -> Plan:
+    """Prices near 1.2e8, which differ by hundreds."""
+    rng = np.random.default_rng(5)
+    rooms, size = rng.integers(1, 9, 400), rng.normal(90, 20, 400)
+    prices = (1.2e8 + 400 * rooms + 5 * size + rng.normal(0, 80, 400)).astype(int)
+    rows = "\n".join(f"{a},{b:.2f},{c}" for a, b, c in zip(rooms, size, prices, strict=True))
+    path.write_text(f"rooms,size,price\n{rows}\n")
+    return Plan(model="tabular", data=str(path), target=("price",), epochs=1, batch_size=32)
+
+
+def loads(path: Path) -> Plan:
+    """A forecast of two series of different units."""
+    hours = np.arange(500)
+    power, heat = 4000 + 900 * np.sin(hours / 4), 20 + 3 * np.cos(hours / 5)
+    rows = "\n".join(f"{hour},{a:.2f},{b:.3f}" for hour, a, b in zip(hours, power, heat, strict=True))
+    path.write_text(f"hour,power,heat\n{rows}\n")
+    options = {"time": "hour", "target": ("power", "heat"), "window": 12, "horizon": 3}
+    return Plan(model="mlp", data=str(path), epochs=1, batch_size=32, **options)
+
+
+@pytest.mark.parametrize("make", [houses, loads])
+def test_they_are_measured_without_being_asked_in_the_unit_of_the_targets(make, gym: Gym, tmp_path: Path) -> None:
+    trained = gym.train(make(tmp_path / "data.csv"))
+    source = of_run(trained.directory, "", "validation", "last", no_progress)
+    assert isinstance(source.examples, Split)
+    units = source.dataset.target_scaling
+    true = np.asarray(source.examples.take(np.arange(len(source.examples))).targets, float)
+    predicted = source.compiled.model.predict(source.examples.inputs, verbose=0).astype(float).reshape(true.shape)
+    if units is not None:
+        true, predicted = units.restore(true), units.restore(predicted)
+    true, predicted = (each.reshape(-1, true.shape[-1] if true.ndim > 1 else 1) for each in (true, predicted))
+    errors, spread = predicted - true, ((true - true.mean(0)) ** 2).sum(0)
+    expected = {
+        "mean_absolute_error": np.abs(errors).mean(),
+        "root_mean_squared_error": np.sqrt((errors**2).mean()),
+        "r2_score": (1 - (errors**2).sum(0) / spread).mean(),
+    }
+    assert tuple(expected) == REGRESSION
+    measured, own = trained.only(Validated), evaluated(trained.directory)
+    for found in (measured.metrics, values(own)):
+        assert {name: found[name] for name in REGRESSION} == pytest.approx(expected, rel=2e-3)
+    assert set(REGRESSION) <= set(trained.only(ModelBuilt).series)
+    assert set(measured.baseline) == {*REGRESSION}
+    assert measured.baseline == pytest.approx(own["models"][0]["baseline"])
