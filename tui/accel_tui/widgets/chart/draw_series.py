@@ -1,7 +1,8 @@
 """Draws the series of a chart on its plot: curves with their bands, edges, and points such as validations."""
 
 import math
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -30,15 +31,23 @@ def draw_series(plot: Frame, view: ChartView) -> None:
         plot: The plot with its grid; drawn on.
         view: The chart's inputs.
     """
-    axis = plot.part(0, plot.characters.shape[0] - 1, plot.characters.shape[1], 1)
-    before, signs = axis.copy(), ~np.isin(axis.characters, _NO_SIGNS)
-    drawn = [(series, _draw_curve(plot, view, series)) for series in view.series if series.curve.end_step]
-    inside = plot if plot.characters.shape[0] < 2 or not value_axis_rows(view.rows) else _above_axis(plot)
-    for series, (low, high) in drawn:  # on top of all curves, so that no series hides a mark
-        _mark_edges(inside, low, high, series.style)
-    for series in view.series:
-        if series.points:
-            _mark_edges(inside, *_draw_points(plot, view, series), series.style)
+    height, width = plot.characters.shape
+    axis = plot.part(0, height - 1, width, 1)
+    before, signs = axis.copy(), np.logical_and.reduce([axis.characters != sign for sign in _NO_SIGNS])
+    curves = [(series, _curve_lines(view, series, 2 * width)) for series in view.series if series.curve.end_step]
+    points = [(series, _Points.of(view, series, width, height)) for series in view.series if series.points]
+    lines = [*(line for _, found in curves for line in found), *((each.line, each.line) for _, each in points)]
+    # Several lines at once take hardly longer than one.
+    patterns = iter(raster.trace(*map(np.array, zip(*lines, strict=True)), height)) if lines else iter(())
+    for series, found in curves:
+        _paint_curve(plot, [next(patterns) for _ in found], series.style)
+    inside = plot.part(0, 0, width, height - 1) if height > 1 and value_axis_rows(view.rows) else plot
+    for series, found in curves:  # on top of all curves, so that no series hides a mark
+        lows, highs = zip(*found, strict=True)
+        _mark_edges(inside, np.fmin.reduce(lows), np.fmax.reduce(highs), series.style)
+    for series, each in points:
+        _paint_points(plot, each.patterns(next(patterns)), series.style, has_dots=view.has_dots)
+        _mark_edges(inside, *each.ends, series.style)
     axis.characters[signs], axis.styles[signs] = before.characters[signs], before.styles[signs]
 
 
@@ -48,28 +57,27 @@ def are_joined(x: Axis, series: Series, width: int) -> bool:
     return seen > 1 and (not series.curve.end_step or seen * _CELLS_A_POINT > width)
 
 
-def _draw_curve(plot: Frame, view: ChartView, series: Series) -> tuple[Floats, Floats]:
-    """Draw the mean of a curve, and behind it a band between its extremes.
+def _curve_lines(view: ChartView, series: Series, columns: int) -> list[tuple[Floats, Floats]]:
+    """The lower and upper lines of a curve: of its extremes, of its mean, and of the smoothed mean if asked for.
 
-    Of a smoothed curve the unsmoothed mean is behind too.
-
-    Returns:
-        Minimum and maximum of each dot column, as fractions of the height.
+    All are fractions of the height by dot column.
     """
-    height, width = plot.characters.shape
     curve = series.curve_in(view.x.low, view.x.high)
-    low, high, mean = _resampled(curve, view, 2 * width)
-    lows, highs = [low, mean], [high, mean]
-    if view.options.smoothing:
-        front = _resampled(smoothed(curve, view.options.smoothing), view, 2 * width)[2]
-        lows, highs = [*lows, front], [*highs, front]
-    band, line, *fronts = raster.trace(np.array(lows), np.array(highs), height)
+    low, high, mean = _resampled(curve, view, columns)
+    if not view.options.smoothing:
+        return [(low, high), (mean, mean)]
+    front = _resampled(smoothed(curve, view.options.smoothing), view, columns)[2]
+    return [(low, high), (mean, mean), (front, front)]
+
+
+def _paint_curve(plot: Frame, patterns: Sequence[raster.Patterns], style: str) -> None:
+    """Draw the mean of a curve, and behind it the band; of a smoothed curve the unsmoothed mean is behind too."""
+    band, line, *fronts = patterns
     band &= _SPARSE
     if fronts:
         band |= line
-    _paint(plot, band, f"{series.style}-band")
-    _paint(plot, fronts[0] if fronts else line, series.style)
-    return np.fmin.reduce(lows), np.fmax.reduce(highs)
+    _paint(plot, band, f"{style}-band")
+    _paint(plot, fronts[0] if fronts else line, style)
 
 
 def _resampled(curve: Curve, view: ChartView, columns: int) -> Floats:
@@ -96,39 +104,60 @@ def _positive(curve: Curve) -> Curve:
     )
 
 
-def _draw_points(plot: Frame, view: ChartView, series: Series) -> tuple[Floats, Floats]:
-    """Draw points in the cells that they need, twice as thick as curves: each as a dash, or joined if too close.
+@dataclass(frozen=True, slots=True, eq=False)
+class _Points:
+    """The visible points of a series, as fractions of the width and the height.
 
-    Returns:
-        Minimum and maximum of each dot column, as fractions of the height.
+    Attributes:
+        across: From the left.
+        up: From the bottom; NaN for values that are not finite.
+        line: The height of each dot column if they are joined, else NaN.
+        dash: Dot columns of a point, beside its own.
+        size: Columns and rows of the plot.
     """
-    height, width = plot.characters.shape
-    steps, values = np.array(series.points, dtype=np.float64).T
-    across, up = view.x.fraction(steps), view.y.fraction(np.where(np.isfinite(values), values, np.nan))
-    shown = (across >= 0) & (across <= 1)
-    across, up = across[shown], up[shown]
-    if are_joined(view.x, series, width):
-        middles = (np.arange(2 * width) + 0.5) / (2 * width)
-        line = np.interp(middles, across, up, left=math.nan, right=math.nan)
-        patterns = raster.trace(line, line, height)
-    else:
+
+    across: Floats
+    up: Floats
+    line: Floats
+    dash: Floats
+    size: tuple[int, int]
+
+    @classmethod
+    def of(cls, view: ChartView, series: Series, width: int, height: int) -> "_Points":
+        """The points of a series."""
+        steps, values = np.array(series.points, dtype=np.float64).T
+        across, up = view.x.fraction(steps), view.y.fraction(np.where(np.isfinite(values), values, np.nan))
+        shown = (across >= 0) & (across <= 1)
+        across, up = across[shown], up[shown]
         line = np.full(2 * width, math.nan)
-        beside = _DASH / (2 * width) if view.has_dots else np.zeros((1, 1))
-        patterns = dots.scatter((across + beside).ravel(), np.tile(up, len(beside)), width, height)
-    if view.has_dots:
-        _paint(plot, raster.thick(patterns), series.style)
+        if are_joined(view.x, series, width):
+            line = np.interp((np.arange(2 * width) + 0.5) / (2 * width), across, up, left=math.nan, right=math.nan)
+        return cls(across, up, line, _DASH if view.has_dots else _DASH[1:2], (width, height))
+
+    def patterns(self, line: raster.Patterns) -> raster.Patterns:
+        """The points, or the line that joins them."""
+        if not np.isnan(self.line).all():
+            return line
+        width, height = self.size
+        across = self.across + self.dash / (2 * width)
+        return dots.scatter(across.ravel(), np.tile(self.up, len(self.dash)), width, height)
+
+    @property
+    def ends(self) -> tuple[Floats, Floats]:
+        """Minimum and maximum of each dot column."""
+        low, high = self.line.copy(), self.line.copy()
+        columns = np.minimum((self.across * len(low)).astype(np.int64), len(low) - 1)
+        np.fmin.at(low, columns, self.up)
+        np.fmax.at(high, columns, self.up)
+        return low, high
+
+
+def _paint_points(plot: Frame, patterns: raster.Patterns, style: str, *, has_dots: bool) -> None:
+    """Draw points in the cells that they need: twice as thick as curves, or as signs."""
+    if has_dots:
+        _paint(plot, raster.thick(patterns), style)
     else:
-        plot.characters[patterns > 0], plot.styles[patterns > 0] = ord(POINT), STYLE_ID[series.style]
-    low, high = line.copy(), line
-    dot_columns = np.minimum((across * 2 * width).astype(np.int64), 2 * width - 1)
-    np.fmin.at(low, dot_columns, up)
-    np.fmax.at(high, dot_columns, up)
-    return low, high
-
-
-def _above_axis(plot: Frame) -> Frame:
-    rows, columns = plot.characters.shape
-    return plot.part(0, 0, columns, rows - 1)
+        plot.characters[patterns > 0], plot.styles[patterns > 0] = ord(POINT), STYLE_ID[style]
 
 
 def _mark_edges(plot: Frame, low: raster.Fractions, high: raster.Fractions, style: str) -> None:

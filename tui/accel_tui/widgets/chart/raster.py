@@ -86,8 +86,8 @@ def trace(low: Fractions, high: Fractions, rows: int) -> Patterns:
 def thick(patterns: Patterns) -> Patterns:
     """Patterns with another dot below each, so that the middle of a line at a label is the middle of its row."""
     inside = (patterns & 0x1B) << 1 | (patterns & 0x04) << 4 | (patterns & 0x20) << 2
-    carried = np.roll(patterns, 1, axis=0)
-    carried[0] = 0
+    carried = np.zeros_like(patterns)
+    carried[1:] = patterns[:-1]
     thicker: Patterns = (patterns | inside | (carried & 0x40) >> 6 | (carried & 0x80) >> 4).astype(np.uint8)
     return thicker
 

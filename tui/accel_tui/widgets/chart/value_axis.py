@@ -6,6 +6,7 @@ look like a logarithmic axis.
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -58,10 +59,9 @@ def axis_of(
     parts = list(_parts(series, *(window or (0, math.inf))))
     is_free = bounds[0] is None and limits[1] is None
     log = is_free and _asks_for_log(parts, previous) if options.log is None else options.log
-    if log:  # of a bucket with both, only the maximum certainly has a logarithm
-        parts = [(np.where(lows > 0, lows, highs), highs) for lows, highs in parts]
-        parts = [(lows[lows > 0], highs[highs > 0]) for lows, highs in parts]
-    ends = [fence(*part, log=log) if options.clip else _span(*part) for part in parts if part[0].size]
+    if log:
+        parts = [positive for part in parts if (positive := part.positive)]
+    ends = [part.fence(log=log) if options.clip else part.ends for part in parts]
     low = min((low for low, _ in ends), default=math.nan)
     high = max((high for _, high in ends), default=math.nan)
     if log:
@@ -69,55 +69,79 @@ def axis_of(
     return value_axis(low, high, bounds, None if isinstance(previous, LogAxis) else previous, rows, limits)
 
 
-def _parts(series: tuple[Series, ...], first: float, last: float) -> Iterator[tuple[Floats, Floats]]:
-    """Minima and maxima of each curve's buckets in a range of steps, and, as they are fewer, those of points apart."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """The visible values of a curve, or the visible points of a series.
+
+    Attributes:
+        lows: Minimum of each bucket, at least one, without NaN.
+        highs: Maximum of each bucket; the same array if each has one value.
+        quantiles: The lower quantile of the minima and the upper one of the maxima; of few values, the second lowest
+            and the second highest.
+        ends: Minimum and maximum.
+    """
+
+    lows: Floats
+    highs: Floats
+    quantiles: tuple[float, float]
+    ends: tuple[float, float]
+
+    @classmethod
+    def of(cls, lows: Floats, highs: Floats) -> "Part":
+        """The part with these values."""
+        last = len(lows) - 1
+        beside = max(1, round(_QUANTILE * last)) if last >= _SOME - 1 else 0
+        below = np.partition(lows, (beside, last - beside) if highs is lows else beside)
+        above = below if highs is lows else np.partition(highs, last - beside)
+        quantiles = float(below[beside]), float(above[last - beside])
+        return cls(lows, highs, quantiles, (float(lows.min()), float(highs.max())))
+
+    @property
+    def positive(self) -> "Part | None":
+        """Only the positive values; ``None`` if there is none."""
+        if self.ends[0] > 0:
+            return self
+        # Of a bucket with both, only the maximum certainly has a logarithm.
+        known = self.highs > 0
+        lows, highs = self.lows[known], self.highs[known]
+        return Part.of(np.where(lows > 0, lows, highs), highs) if highs.size else None
+
+    def fence(self, *, log: bool = False) -> tuple[float, float]:
+        """Minimum and maximum without outliers.
+
+        Outliers are beyond the quantiles by more than half of their distance. They stay where the range would hardly be
+        shorter without them.
+
+        Args:
+            log: Whether distances are logarithmic; all values must be positive then.
+        """
+        forth, back = (math.log, math.exp) if log else (float, float)
+        low, high = map(forth, self.quantiles)
+        margin = _MARGIN * (high - low)
+        bottom, top = max(self.ends[0], back(low - margin)), min(self.ends[1], back(high + margin))
+        is_shorter = forth(top) - forth(bottom) < _WORTH_IT * (forth(self.ends[1]) - forth(self.ends[0]))
+        return (bottom, top) if is_shorter else self.ends
+
+
+def _parts(series: tuple[Series, ...], first: float, last: float) -> Iterator[Part]:
+    """The curves in a range of steps, and, as they are fewer, the points apart."""
     for each in series:
         curve = each.curve_in(first, last)
         span = slice(*curve.span(first, last))
-        known = ~np.isnan(curve.low[span])
-        yield curve.low[span][known], curve.high[span][known]
-        points = np.array([value for _, value in each.within(first, last) if math.isfinite(value)], np.float64)
-        yield points, points
+        known = curve.finite[span] > 0
+        if known.any():
+            lows = curve.low[span][known]
+            yield Part.of(lows, lows if curve.width == 1 else curve.high[span][known])
+        if points := [value for _, value in each.within(first, last) if math.isfinite(value)]:
+            values = np.array(points, np.float64)
+            yield Part.of(values, values)
 
 
-def _asks_for_log(parts: Sequence[tuple[Floats, Floats]], previous: Axis | None) -> bool:
+def _asks_for_log(parts: Sequence[Part], previous: Axis | None) -> bool:
     """Whether most values are positive and of different magnitudes; an axis that is logarithmic stays so for longer."""
-    ends = [(_low_quantile(lows), _high_quantile(highs)) for lows, highs in parts if lows.size]
-    low, high = min((low for low, _ in ends), default=0.0), max((high for _, high in ends), default=0.0)
+    low = min((part.quantiles[0] for part in parts), default=0.0)
+    high = max((part.quantiles[1] for part in parts), default=0.0)
     return low > 0 and high / low >= (_STAYS_LOG if isinstance(previous, LogAxis) else _ASKS_FOR_LOG)
-
-
-def _span(lows: Floats, highs: Floats) -> tuple[float, float]:
-    return float(lows.min()), float(highs.max())
-
-
-def fence(lows: Floats, highs: Floats, *, log: bool = False) -> tuple[float, float]:
-    """Minimum and maximum without outliers.
-
-    Outliers are beyond the quantiles 0.05 and 0.95 by more than half of their distance; of few values, beyond the
-    second lowest and the second highest. They stay where the range would hardly be shorter without them.
-
-    Args:
-        lows: Minimum of each bucket, at least one, without NaN.
-        highs: Maximum of each bucket, without NaN.
-        log: Whether distances are logarithmic; all values must be positive then.
-    """
-    forth, back = (math.log, math.exp) if log else (float, float)
-    low, high = forth(_low_quantile(lows)), forth(_high_quantile(highs))
-    margin = _MARGIN * (high - low)
-    least, most = _span(lows, highs)
-    bottom, top = max(least, back(low - margin)), min(most, back(high + margin))
-    is_shorter = forth(top) - forth(bottom) < _WORTH_IT * (forth(most) - forth(least))
-    return (bottom, top) if is_shorter else (least, most)
-
-
-def _low_quantile(values: Floats) -> float:
-    index = max(1, round(_QUANTILE * (len(values) - 1))) if len(values) >= _SOME else 0
-    return float(np.partition(values, index)[index])
-
-
-def _high_quantile(values: Floats) -> float:
-    return -_low_quantile(-values)
 
 
 def value_axis(
