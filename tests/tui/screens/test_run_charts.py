@@ -176,7 +176,7 @@ async def test_keys_move_the_cursor_and_the_window_with_it(engine: FakeEngine) -
             await pilot.press("shift+left")
         low, high = charts.window.bounds(2000) or (0, 0)
         assert low == charts.cursor.step < 1000 + 11 * near
-        await shows(pilot, f"loss ━ {charts.cursor.step:.0f}")
+        await shows(pilot, f"loss ─ {charts.cursor.step:.0f}")
         await pilot.press("v")
         assert charts.cursor is None
         before = charts.window
@@ -323,7 +323,7 @@ async def test_a_metric_of_validations_alone_has_a_chart_that_can_be_chosen(engi
         await shows(pilot, "[ ] f1 score")
         await pilot.press("escape")
         charts_of(pilot).selected = ("series-f1_score",)
-        await shows(pilot, "f1 score ● 0.7500")
+        await shows(pilot, "f1 score ━━ 0.7500")
 
 
 async def test_which_mode_is_on_is_always_seen_and_a_click_changes_it(engine: FakeEngine) -> None:

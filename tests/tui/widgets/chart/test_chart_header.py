@@ -10,7 +10,8 @@ from accel_tui.run_state.curve import Curve
 from accel_tui.widgets.chart.axes import Axis, LogAxis
 from accel_tui.widgets.chart.chart_header import Hidden, describe_hidden, hidden_points, hidden_steps
 from accel_tui.widgets.chart.chart_view import ChartOptions, Series
-from accel_tui.widgets.chart.value_axis import Part, axis_of
+from accel_tui.widgets.chart.value_axis import axis_of
+from accel_tui.widgets.chart.visible_values import Part
 
 ALL_LOG = ChartOptions(log=True, clip=False)
 

@@ -150,6 +150,23 @@ def test_the_first_values_do_not_flatten_the_others() -> None:
     assert axis_of(many, None, PLAIN, rows=9).high >= 9  # many steps do not make outliers of validations
 
 
+def test_all_of_a_few_measured_values_are_drawn() -> None:
+    latencies = np.array([0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4])
+    points = tuple(enumerate(latencies.tolist()))
+    one = (Series("a", Curve().extend(latencies), points, is_resampled=True),)
+    assert axis_of(one, None, ChartOptions(log=False), rows=9).high >= 6.4
+
+
+def test_the_latest_of_rising_validations_is_drawn_and_a_single_high_one_is_not() -> None:
+    def high(*values: float) -> float:
+        one = Series("validation", points=tuple(enumerate(values)))
+        return axis_of((one,), None, ChartOptions(log=False), rows=9).high
+
+    assert high(0.5, 0.4, 0.35, 0.4, 0.5, 0.7, 1.0) >= 1.0
+    assert high(0.3, 0.3, 0.35, 0.5, 0.8, 1.4, 2.6) >= 2.6
+    assert high(0.5, 0.4, 0.35, 8.0, 0.33, 0.32, 0.3) < 1.0
+
+
 def test_the_range_asks_for_a_logarithmic_axis_and_must_change_a_lot_to_ask_for_another() -> None:
     def of(low: float, previous: Axis | None, **given: object) -> Axis:
         one = (Series("loss", Curve().extend(np.geomspace(1.0, low, 500))),)

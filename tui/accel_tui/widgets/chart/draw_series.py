@@ -38,7 +38,8 @@ def draw_series(plot: Frame, view: ChartView) -> None:
     points = [(series, _Points.of(view, series, width, height)) for series in view.series if series.points]
     lines = [*(line for _, found in curves for line in found), *((each.line, each.line) for _, each in points)]
     # Several lines at once take hardly longer than one.
-    patterns = iter(raster.trace(*map(np.array, zip(*lines, strict=True)), height)) if lines else iter(())
+    ends = np.array([[low for low, _ in lines], [high for _, high in lines]])
+    patterns = iter(raster.trace(ends[0], ends[1], height) if lines else ())
     for series, found in curves:
         _paint_curve(plot, [next(patterns) for _ in found], series.style)
     inside = plot.part(0, 0, width, height - 1) if height > 1 and value_axis_rows(view.rows) else plot

@@ -6,14 +6,11 @@ look like a logarithmic axis.
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
-import numpy as np
-
-from accel_tui.run_state.curve import Floats
 from accel_tui.widgets.chart.axes import NARROW, Axis, LogAxis, round_down, round_up
 from accel_tui.widgets.chart.chart_view import ChartOptions, Series
+from accel_tui.widgets.chart.visible_values import asks_for_log, parts_of
 
 Bounds = tuple[float | None, float | None]
 """Values that an axis includes."""
@@ -28,12 +25,6 @@ _TALL = 6  # rows from which there are at least three ticks
 _UNLABELLED = 1.03  # how much longer an axis may be for a tick at an end
 _QUARTERS = 1.05  # how much longer an axis may be for shorter labels than those of 2.5
 _LONG = 10.0  # ratio of the ends from which powers of ten can be on rows
-_QUANTILE = 0.05  # quantile on either side, a common choice
-_ASKS_FOR_LOG = 30.0  # ratio of the quantiles from which an axis is logarithmic if nobody has chosen
-_STAYS_LOG = 10.0  # the same for an axis that is logarithmic, so that it does not turn back and forth
-_WORTH_IT = 0.8  # share of the range that the rest is drawn in at most, if outliers are hidden
-_SOME = 5  # values from which one may be an outlier
-_MARGIN = 0.5  # share of the range between the quantiles: a steadily falling curve is not clipped
 
 
 def axis_of(
@@ -56,9 +47,9 @@ def axis_of(
         rows: Rows between the labels at the ends; 0 if only the ends have labels.
         limits: The lowest and highest value that there can be, if known.
     """
-    parts = list(_parts(series, *(window or (0, math.inf))))
+    parts = list(parts_of(series, *(window or (0, math.inf))))
     is_free = bounds[0] is None and limits[1] is None
-    log = is_free and _asks_for_log(parts, previous) if options.log is None else options.log
+    log = is_free and asks_for_log(parts, previous) if options.log is None else options.log
     if log:
         parts = [positive for part in parts if (positive := part.positive)]
     ends = [part.fence(log=log) if options.clip else part.ends for part in parts]
@@ -67,81 +58,6 @@ def axis_of(
     if log:
         return log_axis(low, high, bounds, previous, rows)
     return value_axis(low, high, bounds, None if isinstance(previous, LogAxis) else previous, rows, limits)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Part:
-    """The visible values of a curve, or the visible points of a series.
-
-    Attributes:
-        lows: Minimum of each bucket, at least one, without NaN.
-        highs: Maximum of each bucket; the same array if each has one value.
-        quantiles: The lower quantile of the minima and the upper one of the maxima; of few values, the second lowest
-            and the second highest.
-        ends: Minimum and maximum.
-    """
-
-    lows: Floats
-    highs: Floats
-    quantiles: tuple[float, float]
-    ends: tuple[float, float]
-
-    @classmethod
-    def of(cls, lows: Floats, highs: Floats) -> "Part":
-        """The part with these values."""
-        last = len(lows) - 1
-        beside = max(1, round(_QUANTILE * last)) if last >= _SOME - 1 else 0
-        below = np.partition(lows, (beside, last - beside) if highs is lows else beside)
-        above = below if highs is lows else np.partition(highs, last - beside)
-        quantiles = float(below[beside]), float(above[last - beside])
-        return cls(lows, highs, quantiles, (float(lows.min()), float(highs.max())))
-
-    @property
-    def positive(self) -> "Part | None":
-        """Only the positive values; ``None`` if there is none."""
-        if self.ends[0] > 0:
-            return self
-        # Of a bucket with both, only the maximum certainly has a logarithm.
-        known = self.highs > 0
-        lows, highs = self.lows[known], self.highs[known]
-        return Part.of(np.where(lows > 0, lows, highs), highs) if highs.size else None
-
-    def fence(self, *, log: bool = False) -> tuple[float, float]:
-        """Minimum and maximum without outliers.
-
-        Outliers are beyond the quantiles by more than half of their distance. They stay where the range would hardly be
-        shorter without them.
-
-        Args:
-            log: Whether distances are logarithmic; all values must be positive then.
-        """
-        forth, back = (math.log, math.exp) if log else (float, float)
-        low, high = map(forth, self.quantiles)
-        margin = _MARGIN * (high - low)
-        bottom, top = max(self.ends[0], back(low - margin)), min(self.ends[1], back(high + margin))
-        is_shorter = forth(top) - forth(bottom) < _WORTH_IT * (forth(self.ends[1]) - forth(self.ends[0]))
-        return (bottom, top) if is_shorter else self.ends
-
-
-def _parts(series: tuple[Series, ...], first: float, last: float) -> Iterator[Part]:
-    """The curves in a range of steps, and, as they are fewer, the points apart."""
-    for each in series:
-        curve = each.curve_in(first, last)
-        span = slice(*curve.span(first, last))
-        known = curve.finite[span] > 0
-        if known.any():
-            lows = curve.low[span][known]
-            yield Part.of(lows, lows if curve.width == 1 else curve.high[span][known])
-        if points := [value for _, value in each.within(first, last) if math.isfinite(value)]:
-            values = np.array(points, np.float64)
-            yield Part.of(values, values)
-
-
-def _asks_for_log(parts: Sequence[Part], previous: Axis | None) -> bool:
-    """Whether most values are positive and of different magnitudes; an axis that is logarithmic stays so for longer."""
-    low = min((part.quantiles[0] for part in parts), default=0.0)
-    high = max((part.quantiles[1] for part in parts), default=0.0)
-    return low > 0 and high / low >= (_STAYS_LOG if isinstance(previous, LogAxis) else _ASKS_FOR_LOG)
 
 
 def value_axis(
