@@ -88,7 +88,7 @@ async def test_the_legends_have_the_values_of_the_table(home: Path) -> None:
             (row,) = [row for row in table.results if row.label == key]
             assert tuple(each.value for each in chart.series) == row.values, key
         assert loss.note == "epoch mean"
-        await shows(pilot, "loss ── a 0.0313", "── b 0.0100", "epoch mean")
+        await shows(pilot, "loss (log) ── a 0.0313", "── b 0.0100", "epoch mean")
     better.close()
 
 
