@@ -196,6 +196,8 @@ def _events() -> list[events.Event]:
                     metrics={"loss": 1 / epoch, "accuracy": 0.5},
                     seconds=1.0,
                     waited=0,
+                    baseline={"accuracy": 0.1},
+                    baseline_name="most frequent class: b",
                 ),
                 events.CheckpointSaved(time=at + 100 * epoch, epoch=epoch, step=100 * epoch, path="c", seconds=1.0),
             )

@@ -92,11 +92,23 @@ def _fields_of(kind: type) -> tuple[str, ...]:
     return tuple(field.name for field in fields(kind)) if is_plain else ()
 
 
+_UNITS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+
+
 def format_metric(value: float) -> str:
-    """A loss or an accuracy in four digits: ``0.2867``, ``12.35``, ``3.2e-5``."""
-    if 0 < abs(value) < 1e-3:
-        return f"{value:.2g}".replace("e-0", "e-")
-    return f"{value:.4f}" if abs(value) < 10 or not math.isfinite(value) else f"{value:.4g}"
+    """A measured value, written the same way everywhere, in eight characters at most.
+
+    Four digits, with a decimal prefix from 10,000 on: ``0.2867``, ``12.35``, ``1234``, ``12.35k``, ``1.557G``. What is
+    smaller or larger has three and a power of ten: ``3.2e-5``, ``2.15e20``.
+    """
+    rounded = float(f"{value:.4g}")
+    size = abs(rounded)
+    if not math.isfinite(value) or 1e-3 <= size < 10 or not size:
+        return f"{value:.4f}"
+    if not 1e-3 <= size < 1e15:
+        return f"{value:.3g}".replace("e-0", "e-").replace("e+", "e")
+    unit, suffix = next((each for each in _UNITS if size >= each[0] and size >= 1e4), (1.0, ""))
+    return f"{rounded / unit:.4g}{suffix}"
 
 
 def percent(share: float, digits: int | None = None) -> str:

@@ -159,13 +159,30 @@ def _load_file(user: UserFunction, path: Path) -> ModuleType:
 
 def _function(module: ModuleType, user: UserFunction) -> Callable[..., Any]:
     function: Callable[..., Any] | None = getattr(module, user.function, None)
-    if callable(function):
-        return function
+    if function is not None and (other := _instead_of_function(function)):
+        raise user.error(not_a_function(user, other))
     if function is not None:
-        raise user.error(f"{user.function} in {user.target} is not a function but {type(function).__name__}")
+        return function
     own = [name for name, value in vars(module).items() if inspect.isfunction(value) and not name.startswith("_")]
     hint = suggestion(user.function, own) if own else "it has no functions"
     raise user.error(f"{user.target} has no function {user.function}; {hint}")
+
+
+def not_a_function(user: UserFunction, other: str) -> str:
+    """Say that a name is something else than a function, and what would be right."""
+    of_object = f"write one that returns it, e.g. def make(): return {user.function}"
+    right = "name a function in it" if other == "a module" else of_object
+    return f"{user.function} in {user.target} is {other}, not a function: {right}"
+
+
+def _instead_of_function(value: Any) -> str:
+    """What a value is that cannot be called, or a Keras model, which is called with inputs; empty for a function."""
+    if isinstance(value, ModuleType):
+        return "a module"
+    of_keras = [base.__name__ for base in type(value).__mro__ if base.__module__.startswith("keras.")]
+    if "Model" in of_keras:
+        return "a model"
+    return "" if callable(value) else f"a value of the type {type(value).__name__}"
 
 
 def _arguments(function: Callable[..., Any], user: UserFunction, given: Mapping[str, Any]) -> dict[str, Any]:

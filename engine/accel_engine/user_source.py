@@ -15,7 +15,7 @@ from pathlib import Path
 
 from accel_engine.errors import AccelError, UsageError
 from accel_engine.text import suggestion
-from accel_engine.user_code import UserFunction
+from accel_engine.user_code import UserFunction, not_a_function
 
 _DYNAMIC = frozenset({"exec", "globals", "locals", "setattr", "vars"})
 """Functions by which a module may get names that its text does not show."""
@@ -48,6 +48,8 @@ def check_source(user: UserFunction, given: Sequence[str]) -> frozenset[str] | N
         own = [name for name, function in names if function is not None and not name.startswith("_")]
         hint = suggestion(user.function, own) if own else "it has no functions"
         raise _usage_error(user, f"{user.target} has no function {user.function}; {hint}")
+    if made and (other := _instead_of_function(tree, user.function)):
+        raise _usage_error(user, not_a_function(user, other))
     # A decorator may change what the function takes.
     known = len(made) == 1 and made[0] is not None and not made[0].decorator_list
     return _parameters(made[0], user, given) if known and made[0] is not None else None
@@ -91,6 +93,26 @@ def _names(body: Sequence[ast.AST]) -> Iterator[tuple[str, ast.FunctionDef | Non
             yield node.id, None
         elif not isinstance(node, ast.Lambda):
             yield from _names(list(ast.iter_child_nodes(node)))
+
+
+def _instead_of_function(tree: ast.Module, name: str) -> str:
+    """What the last statement that gives a module the name makes of it, where its text tells; else empty."""
+    found = ""
+    for node in tree.body:
+        if not any(each == name for each, _ in _names([node])):
+            continue
+        is_value = isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
+        found = "a module" if isinstance(node, ast.Import) else ""
+        if isinstance(node, ast.Assign) and is_value:
+            found = _kind_of_value(node.value)
+    return found
+
+
+def _kind_of_value(value: ast.expr) -> str:
+    if isinstance(value, ast.Call) and ast.unparse(value.func).rpartition(".")[2] in ("Sequential", "Model"):
+        return "a model"
+    literal = isinstance(value, ast.Constant | ast.Tuple | ast.List | ast.Dict | ast.Set)
+    return "a value" if literal else ""
 
 
 def _may_have_more_names(tree: ast.Module) -> bool:

@@ -28,6 +28,7 @@ HOSTILE = "H\x1b]0;X\x07\x1b[2J\x1b]52;c;UFdO\x07\x9b2J\u202e[@click=app.bell]m[
 
 _KEYS = {
     "metrics": ("loss", "accuracy", HOSTILE),
+    "baseline": ("accuracy", HOSTILE),
     "plan": ("model", "data", "strategy", HOSTILE),
     "spent": ("steps", "input", HOSTILE),
     "changes": ("micro_batches", HOSTILE),

@@ -70,7 +70,7 @@ def test_a_duration_that_is_not_known_is_not_shown(tmp_path: Path) -> None:
     directory = imported(tmp_path, "epoch,loss\n0,0.5\n1,0.25\n")
     assert RunOutcome().build(followed(directory)).plain.splitlines() == [
         "Finished after 2 steps and 2 epochs",
-        "Mean of the last epoch: loss 0.2500",
+        "Last epoch: loss 0.2500",
     ]
 
 

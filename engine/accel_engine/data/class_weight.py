@@ -127,6 +127,8 @@ def _parse(values: tuple[str, ...]) -> dict[str, float] | None:
         name, equals, text = value.rpartition("=")
         if not equals or not name:
             raise PlanError("class_weight", value, f"must be {BALANCED} or CLASS=WEIGHT, e.g. {name or value or 0}=2")
+        if name in weights:
+            raise PlanError("class_weight", values, f"has two weights for class {name}")
         try:
             weights[name] = float(text)
         except ValueError:
@@ -153,15 +155,21 @@ def _is_class(targets: Any, dataset: Dataset) -> bool:
 
 def _by_index(given: Mapping[str, float], names: tuple[str, ...], options: DataOptions) -> dict[int, float]:
     """The weights by class index; without class names, all are indices."""
-    weights = {}
+    weights: dict[int, float] = {}
+    numbered = any(name.isdecimal() for name in names)  # then a number is a name, never an index
     for name, weight in given.items():
         if name in names:
-            weights[names.index(name)] = weight
-        elif name.isdecimal() and (not names or int(name) < len(names)):
-            weights[int(name)] = weight
+            index = names.index(name)
+        elif name.isdecimal() and not numbered and (not names or int(name) < len(names)):
+            index = int(name)
         else:
             hint = suggestion(name, names) if names else "the data has no names of classes: use their indices, from 0"
+            hint += "; numbers are names here, not indices" if numbered and name.isdecimal() else ""
             raise PlanError("class_weight", options.class_weight, f"no class {name!r}; {hint}")
+        if index in weights:
+            reason = f"has two weights for class {names[index] if names else index}, by its name and its index"
+            raise PlanError("class_weight", options.class_weight, reason)
+        weights[index] = weight
     return weights
 
 

@@ -148,6 +148,8 @@ class Dataset:
         sample_rate: Samples per second of audio; 0 for other data.
         preprocess: Makes a Keras model from raw columns to the inputs, which is saved with the trained model; ``None``
             if inputs are used as they are.
+        original: Gives some rows of the inputs in the units and words of the user's table, by its columns; ``None`` if
+            inputs are shown as they are.
         raw_inputs: The rows of a table before ``preprocess`` by the name of the split, as
             :class:`accel_engine.data.tables.preprocessing_model.LazyMatrix`, if ``keeps_raw`` of the options says so.
         target_scaling: How float targets were standardised, for showing them in their units; ``None`` if they were not.
@@ -170,6 +172,7 @@ class Dataset:
     vocabulary: tuple[str, ...] = ()
     sample_rate: int = 0
     preprocess: Callable[[], Any] | None = None
+    original: Callable[[npt.NDArray[np.float32]], dict[str, npt.NDArray[Any]]] | None = None
     raw_inputs: Mapping[str, Any] = field(default_factory=dict)
     target_scaling: Standardization | None = None
     value_range: ValueRange = ValueRange()  # noqa: RUF009 (frozen)

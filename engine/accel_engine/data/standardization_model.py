@@ -1,5 +1,7 @@
-"""Standardises columns in a Keras model as :class:`~accel_engine.data.standardization.Standardization` does."""
+"""Standardises columns in a Keras model, and restores units, as :mod:`accel_engine.data.standardization` does."""
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import keras
@@ -26,3 +28,48 @@ def standardized(values: Any, scaling: Standardization) -> Any:
     centred = keras.layers.Rescaling(1.0, (-centre).tolist(), dtype=values.dtype)(values)
     divided = keras.layers.Rescaling((1 / scaling.scale).tolist(), (-rest).tolist(), dtype=values.dtype)(centred)
     return keras.ops.cast(divided, "float32")
+
+
+def in_units(outputs: Any, scaling: Standardization, shape: Sequence[int]) -> Any:
+    """Give standardised outputs the units of the targets.
+
+    Args:
+        outputs: A symbolic tensor ``[batch, ...]``.
+        scaling: The statistics of the targets' columns.
+        shape: The shape of an example's targets; see :func:`shape_in_units`.
+
+    Returns:
+        float32, or float64 where float32 would lose digits.
+
+    Raises:
+        ValueError: The outputs have other values than the targets.
+    """
+    shown, dtype = shape_in_units(outputs.shape[1:], scaling, shape), dtype_of_units(scaling)
+    if shown is None:
+        raise ValueError(f"outputs of the shape {outputs.shape[1:]} are not targets of the shape {shape}")
+    if shown != tuple(outputs.shape[1:]):
+        outputs = keras.layers.Reshape(shown, dtype="float32")(outputs)
+    centre = scaling.mean.astype(np.float32).astype(np.float64)  # a layer's numbers are float32, whatever its type
+    near = keras.layers.Rescaling(scaling.scale.tolist(), (scaling.mean - centre).tolist(), dtype=dtype)(outputs)
+    return keras.layers.Rescaling(1.0, centre.tolist(), dtype=dtype, name="units")(near)
+
+
+def dtype_of_units(scaling: Standardization) -> str:
+    """The type of numbers in the units of some columns: float64 where float32 would lose digits."""
+    near = np.linspace(-2.0, 2.0, 17)
+    columns = [mean + scale * near for mean, scale in zip(scaling.mean, scaling.scale, strict=True)]
+    return "float64" if any(scaling.lost_by_float32(columns)) else "float32"
+
+
+def shape_in_units(
+    own: Sequence[int | None], scaling: Standardization, shape: Sequence[int]
+) -> tuple[int | None, ...] | None:
+    """The shape in which an example's output has the units of the targets: its own, or that of the targets.
+
+    Returns:
+        ``None`` if its values are not those of the targets.
+    """
+    if len(scaling.mean) == 1 or tuple(own[-1:]) == (len(scaling.mean),):
+        return tuple(own)
+    fixed = [side for side in own if side is not None]
+    return tuple(shape) if len(fixed) == len(own) and math.prod(fixed) == math.prod(shape) else None

@@ -7,13 +7,25 @@ from collections.abc import Mapping, Sequence
 
 from accel_engine.devices.device_types import Device
 
-CHOICE = ("CUDA_DEVICE_ORDER", "CUDA_VISIBLE_DEVICES")
+ORDER, VISIBLE = CHOICE = ("CUDA_DEVICE_ORDER", "CUDA_VISIBLE_DEVICES")
 """The environment variables that choose the GPUs of a process."""
 
 
 def gpu_choice(environment: Mapping[str, str]) -> dict[str, str]:
     """The variables of an environment that choose its GPUs, as far as they are set."""
     return {name: environment[name] for name in CHOICE if name in environment}
+
+
+def choice_of(names: Sequence[str], gpus: Sequence[Device]) -> dict[str, str]:
+    """The variables with which a program sees only some GPUs: by UUID, which means the same in every order.
+
+    Args:
+        names: Ids of the GPUs, in the order in which the program shall see them.
+        gpus: The GPUs of the machine, in the order of their PCI bus ids. One whose UUID is unknown is named by its
+            index; of one that is split, the first MIG instance is, which CUDA would take, too.
+    """
+    places = {gpu.id: gpu.uuids[:2][-1] if gpu.uuids else str(index) for index, gpu in enumerate(gpus)}
+    return {ORDER: "PCI_BUS_ID", VISIBLE: ",".join(places[name] for name in names)}
 
 
 def visible_gpus(variable: str | None, gpus: Sequence[Device]) -> tuple[str, ...]:

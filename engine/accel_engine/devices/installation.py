@@ -1,7 +1,10 @@
 """Finds the installed TensorFlow without importing it."""
 
 import contextlib
+import os
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 DISTRIBUTIONS = {
     "tensorflow": "",
@@ -9,6 +12,9 @@ DISTRIBUTIONS = {
     "tensorflow-tpu": "tpu",
 }
 """The distributions that contain the package ``tensorflow``, and what they are built for."""
+
+_LIBTPU = ("lib/libtpu.so", "usr/lib/libtpu.so")
+"""Where the images of Google's TPU VMs have the chips' library, beside a TensorFlow for TPUs named ``tensorflow``."""
 
 INSTALL_COMMANDS = "pip install 'accel-tui[cpu]' (or [cuda], [tpu])"
 
@@ -50,3 +56,17 @@ def find_installation() -> Installation:
         )
     name, version = next(iter(found.items()))
     return Installation(name, version)
+
+
+def supports_tpus(distribution: str, root: Path = Path("/"), environment: Mapping[str, str] = os.environ) -> bool:
+    """Whether a distribution may train on a TPU of this machine, as far as that can be told without importing it.
+
+    Args:
+        distribution: Its name.
+        root: Root of the file system.
+        environment: Environment variables.
+    """
+    if distribution != "tensorflow":
+        return distribution == "tensorflow-tpu"
+    named = environment.get("TPU_LIBRARY_PATH", "")
+    return any(path.is_file() for path in (*((Path(named),) if named else ()), *(root / name for name in _LIBTPU)))

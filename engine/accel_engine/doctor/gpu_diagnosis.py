@@ -8,6 +8,8 @@ from accel_engine.doctor.check import Finding, failed, warned
 from accel_engine.doctor.machine import Machine
 from accel_engine.doctor.tensorflow_checks import installed_packages
 
+_ARM = ("aarch64", "arm64")
+
 _RESTART = "restart the machine to load the driver's new version"
 
 LOG_PATTERNS = (
@@ -95,6 +97,9 @@ def _build(machine: Machine, summary: str) -> Finding | None:
     name = next(iter(installed_packages(machine)), "")
     build = {"cpu": "is the CPU build", "tpu": "is the TPU build"}.get(DISTRIBUTIONS.get(name, ""))
     cause = f"{name} {build or 'has no CUDA support on this platform'}"
+    if machine.processor in _ARM:
+        cause += f"; TensorFlow has no package with CUDA for {machine.processor}"
+        return failed(summary, cause, "use NVIDIA's TensorFlow container, and install accel-tui in it")
     return failed(summary, cause, "on Linux, run pip install 'accel-tui[cuda]' in a new virtual environment")
 
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import platform
 import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -55,6 +56,7 @@ class Machine:
         root: Parent directory of ``sys``, ``dev`` and ``proc``.
         temporary: The directory of temporary files.
         home: The program's directory, with the runs.
+        processor: The kind of processor, such as ``x86_64``.
         version: Returns the version of a distribution; empty if it is not installed.
         requirements: Returns the requirements of a distribution.
         driver: Queries the NVIDIA driver; cached.
@@ -65,6 +67,7 @@ class Machine:
     root: Path = Path("/")
     temporary: Path = field(default_factory=lambda: Path(tempfile.gettempdir()))
     home: Path = field(default_factory=home)
+    processor: str = field(default_factory=platform.machine)
     version: Callable[[str], str] = installed_version
     requirements: Callable[[str], Sequence[str]] = requirements_of
     driver: Callable[[], Driver] = field(default_factory=lambda: once(query_driver))

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
+from accel_engine.devices.compute_capability import is_newer, newest_major
 from accel_engine.devices.nvidia_messages import REASONS
 from accel_engine.devices.pci_address import read_word
 from accel_engine.doctor.check import Finding, failed, passed, warned
@@ -159,6 +160,8 @@ def check_visible_gpus(machine: Machine) -> Finding:
     if not gpus and not machine.tensorflow().gpus:
         return _without_gpu(machine.driver())
     tensorflow = machine.tensorflow()
+    if (newer := _newer_than_build(machine)) is not None:
+        return newer
     if len(tensorflow.gpus) > len(gpus):
         reason = machine.driver().problem or f"the NVIDIA driver's library lists {_count(len(gpus))}"
         cause = f"{reason}: training works, but utilization, memory and power are not shown"
@@ -169,6 +172,20 @@ def check_visible_gpus(machine: Machine) -> Finding:
     if not tensorflow.gpus and (tensorflow.problem or tensorflow.timed_out):
         return warned("unknown", "TensorFlow cannot be imported", "see tensorflow.import")
     return diagnose_unseen_gpu(machine, f"TensorFlow finds {len(tensorflow.gpus)} of {_count(len(gpus))}")
+
+
+def _newer_than_build(machine: Machine) -> Finding | None:
+    """The finding if a GPU is of a newer generation than this build of TensorFlow has code for."""
+    tensorflow = machine.tensorflow()
+    pairs = zip(tensorflow.gpus, tensorflow.capabilities, strict=False)
+    newer = [f"{name} ({capability})" for name, capability in pairs if is_newer(capability, tensorflow.built)]
+    if not newer:
+        return None
+    newest = newest_major(tensorflow.built)
+    summary = f"too new for tensorflow {tensorflow.version}: {', '.join(newer)}"
+    cause = f"it has code up to compute capability {newest}.x: first steps may take half an hour, and XLA aborts"
+    fix = "use NVIDIA's TensorFlow container, which has code for it, or a newer TensorFlow; never train with --xla on"
+    return warned(summary, cause, fix)
 
 
 def _count(number: int) -> str:

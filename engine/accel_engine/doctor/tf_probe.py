@@ -34,6 +34,8 @@ class TensorFlowDevices:
         keras: Keras' version.
         cuda: CUDA version of the build, e.g. ``12.5.1``; empty without CUDA.
         gpus: Names of the visible GPUs.
+        capabilities: Their compute capabilities, such as ``9.0``; empty where unknown.
+        built: The capabilities for which the build has code, such as ``sm_90``.
         seconds: Duration of the import.
         problem: The last error in the log; empty if there was none.
         signal: The signal that ended the process, e.g. ``SIGABRT``; empty if none did.
@@ -51,6 +53,8 @@ class TensorFlowDevices:
     signal: str = ""
     timed_out: bool = False
     log: str = ""
+    capabilities: tuple[str, ...] = ()
+    built: tuple[str, ...] = ()
 
 
 def probe_tensorflow(command: Sequence[str] = COMMAND, timeout: float = PROBE_TIMEOUT) -> TensorFlowDevices:
@@ -91,6 +95,8 @@ def probe_tensorflow(command: Sequence[str] = COMMAND, timeout: float = PROBE_TI
         signal="" if timed_out or process.returncode >= 0 else _signal_name(-process.returncode),
         timed_out=timed_out,
         log=log,
+        capabilities=tuple(facts.get("capabilities", ())),
+        built=tuple(facts.get("built", ())),
     )
 
 

@@ -4,6 +4,7 @@ import os
 import time
 from pathlib import Path
 
+from accel_engine.devices.installation import supports_tpus
 from accel_engine.devices.tpu_chips import find_chips, find_holders
 from accel_engine.devices.tpu_metrics import DUTY_CYCLE, PORTS_VARIABLE, RuntimeMetrics
 from accel_engine.doctor.check import Finding, failed, passed, warned
@@ -36,6 +37,8 @@ def check_library(machine: Machine) -> Finding:
     if not build:
         if not _is_local(machine):
             return passed(NOT_NEEDED)
+        if supports_tpus("tensorflow" if machine.version("tensorflow") else "", machine.root, machine.environment):
+            return passed(f"tensorflow {machine.version('tensorflow')} of this TPU VM, with its libtpu")
         cause = "standard TensorFlow does not support local TPUs (no kernel for ConfigureDistributedTPU)"
         return failed("tensorflow-tpu is not installed", cause, _INSTALL)
     summary = f"tensorflow-tpu {build}, libtpu {libtpu or 'missing'}"
@@ -46,7 +49,8 @@ def check_library(machine: Machine) -> Finding:
         newer = release >= LIBTPU[1]
         cause = "this libtpu is too new: it aborts the import (SIGABRT)" if newer else "this libtpu is old and untested"
         return (failed if newer else warned)(summary, cause, f"run pip install 'libtpu{_span()}'")
-    if machine.environment.get("TPU_LOAD_LIBRARY") == "0":
+    is_remote = machine.environment.get("TPU_NAME", "local") != "local"  # then the other hosts load it
+    if machine.environment.get("TPU_LOAD_LIBRARY") == "0" and not is_remote:
         return warned(summary, "TPU_LOAD_LIBRARY=0 disables TPUs in TensorFlow", "unset TPU_LOAD_LIBRARY")
     path = machine.environment.get("TPU_LIBRARY_PATH", "")
     if path and not Path(path).is_file():

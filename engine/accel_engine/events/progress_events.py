@@ -26,7 +26,8 @@ class EpochEnded(Event):
     Attributes:
         epoch: Counted from 1.
         step: Steps taken in the whole run.
-        metrics: Mean of every series over the epoch's steps, including ``loss``.
+        metrics: The loss and the metrics over all of the epoch's examples, as in ``fit``: each example with the weights
+            of its step. Of all other series of steps, their mean.
         seconds: Training time, without validation and checkpoints.
         waited: With ``patience``, if a metric of training is monitored: epochs since its last improvement.
     """

@@ -2,6 +2,7 @@
 
 import json
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from accel_engine.files import regular
@@ -9,6 +10,9 @@ from accel_engine.inference.encoded_runtime import sidecar_of
 
 DESCRIPTION = Path("assets.extra", "model.json")
 """The file in a SavedModel's directory that has what is beside other models."""
+
+MAX_COMMENT = 65_535
+"""Bytes of the comment of a zip archive at most."""
 
 
 def origin_of(path: Path) -> str:
@@ -24,13 +28,18 @@ def origin_of(path: Path) -> str:
     return name if isinstance(name, str) and name not in (".", "..") and "/" not in name else ""
 
 
-def write_origin(path: Path, name: str) -> None:
-    """Write the id of its run to a ``.keras`` file, as the comment of the archive.
+def write_origin(path: Path, described: Mapping[str, object]) -> None:
+    """Write what is beside other models to a ``.keras`` file, as the comment of the archive.
 
     Keras ignores it. With a file more in the archive, it would extract all of them to a temporary directory.
+
+    Args:
+        path: The file.
+        described: JSON; of more than :data:`MAX_COMMENT` bytes, only its ``name``, the id of the run, is written.
     """
+    comment = json.dumps(described).encode()
     with zipfile.ZipFile(path, "a") as archive:
-        archive.comment = json.dumps({"name": name}).encode()
+        archive.comment = comment if len(comment) <= MAX_COMMENT else json.dumps({"name": described["name"]}).encode()
 
 
 def _description_of(path: Path) -> bytes:

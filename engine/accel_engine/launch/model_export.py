@@ -27,8 +27,8 @@ TOLERANCES = {
     "tflite-int8": 0.05,
 }
 """How far outputs may be from those of the trained model: the largest difference, or, of int8 weights, the mean over
-the examples of each one's largest. It is in parts of the largest value of that output in the same example, of the
-median of those over the examples, or of 1, whichever is the largest."""
+the examples; of probabilities as they are, of other values in parts of their own scale. How much worse the loss and the
+metrics may be follows from it, too. See ``accel_engine.model_export.judgement``."""
 
 BATCHING_FILE = "batching.config"
 """The batching configuration of TensorFlow Serving, beside the versions of a SavedModel."""
@@ -79,8 +79,9 @@ class MeasuredModel:
     Attributes:
         name: Of its target.
         metrics: The loss and the metrics on the examples, ``None`` for what is not a finite number.
-        largest: The largest difference of an output from the trained model's; ``None`` if it is not finite.
-        mean: The mean over the examples of each one's largest difference.
+        largest: The largest difference of a value of an output from the trained model's, in parts of its scale;
+            ``None`` if it is not finite.
+        mean: The largest of the mean differences of the values, over the examples.
         size: Bytes of its files; of the trained model, of its weights.
         latency: The median time of a request with one example, in seconds.
         inputs: A line about each input, such as ``uint8 28x28x1``.

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from accel_engine import hangup
+from accel_engine.devices.cuda_visible_devices import choice_of
 from accel_engine.devices.device_types import Device
 from accel_engine.errors import RunError, UsageError
 from accel_engine.run.creation import assign_process, create_recorded
@@ -142,6 +143,4 @@ def environment_for(wanted: Sequence[str], devices: Sequence[Device]) -> dict[st
         raise UsageError("--devices: the cores of a TPU are chosen by the script itself; leave --devices out")
     if kinds == {"cpu"}:
         return {"CUDA_VISIBLE_DEVICES": "-1", "JAX_PLATFORMS": os.environ.get("JAX_PLATFORMS", "cpu")}
-    gpus = [device.id for device in devices if device.kind == "gpu"]
-    chosen = ",".join(str(gpus.index(name)) for name in wanted)
-    return {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": chosen}
+    return choice_of(wanted, [device for device in devices if device.kind == "gpu"])

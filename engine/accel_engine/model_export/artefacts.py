@@ -12,7 +12,6 @@ import keras
 from accel_engine.data.structure import ArraySpec, has_texts
 from accel_engine.errors import ModelError
 from accel_engine.inference.encoded_runtime import sidecar_of
-from accel_engine.inference.names import INPUT
 from accel_engine.inference.origin import DESCRIPTION, write_origin
 from accel_engine.inference.runtime import Arrays
 from accel_engine.inference.text_encoding import TextEncoding, encode, to_json
@@ -23,12 +22,17 @@ from accel_engine.model_export.serving_warmup import write_warmup
 from accel_engine.model_export.text_cut import cut_text, has_text
 from accel_engine.model_export.tflite_file import REPRESENTATIVE, write_tflite
 from accel_engine.model_export.unrolled_model import is_recurrent, unrolled
+from accel_engine.models.exported_model import INPUT
 from accel_engine.private_names.keras_names import all_layers
+from accel_engine.training.inference_bench.trained_runtime import computing_in_float32
 from accel_engine.training.trained_model import TrainedModel
 from accel_engine.user_code import reason
 
 WARM_UP_BATCHES = (1, 8, 32)
 """Examples in each warm-up request."""
+
+HALVES = ("float16", "bfloat16")
+"""Half precisions, which LiteRT and ONNX Runtime do not compute in."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,19 +65,30 @@ class Artefacts:
         """
         if kind == "keras":
             self._save(lambda: self.complete.with_labels().save(path))
-            write_origin(path, self.name)
+            write_origin(path, self._described({}))
         elif kind == "savedmodel":
             self._save(lambda: self.complete.with_labels().export(path, verbose=False))
             write_warmup(path, self.name, self._warm_up_requests())
             self._describe(path / DESCRIPTION, {})
         else:
-            self._check_precision()
-            model, encodings = self._unrolled if kind == "tflite" and self._is_recurrent else self._numeric
-            if kind == "tflite":
-                write_tflite(model, path, quantize, lambda: encode(self._training_examples(), encodings))
-            else:
-                write_onnx(model, path, {key: json.dumps(value) for key, value in self._described({}).items()})
-            self._describe(sidecar_of(path), encodings)
+            _ = self.complete  # in the precision of the trained model
+            with computing_in_float32(self.trained.compiled.model):
+                self._write_numeric(kind, quantize, path)
+
+    def _write_numeric(self, kind: str, quantize: str, path: Path) -> None:
+        """Write a format that has neither operations on texts nor half precision."""
+        self._check_precision()
+        model, encodings = self._unrolled if kind == "tflite" and self._is_recurrent else self._numeric
+        if kind == "tflite":
+            write_tflite(model, path, quantize, lambda: encode(self._training_examples(), encodings))
+        else:
+            write_onnx(model, path, {key: json.dumps(value) for key, value in self._described({}).items()})
+        self._describe(sidecar_of(path), encodings)
+
+    def half_precision(self, kind: str) -> str:
+        """The half precision that the model computes in, if it is written in float32 instead; empty otherwise."""
+        halves = (each.compute_dtype for each in all_layers(self.trained.compiled.model))
+        return next((each for each in halves if each in HALVES), "") if kind in ("tflite", "onnx") else ""
 
     def _save(self, save: Callable[[], Any]) -> None:
         try:
@@ -82,16 +97,16 @@ class Artefacts:
             raise ModelError(f"the model cannot be saved: {reason(error)}") from error
 
     def _check_precision(self) -> None:
-        """Raise if the model computes in a half precision.
+        """Raise if the weights of a layer are in a half precision.
 
         Raises:
-            ModelError: It does. Its graph mixes types that LiteRT lacks, and that ONNX Runtime refuses.
+            ModelError: They are. Such a graph mixes types that LiteRT lacks, and that ONNX Runtime refuses.
         """
         for layer in all_layers(self.trained.compiled.model):
-            if layer.compute_dtype in ("float16", "bfloat16"):
+            if layer.compute_dtype in HALVES:
                 raise ModelError(
-                    f"the model computes in {layer.compute_dtype}, which this format does not take: export it to keras "
-                    "or savedmodel, or train it with --precision float32"
+                    f"the weights of {layer.name} are {layer.compute_dtype}, which this format does not take: export "
+                    "it to keras or savedmodel, or train it with --precision float32"
                 )
 
     @cached_property
@@ -147,6 +162,7 @@ class Artefacts:
             "step": self.trained.step,
             "task": self.trained.compiled.task.name,
             "class_names": list(dataset.class_names),
+            "feature_names": list(dataset.feature_names),
             "target_names": list(dataset.target_names),
             "vocabulary": list(dataset.vocabulary),
             "inputs": specs_of(served.model.input),

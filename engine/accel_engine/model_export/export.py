@@ -15,7 +15,7 @@ from accel_engine.inference.runtime import Runtime
 from accel_engine.launch.model_export import BATCHING_FILE
 from accel_engine.memory import available_memory
 from accel_engine.model_export.artefacts import Artefacts, specs_of
-from accel_engine.model_export.proof import Figures, explained, prove
+from accel_engine.model_export.proof import Figures, Proof, explained
 from accel_engine.model_export.raw_examples import RawExamples
 from accel_engine.model_export.serving_batching import is_ours, write_batching
 from accel_engine.stored_values import json_number
@@ -93,7 +93,13 @@ def _export(
         except Exception as error:  # noqa: BLE001 (libraries and layers raise anything; other formats may work)
             problems[target.name] = explained(error).replace(f"{written.parent}/", "")
     raw = RawExamples(trained.dataset, trained.split, trained.examples, trained.plan.batch_size)
-    measured, figures_of = prove(trained, artefacts.complete, raw, runtimes, on_progress)
+    halves = {target.name: half for target in targets if (half := artefacts.half_precision(target.format))}
+    tolerances = {target.name: target.tolerance for target in targets}
+    proof = Proof(trained, artefacts.complete, raw, tolerances, halves)
+    proof.run(runtimes, on_progress)
+    measured = proof.original()
+    if changed := proof.in_float32():
+        notes.append(_float32_note(halves, changed, measured))
     notes += _lost_in_outputs(measured)
     complete = artefacts.complete.model
     signature = {"inputs": specs_of(complete.input), "outputs": specs_of(complete.output)}
@@ -102,7 +108,7 @@ def _export(
     exported = []
     for target in targets:
         runtime, batching = runtimes.get(target.name), ""
-        found = figures_of(target.name) if runtime else Figures(problem=problems[target.name])
+        found = proof.exported(target.name) if runtime else Figures(problem=problems[target.name])
         problem = found.problem or _beyond(target, found)
         if runtime and not problem:
             if target.format == "savedmodel":
@@ -138,15 +144,27 @@ def _lost_in_outputs(trained: Figures) -> Iterator[str]:
 
 
 def _beyond(target: _Target, figures: Figures) -> str:
-    """Why the outputs are not near enough to those of the trained model; empty if they are.
+    """Why the model is not near enough to the trained one; empty if it is.
 
     Quantized integers are compared by the mean over the examples, as a few examples near a limit differ much.
     """
     by_mean = target.quantize in ("dynamic", "int8-weights", "int8")
     value, name = (figures.mean, "mean") if by_mean else (figures.largest, "largest")
-    if value <= target.tolerance:
-        return ""
-    return f"the {name} difference of the outputs, {value:.2g}, is beyond the tolerance of {target.tolerance:g}"
+    if not value <= target.tolerance:
+        of = figures.differs[by_mean]
+        words = f"difference of {of}" if of else "difference of the outputs"
+        return f"the {name} {words}, {value:.2g}, is beyond the tolerance of {target.tolerance:g}"
+    return figures.worse
+
+
+def _float32_note(halves: Mapping[str, str], changed: Figures, original: Figures) -> str:
+    """What it changes that formats without half precision compute in float32."""
+    half, loss = next(iter(halves.values())), "loss"
+    words = f"{', '.join(halves)} compute in float32, which has the same weights as {half}: outputs differ from the "
+    words += f"trained model's by {changed.mean:.2g} in the mean, {changed.largest:.2g} at most"
+    if loss not in original.metrics:
+        return words
+    return f"{words}; the loss is {format_metric(changed.metrics[loss])}, not {format_metric(original.metrics[loss])}"
 
 
 def _signature(runtime: Runtime | None) -> dict[str, dict[str, str]]:

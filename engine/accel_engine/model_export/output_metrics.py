@@ -71,7 +71,7 @@ class OutputMetrics:
         def compute(raw: Batch) -> tuple[list[tf.Tensor], tf.Tensor]:
             batch = self._trained.prepare(raw)
             outputs = call_model(compiled.model, batch.inputs, training=False)
-            return shown_outputs(outputs, compiled.task), self._measured(batch, outputs)
+            return shown_outputs(outputs, self._trained), self._measured(batch, outputs)
 
         function = tf.function(compute, autograph=False, reduce_retracing=True)
 

@@ -3,7 +3,7 @@
 import math
 import statistics
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -11,15 +11,26 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from accel_engine.data.structure import Batch
 from accel_engine.errors import AccelError, DataError
 from accel_engine.inference.keras_runtime import KerasRuntime
 from accel_engine.inference.runtime import Runtime
-from accel_engine.model_export.output_metrics import MetricSums, OutputMetrics
+from accel_engine.model_export.judgement import Differences, Floats, OutputScale, scaling_of, worsened
+from accel_engine.model_export.output_metrics import MetricSums, OutputMetrics, Values
 from accel_engine.model_export.raw_examples import RawExamples
 from accel_engine.model_export.servable_model import Servable
 from accel_engine.training.evaluation.split_batches import ProgressReports
+from accel_engine.training.inference_bench.trained_runtime import computing_in_float32
 from accel_engine.training.trained_model import TrainedModel
 from accel_engine.user_code import reason
+
+FLOAT32, CONSTANT = "in float32", "constant"
+"""What is run besides exported models: the trained model in float32, and the same outputs for all examples."""
+
+SAMPLE_BYTES = 1 << 26
+"""Bytes of the outputs from which scales are taken, more or less."""
+
+_Run = Callable[[Batch], tuple[list[npt.NDArray[Any]], Values]]
 
 LATENCY_SECONDS, LATENCY_RUNS, WARM_UP_RUNS = 0.5, 200, 5
 """A latency is measured for so long, or so often, after some runs that do not count."""
@@ -33,8 +44,11 @@ class Figures:
         metrics: The loss and the metrics by name; empty where they cannot be computed from outputs.
         of_outputs: The same computed from what is served: of the trained model, they are other ones where
             probabilities cannot tell its logits.
-        largest: The largest difference of an output from the trained model's, in parts of :func:`scales`.
-        mean: The mean over the examples of each one's largest difference.
+        largest: The largest difference of a value of an output from the trained model's, in parts of its scale: see
+            :class:`accel_engine.model_export.judgement.OutputScale`.
+        mean: The largest of the mean differences of the values, over the examples.
+        differs: The names of the values with the largest difference, and with the largest mean.
+        worse: The loss or metric that is far worse than the trained model's; empty if none is.
         latency: The median time of a request with one example, in seconds.
         problem: Why it could not be run; empty if it could.
     """
@@ -43,135 +57,155 @@ class Figures:
     of_outputs: dict[str, float] = field(default_factory=dict)
     largest: float = 0.0
     mean: float = 0.0
+    differs: tuple[str, str] = ("", "")
+    worse: str = ""
     latency: float = math.nan
     problem: str = ""
 
 
-def prove(
-    trained: TrainedModel,
-    served: Servable,
-    raw: RawExamples,
-    candidates: Mapping[str, Runtime],
-    on_progress: Callable[[int, int], None],
-) -> tuple[Figures, Callable[[str], Figures]]:
-    """Run all models on the examples.
+class Proof:
+    """Runs the trained model and its exports on the same examples.
 
     Args:
         trained: The trained model.
         served: Its outputs' form.
         raw: The examples.
-        candidates: Exported models by name.
-        on_progress: Called now and then with the number of examples done, and of all.
-
-    Returns:
-        The figures of the trained model, and a function that measures the latency of a candidate and gives its figures.
-
-    Raises:
-        DataError: There are no examples.
-        ModelError: The trained model cannot be run.
+        tolerances: How far each exported model may be from the trained one, by its name.
+        in_float32: The names of the exported models that compute in float32 although the trained one does not: they
+            are compared with the trained model in float32.
     """
-    metrics = OutputMetrics(trained)
-    of_model, of_served, names = metrics.of_model(), metrics.of_served(served), tuple(served.model.output)
-    sums, served_sums = {name: MetricSums() for name in ("", *candidates)}, MetricSums()
-    apart: dict[str, list[npt.NDArray[np.float64]]] = {name: [] for name in candidates}
-    problems: dict[str, str] = {}
-    magnitudes: list[npt.NDArray[np.float64]] = []
-    reports = ProgressReports(on_progress, raw.count)
-    for inputs, batch in raw.batches():
-        expected, values = of_model(batch)
-        count = len(expected[0])
-        sums[""].add(values, count)
-        served_sums.add(of_served(batch, dict(zip(names, expected, strict=True))), count)
-        magnitudes.append(magnitude(expected))
-        for name, runtime in candidates.items():
-            if name in problems:
-                continue
-            try:
-                found = runtime.run(inputs)
-                apart[name].append(difference(expected, [found[each] for each in names]))
-                sums[name].add(of_served(batch, found), count)
-            except Exception as error:  # noqa: BLE001 (runtimes raise anything; others may work)
-                problems[name] = explained(error)
-        reports.add(sums[""].count)
-    if not sums[""].count:
-        raise DataError(f"the {trained.split} data gave no batches")
-    of_outputs = metrics.results(served_sums)
-    one = raw.first(1)
-    whole = KerasRuntime(served.model, 0)  # with the preprocessing, as what is exported
-    original = Figures(metrics.results(sums[""]), of_outputs, latency=median_seconds(partial(whole.run, one)))
-    scale = scales(np.concatenate(magnitudes))
 
-    def figures_of(name: str) -> Figures:
-        if name in problems:
-            return Figures(problem=problems[name])
+    def __init__(
+        self,
+        trained: TrainedModel,
+        served: Servable,
+        raw: RawExamples,
+        tolerances: Mapping[str, float],
+        in_float32: Container[str] = (),
+    ) -> None:
+        self._trained, self._served, self._raw = trained, served, raw
+        self._tolerances, self._in_float32 = tolerances, in_float32
+        self._metrics = OutputMetrics(trained)
+        self._names = tuple(served.model.output)
+        own, of_float32 = self._metrics.of_model(), self._metrics.of_model()
+        self._models: dict[str, _Run] = {"": own, FLOAT32: lambda batch: self._computed_in_float32(of_float32, batch)}
+
+    def _computed_in_float32(self, run: _Run, batch: Batch) -> tuple[list[npt.NDArray[Any]], Values]:
+        with computing_in_float32(self._trained.compiled.model):
+            return run(batch)
+
+    def run(self, candidates: Mapping[str, Runtime], on_progress: Callable[[int, int], None]) -> None:
+        """Run all models on the examples.
+
+        Args:
+            candidates: Exported models by name.
+            on_progress: Called now and then with the number of examples done, and of all.
+
+        Raises:
+            DataError: There are no examples.
+            ModelError: The trained model cannot be run.
+        """
+        self._candidates = candidates
+        references = ("", *((FLOAT32,) if any(name in self._in_float32 for name in candidates) else ()))
+        of_served = self._metrics.of_served(self._served)
+        scales, constant = self._sample()
+        self._sums = {name: MetricSums() for name in (*references, *candidates)}
+        self._served_sums = {name: MetricSums() for name in (*references, CONSTANT)}
+        self._apart = {name: Differences(scales) for name in (*references, *candidates)}
+        self._problems: dict[str, str] = {}
+        reports = ProgressReports(on_progress, self._raw.count)
+        for inputs, batch in self._raw.batches():
+            expected: dict[str, list[npt.NDArray[Any]]] = {}
+            for reference in references:
+                expected[reference], values = self._models[reference](batch)
+                count = len(expected[reference][0])
+                self._sums[reference].add(values, count)
+                self._served_sums[reference].add(of_served(batch, self._named(expected[reference])), count)
+                self._apart[reference].add(expected[""], expected[reference])
+            if constant:
+                same = [np.broadcast_to(mean, each.shape) for mean, each in zip(constant, expected[""], strict=True)]
+                self._served_sums[CONSTANT].add(of_served(batch, self._named(same)), count)
+            for name, runtime in candidates.items():
+                if name in self._problems:
+                    continue
+                try:
+                    found = runtime.run(inputs)
+                    self._apart[name].add(expected[self._reference(name)], [found[each] for each in self._names])
+                    self._sums[name].add(of_served(batch, found), count)
+                except Exception as error:  # noqa: BLE001 (runtimes raise anything; others may work)
+                    self._problems[name] = explained(error)
+            reports.add(self._sums[""].count)
+        if not self._sums[""].count:
+            raise DataError(f"the {self._trained.split} data gave no batches")
+
+    def _reference(self, name: str) -> str:
+        """The model that a candidate is compared with."""
+        return FLOAT32 if name in self._in_float32 else ""
+
+    def _named(self, outputs: Sequence[npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
+        return dict(zip(self._names, outputs, strict=True))
+
+    def _sample(self) -> tuple[list[OutputScale], list[Floats]]:
+        """The scales of the outputs, and their means if examples are all of one shape, from some of the examples."""
+        found: list[list[npt.NDArray[Any]]] = []
+        for batch in self._raw.sampled():
+            found.append(self._models[""](batch)[0])
+            if sum(each.nbytes for outputs in found for each in outputs) > SAMPLE_BYTES:
+                break
+        if not found:
+            raise DataError(f"the {self._trained.split} data gave no batches")
+        compiled, dataset = self._trained.compiled, self._trained.dataset
+        scales, means = [], []
+        for index, (name, parts) in enumerate(zip(self._names, zip(*found, strict=True), strict=True)):
+            scaling = scaling_of(name, index, self._served.model.output[name], compiled, dataset)
+            is_whole = len({part.shape[1:] for part in parts}) == 1
+            outputs = np.concatenate(parts) if is_whole else parts[0]
+            scales.append(OutputScale.of(outputs, scaling))
+            means += [outputs.mean(axis=0).astype(outputs.dtype)] if is_whole else []
+        return scales, means if len(means) == len(scales) else []
+
+    def original(self) -> Figures:
+        """The figures of the trained model."""
+        whole = KerasRuntime(self._served.model, 0)  # with the preprocessing, as what is exported
+        of_outputs = self._metrics.results(self._served_sums[""])
+        latency = median_seconds(partial(whole.run, self._raw.first(1)))
+        return Figures(self._metrics.results(self._sums[""]), of_outputs, latency=latency)
+
+    def in_float32(self) -> Figures | None:
+        """What float32 changes of the trained model; ``None`` if nothing was written in it."""
+        return self._figures(FLOAT32) if FLOAT32 in self._sums else None
+
+    def exported(self, name: str) -> Figures:
+        """The figures of an exported model, whose latency is measured now."""
+        if name in self._problems:
+            return Figures(problem=self._problems[name])
         try:
-            latency = median_seconds(partial(candidates[name].run, one))
+            latency = median_seconds(partial(self._candidates[name].run, self._raw.first(1)))
         except Exception as error:  # noqa: BLE001 (it may take no batch of one)
             return Figures(problem=explained(error))
-        differences = (np.concatenate(apart[name]) / scale).max(axis=1)
-        found = metrics.results(sums[name])
-        return Figures(found, found, float(differences.max()), float(differences.mean()), latency)
+        figures = self._figures(name)
+        figures.latency = latency
+        expected = self._metrics.results(self._served_sums[self._reference(name)])
+        constant, count = self._metrics.results(self._served_sums[CONSTANT]), self._sums[name].count
+        figures.worse = worsened(figures.metrics, expected, constant, self._tolerances[name], count)
+        return figures
 
-    return original, figures_of
+    def _figures(self, name: str) -> Figures:
+        (largest, *first), (mean, *second) = (self._apart[name].worst(by_mean=by_mean) for by_mean in (False, True))
+        return Figures(
+            self._metrics.results(self._sums[name]),
+            largest=largest,
+            mean=mean,
+            differs=(self._value_name(*first), self._value_name(*second)),
+        )
 
-
-def difference(expected: Sequence[npt.NDArray[Any]], found: Sequence[npt.NDArray[Any]]) -> npt.NDArray[np.float64]:
-    """The largest difference of each example in each output.
-
-    Args:
-        expected: An array ``[batch, ...]`` for each output.
-        found: The same; what is not a number differs infinitely from what is.
-
-    Returns:
-        float64 ``[batch, outputs]``, in the outputs' units.
-
-    Raises:
-        ValueError: The shapes differ.
-    """
-    columns = []
-    for want, have in zip(expected, found, strict=True):
-        if want.shape != have.shape:
-            raise ValueError(f"an output has the shape {have.shape}, not {want.shape}")
-        wanted, had = _rows(want), _rows(have)
-        with np.errstate(invalid="ignore"):
-            apart = np.where(wanted == had, 0.0, np.abs(wanted - had))
-        apart[np.isnan(wanted) & np.isnan(had)] = 0.0
-        apart[np.isnan(apart)] = np.inf
-        columns.append(apart.max(axis=1, initial=0.0))
-    return np.stack(columns, axis=1)
-
-
-def magnitude(outputs: Sequence[npt.NDArray[Any]]) -> npt.NDArray[np.float64]:
-    """The largest absolute value of each example in each output.
-
-    Args:
-        outputs: An array ``[batch, ...]`` for each output; what is not finite does not count.
-
-    Returns:
-        float64 ``[batch, outputs]``.
-    """
-    rows = (np.abs(_rows(each)) for each in outputs)
-    return np.stack([np.where(np.isfinite(each), each, 0.0).max(axis=1, initial=0.0) for each in rows], axis=1)
-
-
-def scales(magnitudes: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """What differences are divided by: the magnitude of the same example and output, but at least the output's median.
-
-    An example near 0 among large ones is thus not compared more finely than float32 computes, and one that is far
-    larger than the others does not hide their differences.
-
-    Args:
-        magnitudes: ``[examples, outputs]``, of all examples; see :func:`magnitude`.
-
-    Returns:
-        The same shape, at least 1.
-    """
-    return np.maximum(1.0, np.maximum(magnitudes, np.median(magnitudes, axis=0)))
-
-
-def _rows(output: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """The values of each example, ``[batch, values]``."""
-    return np.asarray(output, np.float64).reshape(len(output), -1)
+    def _value_name(self, output: int, place: int) -> str:
+        """The name of a value of an output; empty if there is only one that has a scale."""
+        name, columns = self._names[output], self._trained.dataset.target_names
+        count = len(self._apart[""].sums[output])
+        if count == 1:
+            return name if len(self._names) > 1 else ""
+        return columns[place] if len(columns) == count and len(self._names) == 1 else f"{name}[{place}]"
 
 
 def explained(error: Exception) -> str:

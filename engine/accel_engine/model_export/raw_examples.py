@@ -1,6 +1,7 @@
 """Reads the raw inputs of examples, as a served model gets them."""
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,12 @@ from accel_engine.data.series.normalization_model import WindowNormalization
 from accel_engine.data.structure import Batch, named_leaves
 from accel_engine.data.tables.preprocessing_model import LazyMatrix
 from accel_engine.errors import ModelError
-from accel_engine.inference.names import INPUT
 from accel_engine.inference.runtime import Arrays
+from accel_engine.models.exported_model import INPUT
 from accel_engine.training.evaluation.split_batches import EXAMPLES_AT_A_TIME, batches, number_of_examples
+
+SAMPLED = 512
+"""Examples of a sample at most, but for one batch."""
 
 
 def input_name(path: str) -> str:
@@ -55,6 +59,17 @@ class RawExamples:
         """Yield the raw inputs of each batch, and the batch as the dataset gives it."""
         for rows, batch in batches(self._examples, self._size):
             yield self._raw(rows, batch.inputs), batch
+
+    def sampled(self) -> Iterator[Batch]:
+        """Yield batches of some examples: of all parts of a split, or the first ones of a stream."""
+        if not isinstance(self._examples, Split):
+            yield from (batch for _, batch in islice(batches(self._examples), 1))
+            return
+        size = min(self._size, self.count)
+        number = min(max(1, SAMPLED // size), self.count // size) * size
+        rows = np.random.default_rng(0).permutation(np.linspace(0, self.count - 1, number).astype(np.int32))
+        for start in range(0, number, size):
+            yield self._examples.take(np.sort(rows[start : start + size]))
 
     def first(self, count: int) -> Arrays:
         """The raw inputs of the first examples."""

@@ -8,11 +8,13 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from accel_engine.data.standardization import Standardization
+from accel_engine.data.standardization_model import dtype_of_units, in_units, shape_in_units
 from accel_engine.data.structure import Structure, flatten, map_structure, named_leaves
 from accel_engine.errors import ModelError
-from accel_engine.inference.names import INPUT, LABEL, PROBABILITIES
 from accel_engine.keras_support.losses import is_of_keras, single_loss
 from accel_engine.model_export.raw_examples import input_name
+from accel_engine.models.exported_model import INPUT, LABEL, PROBABILITIES
 from accel_engine.training.core.task import Task, probabilities_of
 from accel_engine.training.trained_model import TrainedModel
 from accel_engine.user_code import reason
@@ -68,14 +70,14 @@ def servable(
     raw, prepared = _inputs(trained, preprocessing, model if is_encoded else None)
     try:
         outputs = model(prepared)
-        found = _outputs(outputs, model, compiled.task, is_known_loss=is_of_keras(single_loss(compiled.model.loss)))
+        found = _outputs(outputs, model, trained)
         named = keras.Model(raw, found, name=compiled.model.name)
     except Exception as error:  # of several kinds, from layers of the user's too
         raise ModelError(f"the model cannot be traced: {reason(error)}") from error
     structure = map_structure(lambda _: None, outputs) if not isinstance(outputs, dict) else outputs
     names = dataset.class_names if compiled.task.name == "classification" and PROBABILITIES in found else ()
     is_complete = len(names) == (found[PROBABILITIES].shape[-1] if names else 0) and len(set(names)) == len(names)
-    return Servable(named, names if is_complete else (), _restorer(compiled.task, structure, list(found)))
+    return Servable(named, names if is_complete else (), _restorer(trained, structure, list(found)))
 
 
 def _inputs(
@@ -132,10 +134,14 @@ def _packed(specs: Structure, tensors: dict[str, Any], name: str = "") -> Struct
     return tensors[name]
 
 
-def _outputs(outputs: Structure, model: keras.Model, task: Task, *, is_known_loss: bool) -> dict[str, Any]:
-    leaves = flatten(outputs)
+def _outputs(outputs: Structure, model: keras.Model, trained: TrainedModel) -> dict[str, Any]:
+    leaves, task = flatten(outputs), trained.compiled.task
     if len(leaves) == 1 and task.name in _CLASSIFIERS:
+        is_known_loss = is_of_keras(single_loss(trained.compiled.model.loss))
         return {PROBABILITIES: _probabilities(_float32(leaves[0]), task, is_known_loss=is_known_loss)}
+    if units := units_of(trained):
+        leaves = [in_units(_float32(leaves[0]), units, trained.dataset.spec.targets.shape)]
+        outputs = map_structure(lambda _: leaves[0], outputs)
     if len(leaves) == 1 and task.name in _NAMES:
         return {_NAMES[task.name]: _float32(leaves[0])}
     if isinstance(outputs, dict):
@@ -144,6 +150,15 @@ def _outputs(outputs: Structure, model: keras.Model, task: Task, *, is_known_los
     if len(set(names)) != len(leaves):
         names = [f"output_{index}" for index in range(len(leaves))]
     return dict(zip(map(input_name, names), map(_float32, leaves), strict=True))
+
+
+def units_of(trained: TrainedModel) -> Standardization | None:
+    """How the values of a model's only output were standardised; ``None`` if they were not, or are probabilities."""
+    leaves, scaling = flatten(trained.compiled.outputs), trained.dataset.target_scaling
+    if scaling is None or len(leaves) != 1 or trained.compiled.task.name in _CLASSIFIERS:
+        return None
+    shown = shape_in_units(leaves[0].shape[1:], scaling, trained.dataset.spec.targets.shape)
+    return scaling if shown is not None else None
 
 
 def _float32(tensor: Any) -> Any:
@@ -164,10 +179,15 @@ def _probabilities(outputs: Any, task: Task, *, is_known_loss: bool) -> Any:
     return keras.ops.where(fits, outputs, keras.ops.softmax(outputs))
 
 
-def _restorer(task: Task, structure: Structure, names: list[str]) -> Callable[[dict[str, Any]], Structure]:
+def _restorer(trained: TrainedModel, structure: Structure, names: list[str]) -> Callable[[dict[str, Any]], Structure]:
     """A function from served outputs to what the loss and the metrics take."""
+    task, units, specs = trained.compiled.task, units_of(trained), flatten(trained.compiled.outputs)
 
     def restore(found: dict[str, Any]) -> Structure:
+        if units:
+            values = (tf.cast(found[names[0]], tf.float64) - units.mean) / units.scale
+            shape = [-1, *(specs[0].shape[1:] if None not in specs[0].shape[1:] else values.shape[1:])]
+            return _rebuilt(structure, [tf.cast(tf.reshape(values, shape), tf.float32)])
         if names != [PROBABILITIES]:
             return _rebuilt(structure, [found[name] for name in names])
         probabilities = found[PROBABILITIES][..., 1:] if task.binary else found[PROBABILITIES]
@@ -200,9 +220,14 @@ def _rebuilt(structure: Structure, tensors: list[Any]) -> Structure:
     return tensors[0]
 
 
-def shown_outputs(outputs: Structure, task: Task) -> list[Any]:
-    """The outputs of the trained model in the form in which they are served, in a graph."""
-    leaves = flatten(outputs)
+def shown_outputs(outputs: Structure, trained: TrainedModel) -> list[Any]:
+    """The outputs of the trained model in the form in which they are served and predicted, in a graph."""
+    leaves, task = flatten(outputs), trained.compiled.task
     if len(leaves) == 1 and task.name in _CLASSIFIERS:
         return [probabilities_of(leaves[0], task)]
-    return [tf.cast(leaf, tf.float32) if leaf.dtype in (tf.float16, tf.bfloat16) else leaf for leaf in leaves]
+    shown = [tf.cast(leaf, tf.float32) if leaf.dtype in (tf.float16, tf.bfloat16) else leaf for leaf in leaves]
+    if units := units_of(trained):
+        sides = shape_in_units(shown[0].shape[1:], units, trained.dataset.spec.targets.shape) or ()
+        values = shown[0] if None in sides else tf.reshape(shown[0], [-1, *sides])
+        return [tf.cast(tf.cast(values, tf.float64) * units.scale + units.mean, dtype_of_units(units))]
+    return shown

@@ -41,7 +41,7 @@ def write_tflite(model: keras.Model, path: Path, quantize: str, examples: Callab
     Raises:
         ModelError: LiteRT lacks an operation of the model, a layer cannot be converted, or a library is missing.
     """
-    if precise := [name for name, each in model.input.items() if each.dtype == "float64"]:
+    if precise := [name for name, each in (*model.input.items(), *model.output.items()) if each.dtype == "float64"]:
         raise ModelError(
             f"float32 would lose digits of {', '.join(precise)}, and LiteRT does not compute in float64: use another "
             "format, or train on differences from a fixed value"

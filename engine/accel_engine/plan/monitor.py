@@ -4,7 +4,7 @@ from collections.abc import Container, Sequence
 
 from accel_engine.errors import FieldValue, Words
 from accel_engine.plan.fields import PlanFields
-from accel_engine.plan.task_choices import LOSSES_OF, MEASURED_AT_VALIDATION, METRICS, METRICS_OF
+from accel_engine.plan.task_choices import ALWAYS_MEASURED, LOSSES_OF, METRICS, METRICS_OF
 
 _OF_STEPS = ("gradient_norm", "learning_rate")
 """What training records besides metrics."""
@@ -31,21 +31,15 @@ def wrong_monitor(plan: PlanFields, task: str, chosen: Container[str]) -> Words:
     """
     name = metric_name(plan.monitor).removeprefix("validation_")
     of_training = monitors_training(plan)
-    if task not in LOSSES_OF:  # then the loss and metrics may be any
-        is_late = of_training and name in plan.metrics and name in MEASURED_AT_VALIDATION
-        return unmeasured(name, (), (name,)) if is_late else ()
-    if not name or (of_training and name in _OF_STEPS):
+    # Without a task that is known, the loss and metrics may be any.
+    if task not in LOSSES_OF or not name or (of_training and name in _OF_STEPS):
         return ()
-    validated = measured_names(plan, task)
-    trained = [each for each in validated if each not in MEASURED_AT_VALIDATION]
-    words = unmeasured(name if of_training else f"validation_{name}", trained, validated)
-    if not words or name in validated or "metrics" not in chosen or name not in METRICS_OF.get(task, ()):
+    measured = measured_names(plan, task)
+    words = unmeasured(name if of_training else f"validation_{name}", measured, measured)
+    if not words or "metrics" not in chosen or name not in METRICS_OF.get(task, ()):
         return words
     add = FieldValue("metrics", ",".join((*_fitting(plan, task), name)))
-    reason = f"{name} is not measured; measured are {', '.join(validated)}: add "
-    if of_training and name in MEASURED_AT_VALIDATION:
-        return reason, add, " and ", FieldValue("monitor", f"validation_{name}")
-    return reason, add
+    return f"{name} is not measured; measured are {', '.join(measured)}: add ", add
 
 
 def unmeasured(monitor: str, trained: Sequence[str], validated: Sequence[str]) -> Words:
@@ -53,7 +47,7 @@ def unmeasured(monitor: str, trained: Sequence[str], validated: Sequence[str]) -
 
     Args:
         monitor: The metric, with ``validation_`` before one of validation.
-        trained: The loss and metrics that are measured at each step.
+        trained: What is measured in training.
         validated: Those that are measured at validation, without a prefix.
     """
     name = monitor.removeprefix("validation_")
@@ -69,9 +63,8 @@ def unmeasured(monitor: str, trained: Sequence[str], validated: Sequence[str]) -
 
 
 def measured_names(plan: PlanFields, task: str) -> tuple[str, ...]:
-    """The loss and metrics that a model of the catalogue measures at validation, without a prefix."""
-    accuracy = ("accuracy",) if "accuracy" in METRICS_OF.get(task, METRICS) else ()
-    return tuple(dict.fromkeys(("loss", *accuracy, *_fitting(plan, task))))
+    """The loss and metrics that a model of the catalogue measures, without a prefix."""
+    return tuple(dict.fromkeys(("loss", *ALWAYS_MEASURED.get(task, ()), *_fitting(plan, task))))
 
 
 def _fitting(plan: PlanFields, task: str) -> tuple[str, ...]:

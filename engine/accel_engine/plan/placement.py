@@ -262,7 +262,7 @@ def _place_on_tpu(entry: StrategyEntry, plan: Plan, devices: Sequence[Device], t
     if not tpu.local:
         return Placement((), remote_tpu=tpu.target)
     installed = installation.find_installation()
-    if installed.distribution and installed.distribution != "tensorflow-tpu":
+    if installed.distribution and not installation.supports_tpus(installed.distribution):
         cause = f"{installed.distribution} {installed.version} has no TPU support"
         raise PlanError("strategy", entry.name, f"{cause}: in a fresh environment, pip install 'accel-tui[tpu]'")
     names, cores = tuple(chip.id for chip in chips), runtime_devices(chips[0]) if chips else 1

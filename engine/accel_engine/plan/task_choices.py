@@ -74,5 +74,8 @@ METRICS_OF: Mapping[str, tuple[str, ...]] = {
 }
 """The metrics that a plan can name by task; a custom task has those that the model is compiled with."""
 
-MEASURED_AT_VALIDATION = ("auc",)
-"""Metrics whose state is too large to measure them at every step, whatever the number of classes."""
+ALWAYS_MEASURED: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(("classification", "sequence", "segmentation", "multi-label"), ("accuracy",)),
+    "regression": ("mean_absolute_error", "root_mean_squared_error", "r2_score"),
+}
+"""What is measured without being asked, by task; errors of numbers in the unit of the targets."""

@@ -4,6 +4,7 @@ import contextlib
 import os
 from pathlib import Path
 
+from accel_engine.devices.cuda_visible_devices import ORDER, VISIBLE
 from accel_engine.devices.tpu_chips import find_chips
 
 ENVIRONMENT = {
@@ -29,6 +30,8 @@ def prepare(root: Path = Path("/")) -> None:
     if not find_chips(root):
         os.environ |= {name: os.environ.get(name, value) for name, value in OFF_CLOUD.items()}
     os.environ |= {name: os.environ.get(name, value) for name, value in ENVIRONMENT.items()}
+    if not any(entry.strip().isdecimal() for entry in os.environ.get(VISIBLE, "").split(",")):
+        os.environ[ORDER] = "PCI_BUS_ID"  # nothing that the user has named depends on it
     os.environ["KERAS_BACKEND"] = "tensorflow"
 
 

@@ -37,12 +37,18 @@ def main() -> None:
     gc.disable()  # as an engine does meanwhile
     import tensorflow as tf
 
-    send(version=tf.__version__, cuda=tf.sysconfig.get_build_info().get("cuda_version", ""))
+    build = tf.sysconfig.get_build_info()
+    built = [*build.get("cuda_compute_capabilities", ())]
+    send(version=tf.__version__, cuda=build.get("cuda_version", ""), built=built)
     import keras
 
     send(keras=keras.__version__, seconds=time.monotonic() - begun)
     gpus = tf.config.list_physical_devices("GPU")
-    send(gpus=[tf.config.experimental.get_device_details(gpu).get("device_name", gpu.name) for gpu in gpus])
+    details = [tf.config.experimental.get_device_details(gpu) for gpu in gpus]
+    send(
+        gpus=[known.get("device_name", gpu.name) for gpu, known in zip(gpus, details, strict=True)],
+        capabilities=[".".join(map(str, known.get("compute_capability", ()))) for known in details],
+    )
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import time
 from array import array
 from collections.abc import Iterable, Mapping
 from contextlib import closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import isfinite
 from pathlib import Path
 
@@ -49,6 +49,9 @@ class RunSummary:
         monitor: The metric that counts, such as ``validation_accuracy``.
         best: Its best value over all validations or epochs, or over all steps if the run has no epochs; ``None`` if
             there is none yet, or if its name does not tell which way is better.
+        baseline: What a prediction that has learned nothing reaches on the validation examples, by the names of metrics
+            without a prefix; empty if unknown.
+        baseline_name: What that predicts, such as ``most frequent class: cat``; empty if unknown.
         seconds: Total run time of its engines; of an engine that exited unexpectedly, until its last event.
         membership: The worker that wrote it, for a worker's run; ``None`` for a whole run.
         reason: Why it stopped or failed.
@@ -66,6 +69,8 @@ class RunSummary:
     of_epoch: bool = False
     monitor: str = ""
     best: float | None = None
+    baseline: Mapping[str, float] = field(default_factory=dict)
+    baseline_name: str = ""
     seconds: float = 0.0
     membership: Membership | None = None
     reason: str = ""
@@ -188,7 +193,7 @@ def summarize(directory: Path) -> RunSummary:
             of_epoch = last_event(database, EpochEnded) is not None
             if not (of_epoch or info.bench):
                 metrics = _last_values(database) | metrics
-            built = last_event(database, ModelBuilt)
+            built, validated = last_event(database, ModelBuilt), last_event(database, Validated)
             monitor = _monitor(built, info, metrics)
             return RunSummary(
                 directory.name,
@@ -199,6 +204,8 @@ def summarize(directory: Path) -> RunSummary:
                 of_epoch=of_epoch,
                 monitor=monitor,
                 best=_best(database, info, built, monitor, metrics),
+                baseline=validated.baseline if validated else {},
+                baseline_name=validated.baseline_name if validated else "",
                 seconds=_seconds(database),
                 membership=read_membership(database),
                 reason=reason if info.status in (Status.STOPPED, Status.FAILED) else "",

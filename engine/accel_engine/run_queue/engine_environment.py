@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 
-from accel_engine.devices.cuda_visible_devices import visible_gpus
+from accel_engine.devices.cuda_visible_devices import VISIBLE, choice_of, visible_gpus
 from accel_engine.devices.device_types import Device
 
 NAMES = frozenset({"GOOGLE_APPLICATION_CREDENTIALS", "PATH", "TMPDIR", "VIRTUAL_ENV"})
@@ -21,17 +21,21 @@ PREFIXES = (
     "CUDA_",
     "DNNL_",
     "DYLD_",
+    "FI_",
     "GCS_",
     "HF_",
     "HIP_",
     "KERAS_",
     "LD_",
     "LIBTPU_",
+    "MEGASCALE_",
     "MKL_",
     "NCCL_",
+    "NEXT_PLUGGABLE_DEVICE_",
     "NVIDIA_",
     "OMP_",
     "ONEDNN_",
+    "PJRT_",
     "PYTHON",
     "ROCR_",
     "S3_",
@@ -45,8 +49,6 @@ PREFIXES = (
 
 SECRETS = ("ACCESS_KEY", "PASSWORD", "SECRET", "TOKEN")
 """Parts of the names of variables that are not stored."""
-
-VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
 def matters(name: str) -> bool:
@@ -72,10 +74,9 @@ def with_devices(environment: Mapping[str, str], devices: Sequence[str], machine
         return dict(environment)
     chosen = environment.get(VISIBLE)
     if chosen is None:
-        names = [str(index) for index, gpu in enumerate(gpus) if gpu.id in devices]
-        return {**environment, "CUDA_DEVICE_ORDER": "PCI_BUS_ID", VISIBLE: ",".join(names)}
-    entries = dict(zip(visible_gpus(chosen, gpus), (entry.strip() for entry in chosen.split(",")), strict=False))
-    return {**environment, VISIBLE: ",".join(entry for gpu, entry in entries.items() if gpu in devices)}
+        return {**environment, **choice_of([gpu.id for gpu in gpus if gpu.id in devices], gpus)}
+    entries = zip(visible_gpus(chosen, gpus), (entry.strip() for entry in chosen.split(",")), strict=False)
+    return {**environment, VISIBLE: ",".join(entry for gpu, entry in entries if gpu in devices)}
 
 
 @contextmanager

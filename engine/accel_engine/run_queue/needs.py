@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from accel_engine import data, strategies
-from accel_engine.devices.cuda_visible_devices import visible_gpus
+from accel_engine.devices.cuda_visible_devices import VISIBLE, visible_gpus
 from accel_engine.devices.device_types import Device
 from accel_engine.devices.installation import find_installation
 from accel_engine.errors import AccelError, PlanError, UsageError
@@ -13,7 +13,6 @@ from accel_engine.plan import Plan
 from accel_engine.plan.memory_estimate import data_bytes
 from accel_engine.plan.memory_ranges import GRAPH, TENSORFLOW
 from accel_engine.plan.placement import resolve_placement
-from accel_engine.run_queue.engine_environment import VISIBLE
 from accel_engine.strategies import StrategyEntry
 
 

@@ -12,6 +12,7 @@ from accel_engine.training.commands.command_handler import CommandHandler
 from accel_engine.training.commands.command_mailbox import CommandMailbox
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.batches import Batches
+from accel_engine.training.core.epoch_states import EpochStates
 from accel_engine.training.core.feed import Segment
 from accel_engine.training.core.loop import ChunkResult, Loop
 from accel_engine.training.distributed.coordinated_loop import CoordinatedLoop
@@ -42,6 +43,7 @@ class Epochs:
         sync: Synchronizes the workers, if there are several.
         hardware: The devices' product names.
         threads: Remembers the rate of the run; ``None`` on a TPU.
+        states: The metrics of the epoch so far.
     """
 
     def __init__(
@@ -56,6 +58,7 @@ class Epochs:
         sync: WorkerSync | None,
         hardware: tuple[str, ...],
         threads: RunThreads | None,
+        states: EpochStates,
     ) -> None:
         self._assembly, self._batches = assembly, batches
         adapts = assembly.plan.on_oom == "adapt" and assembly.single_process  # several processes would have to agree
@@ -68,7 +71,7 @@ class Epochs:
         self._commands = CommandHandler(
             commands, assembly, reporter, saver, self._validate_by_command, progress.change_interval
         )
-        self._recorder = StepRecorder(reporter)
+        self._recorder = StepRecorder(reporter, states)
         self._time = TimeMeter(reporter, assembly.feed.take_input_wait)
         self._watch = LossWatch(assembly, reporter)
         self._skipped = skipped_steps(assembly.plan)
@@ -235,16 +238,20 @@ class Epochs:
         self._trace()
 
     def _end_epoch(self) -> None:
-        reporter, means = self._reporter, self._recorder.end_epoch()
+        reporter, measured = self._reporter, self._recorder.end_epoch(self._loop)
         reporter.epochs += 1
+        if measured.measured < measured.steps:  # its checkpoint did not have the others
+            part = f"the last {measured.measured:,} of {measured.steps:,} steps"
+            reporter.emit(Warned, message=f"the metrics of epoch {reporter.epochs} are those of {part}")
         ended = EpochEnded(
             time=clock.now(),
             epoch=reporter.epochs,
             step=reporter.step,
-            metrics=means.value,
-            seconds=means.seconds,
+            metrics=measured.values,
+            seconds=measured.seconds,
         )
         self._run.write_event(self._progress.observe(ended))
+        self._watch.observe_scale()
         self._handle_commands()
         self._do_what_is_due(reporter.epochs)
         self._time.report_if_due(EPOCH_SECONDS)

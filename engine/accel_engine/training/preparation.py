@@ -102,7 +102,7 @@ class Preparation:
             self.plan,
             report.built.monitor,
             measured_metrics(assembly),
-            report.built.series,
+            (*report.built.series, *measured_metrics(assembly)),
             self._reporter,
             self._agree,
             validates=validation is not None,
@@ -121,6 +121,7 @@ class Preparation:
             self._sync,
             report.hardware,
             self._threads,
+            checkpoints.epoch_states,
         )
         return epochs, saver
 

@@ -125,6 +125,16 @@ def test_the_batches_of_a_stream_get_weights(own: Any) -> None:
         (Dataset("", Split(X, X), task="multi-label", class_names=("a", "b")), ("a=1",), "the task is multi-label"),
         (Dataset("", Split(X, LABELS), class_names=CATS), ("cta=1",), r"no class 'cta'; did you mean cat\?"),
         (Dataset("", Split(X, LABELS), class_names=CATS), ("3=1",), "no class '3'; known: cat, dog, eel"),
+        (
+            Dataset("", Split(X, LABELS), class_names=CATS),
+            ("cat=1", "0=5"),
+            "two weights for class cat, by its name and",
+        ),
+        (
+            Dataset("", Split(X, LABELS), class_names=("1", "2", "3")),
+            ("0=1", "1=5"),
+            "no class '0'; known: 1, 2, 3; numbers are names here",
+        ),
         (Dataset("", Split(X, LABELS)), ("cat=1",), "no class 'cat'; the data has no names of classes: use their ind"),
     ],
 )
@@ -145,6 +155,7 @@ def test_what_cannot_be_weighted(dataset: Dataset, values: tuple[str, ...], word
         (("cat=inf",), "at least 0"),
         (("balanced", "cat=1"), "must be balanced or CLASS=WEIGHT"),
         (("cow=1",), "no class 'cow'"),
+        (("cat=1", "cat=5"), "has two weights for class cat"),
     ],
 )
 def test_mistakes_are_found_before_the_data_is_read(values: tuple[str, ...], words: str) -> None:

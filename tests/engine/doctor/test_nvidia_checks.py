@@ -2,6 +2,7 @@
 
 import sys
 import threading
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pynvml
@@ -166,6 +167,34 @@ def test_only_the_cuda_build_needs_cuda_s_packages(machine) -> None:
 def test_gpus_that_both_see(machine) -> None:
     finding = check_visible_gpus(machine(CUDA_BUILD, driver=ONE, tensorflow=blind(gpus=("H100",))))
     assert (finding.verdict, finding.summary) == (Verdict.PASS, "TensorFlow finds 1 GPU, as the driver does")
+
+
+@pytest.mark.parametrize(
+    ("capability", "built", "is_newer"),
+    [
+        ("12.0", ("sm_80", "sm_89", "compute_90"), True),
+        ("12.0", ("sm_90", "sm_100", "compute_120"), False),
+        ("10.3", ("sm_90", "sm_100a"), False),  # of the same generation
+        ("9.0", ("sm_80", "compute_90"), False),
+        ("12.0", (), False),  # unknown
+        ("", ("sm_80",), False),
+    ],
+)
+def test_a_gpu_that_is_newer_than_the_build(machine, capability, built, is_newer) -> None:
+    tensorflow = replace(blind(gpus=("RTX 5090",)), capabilities=(capability,), built=built)
+    finding = check_visible_gpus(machine(CUDA_BUILD, driver=ONE, tensorflow=tensorflow))
+    assert (finding.verdict is Verdict.WARN) is is_newer
+    if is_newer:
+        assert finding.summary == "too new for tensorflow 2.21.0: RTX 5090 (12.0)"
+        assert "up to compute capability 9.x" in finding.cause
+        assert "--xla on" in finding.fix
+
+
+@pytest.mark.parametrize(("processor", "words"), [("x86_64", "accel-tui[cuda]"), ("aarch64", "NVIDIA's TensorFlow")])
+def test_no_package_that_does_not_exist_is_recommended(machine, processor, words) -> None:
+    packages = {"tensorflow": "2.21.0", "keras": "3.15.1"}
+    given = machine(packages, driver=ONE, tensorflow=blind(cuda=""), processor=processor)
+    assert words in check_visible_gpus(given).fix
 
 
 def test_gpus_that_only_tensorflow_sees(machine) -> None:

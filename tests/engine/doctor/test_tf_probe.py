@@ -20,6 +20,7 @@ def test_the_true_tensorflow_is_seen() -> None:
     assert tensorflow.file.endswith("tensorflow/__init__.py")
     assert tensorflow.seconds > 0
     assert (tensorflow.signal, tensorflow.timed_out) == ("", False)
+    assert len(tensorflow.capabilities) == len(tensorflow.gpus)
 
 
 def test_a_file_beside_the_user_is_seen_instead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -67,6 +67,7 @@ READY = "import os, sys; print(os.getpid(), flush=True); sys.stdin.read()"
         (TPU_BUILD | {"libtpu": "0.0.13"}, {}, Verdict.WARN, "pip install 'libtpu>=0.0.14,<0.0.32'"),
         (TPU_BUILD | {"libtpu": ""}, {}, Verdict.FAIL, "libtpu missing"),
         (TPU_BUILD, {"TPU_LOAD_LIBRARY": "0"}, Verdict.WARN, "unset TPU_LOAD_LIBRARY"),
+        (TPU_BUILD, {"TPU_LOAD_LIBRARY": "0", "TPU_NAME": "a-slice"}, Verdict.PASS, "0.0.31"),
         (TPU_BUILD, {"TPU_LIBRARY_PATH": "/dev/null"}, Verdict.FAIL, "/dev/null is not a file"),
         (TPU_BUILD, {"TPU_LIBRARY_PATH": sys.executable}, Verdict.PASS, "0.0.31"),
         (None, {"TPU_NAME": "local"}, Verdict.FAIL, "no kernel for ConfigureDistributedTPU"),
@@ -85,6 +86,16 @@ def test_plain_tensorflow_beside_chips_is_named(machine) -> None:
     finding = check_library(given)
     assert finding.verdict is Verdict.FAIL
     assert "accel-tui[tpu]" in finding.fix
+
+
+def test_the_tensorflow_of_a_tpu_vm_may_be_for_tpus(machine) -> None:
+    given = machine({"tensorflow": "2.18.0", "keras": "3.15.1"})
+    add_chip(given.root)
+    assert check_library(given).verdict is Verdict.FAIL
+    (given.root / "lib").mkdir()
+    (given.root / "lib/libtpu.so").touch()
+    finding = check_library(given)
+    assert (finding.verdict, finding.summary) == (Verdict.PASS, "tensorflow 2.18.0 of this TPU VM, with its libtpu")
 
 
 def test_the_range_of_libtpu_is_that_of_the_extra(pyproject) -> None:

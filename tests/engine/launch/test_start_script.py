@@ -12,7 +12,8 @@ from accel_engine.launch.start_script import Script, create_script_run, environm
 from accel_engine.run import RunReader
 
 DEVICES = [
-    Device(id=name, kind=name.partition(":")[0], name=name) for name in ("cpu:0", "gpu:0", "gpu:1", "gpu:2", "tpu:0")
+    *(Device(name, name.partition(":")[0], name) for name in ("cpu:0", "gpu:0", "gpu:1", "gpu:2", "tpu:0")),
+    Device("gpu:3", "gpu", "a GPU whose UUID is known", uuids=("GPU-3aa",)),
 ]
 
 
@@ -22,6 +23,7 @@ DEVICES = [
         ((), {}),
         (("gpu:2",), {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": "2"}),
         (("gpu:1", "gpu:0"), {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": "1,0"}),
+        (("gpu:3",), {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": "GPU-3aa"}),
         (("cpu:0",), {"CUDA_VISIBLE_DEVICES": "-1", "JAX_PLATFORMS": "cpu"}),
     ],
 )

@@ -10,8 +10,9 @@ import tensorflow as tf
 
 from accel_engine.errors import ModelError
 from accel_engine.inference.open_model import open_model
+from accel_engine.model_export.judgement import Differences, OutputScale, Scaling, worsened
 from accel_engine.model_export.onnx_file import write_onnx
-from accel_engine.model_export.proof import difference, magnitude, median_seconds, scales
+from accel_engine.model_export.proof import median_seconds
 from accel_engine.model_export.serving_warmup import FILE, write_warmup
 from accel_engine.model_export.tflite_file import write_tflite
 from accel_engine.model_export.unrolled_model import MAX_STEPS, is_recurrent, unrolled
@@ -32,27 +33,90 @@ def test_warm_up_requests_are_records_of_prediction_logs(tmp_path: Path) -> None
     assert [entry.text(1) for entry in Message(second).message(6).message(1).messages(2)] == ["age"]
 
 
-def test_a_difference_is_the_largest_of_each_example_in_each_output() -> None:
-    expected = [np.array([[0.5, 0.25], [0.0, 1.0]]), np.array([0.0, 0.0])]
-    found = [np.array([[0.5, 0.5], [0.0, 1.0]]), np.array([0.125, 0.0])]
-    assert difference(expected, found).tolist() == [[0.25, 0.125], [0.0, 0.0]]
+def differences(expected: list[list[float]], found: list[list[float]], scaling: Scaling) -> list[list[float]]:
+    wanted = np.array(expected, np.float32)
+    return OutputScale.of(wanted, scaling).differences(wanted, np.array(found)).tolist()
 
 
-def test_a_difference_is_in_parts_of_the_example_and_at_least_of_the_median() -> None:
-    magnitudes = magnitude([np.array([[-1e7, 5.0], [1e5, np.nan], [2.0, -3.0]]), np.array([0.5, np.inf, 0.25])])
-    assert magnitudes.tolist() == [[1e7, 0.5], [1e5, 0.0], [3.0, 0.25]]
-    assert scales(magnitudes).tolist() == [[1e7, 1.0], [1e5, 1.0], [1e5, 1.0]]
+def test_probabilities_differ_by_the_largest_of_each_example() -> None:
+    assert differences([[0.5, 0.25], [0.0, 1.0]], [[0.5, 0.5], [0.0, 1.0]], Scaling.NONE) == [[0.25], [0.0]]
 
 
-def test_nan_differs_infinitely_from_a_number_and_not_from_itself() -> None:
+def test_each_value_of_numbers_is_judged_by_its_own_spread() -> None:
+    """One is near 250,000, the other between 1 and 5 and lost; their medians are 250,000 and 3."""
+    expected = [[249_900.0, 1.0], [250_000.0, 3.0], [250_100.0, 5.0], [250_000.0, 2.0], [250_000.0, 4.0]]
+    ruined = [[large, 0.0] for large, _ in expected]
+    assert differences(expected, ruined, Scaling.COLUMNS) == [
+        [0.0, pytest.approx(1.0 / 2.0)],  # 2 from the median
+        [0.0, pytest.approx(3.0 / 1.4826)],
+        [0.0, pytest.approx(5.0 / 2.0)],
+        [0.0, pytest.approx(2.0 / 1.4826)],
+        [0.0, pytest.approx(4.0 / 1.4826)],
+    ]
+
+
+def test_what_float32_cannot_tell_is_no_difference() -> None:
+    exact = np.array([[1.2e8], [1.2e8 + 1], [1.2e8 + 2], [1.2e8 + 3]])
+    rounded = exact.astype(np.float32)
+    assert OutputScale.of(rounded, Scaling.COLUMNS).differences(exact, rounded).max() < 1e-5
+    assert OutputScale.of(exact, Scaling.COLUMNS).differences(exact, rounded).max() > 0.5
+
+
+def test_one_far_example_hides_no_difference_of_the_others() -> None:
+    expected = np.array([[1.0], [2.0], [3.0], [4.0], [1e7]])
+    found = expected + np.array([[1.4826], [0], [0], [0], [1e6]])
+    assert OutputScale.of(expected, Scaling.COLUMNS).differences(expected, found)[:, 0] == pytest.approx(
+        [1.4826 / 2.0, 0, 0, 0, 0.1], rel=1e-5
+    )
+
+
+def test_images_are_judged_by_the_range_of_all_pixels() -> None:
+    assert differences([[0.0, 0.5], [0.0, 2.0]], [[0.1, 0.5], [0.0, 1.0]], Scaling.RANGE) == [[0.05], [0.5]]
+
+
+def test_an_output_that_never_changes_is_compared_as_it_is() -> None:
+    assert differences([[0.0], [0.0]], [[0.0], [0.25]], Scaling.COLUMNS) == [[0.0], [0.25]]
+
+
+@pytest.mark.parametrize("scaling", [Scaling.NONE, Scaling.COLUMNS])
+def test_nan_differs_infinitely_from_a_number_and_not_from_itself(scaling: Scaling) -> None:
     nan, inf = np.nan, np.inf
-    found = difference([np.array([nan, 1.0, nan, inf])], [np.array([nan, nan, 1.0, inf])])
-    assert found[:, 0].tolist() == [0.0, inf, inf, 0.0]
+    found = differences([[nan], [1.0], [nan], [inf]], [[nan], [nan], [1.0], [inf]], scaling)
+    assert found == [[0.0], [inf], [inf], [0.0]]
 
 
 def test_outputs_of_another_shape_are_an_error() -> None:
     with pytest.raises(ValueError, match="shape"):
-        difference([np.zeros((2, 3))], [np.zeros((2, 4))])
+        differences([[0.0, 0.0]], [[0.0, 0.0, 0.0]], Scaling.COLUMNS)
+
+
+def test_the_worst_value_of_all_outputs_is_found() -> None:
+    scale = OutputScale(np.zeros(0), np.zeros(0)), OutputScale(np.zeros(2), np.ones(2))
+    found = Differences(scale)
+    for value in (0.5, 0.0):
+        found.add([np.zeros((1, 3)), np.zeros((1, 2))], [np.full((1, 3), value), np.array([[0.125, 0.375]])])
+    assert found.worst(by_mean=False) == (0.5, 0, 0)
+    assert found.worst(by_mean=True) == (0.375, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [
+        ({"loss": 0.0165, "accuracy": 0.98}, ""),
+        ({"loss": 0.06, "accuracy": 0.95}, ""),  # within 5% of what constant outputs lose, and of 0.98
+        ({"loss": 5.0, "accuracy": 0.98}, "the loss is 5.0000, not 0.0165"),
+        ({"loss": 0.0165, "accuracy": 0.9}, "the accuracy is 0.9000, not 0.9800"),
+        ({"loss": float("nan"), "accuracy": 0.98}, "the loss is nan, not 0.0165"),
+        ({"loss": 0.0, "accuracy": 1.0}, ""),
+    ],
+)
+def test_a_loss_or_a_metric_that_is_far_worse_is_named(found: dict[str, float], words: str) -> None:
+    expected, constant = {"loss": 0.0165, "accuracy": 0.98}, {"loss": 1.0165, "accuracy": 0.1}
+    assert worsened(found, expected, constant, 0.05, 1000) == words
+
+
+def test_one_example_may_be_another_class() -> None:
+    assert worsened({"accuracy": 0.9}, {"accuracy": 1.0}, {}, 1e-4, 10) == ""
 
 
 def test_a_latency_is_that_of_a_call() -> None:

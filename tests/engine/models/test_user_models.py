@@ -162,7 +162,12 @@ def test_missing_file_is_an_error(tmp_path: Path) -> None:
         ("import sys\nsys.exit('usage: train FILE')", "line 2: SystemExit: usage: train FILE"),
         ("def biuld(): pass", "has no function build; did you mean biuld?"),
         ("x = 1", "has no function build; it has no functions"),
-        ("build = 3", "build in {path} is not a function but int"),
+        ("build = 3", "build in {path} is a value of the type int, not a function: write one that returns it"),
+        ("import math as build", "build in {path} is a module, not a function: name a function in it"),
+        (
+            "import keras\nbuild = keras.models.clone_model(keras.Sequential([keras.Input((4, 4, 1))]))",
+            "build in {path} is a model, not a function: write one that returns it, e.g. def make(): return build",
+        ),
         ("def build(width): pass", "requires width; available arguments: input_shape, classes, num_classes"),
         ("def build(): pass", "mymodel:build returned nothing, not a keras.Model"),
         ("def build(): return [1]", "mymodel:build returned an object of type list, not a keras.Model"),

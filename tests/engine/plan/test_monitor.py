@@ -16,11 +16,8 @@ from accel_engine.plan.monitor import wrong_monitor
         ({"monitor": "gradient_norm"}, "classification", ""),
         ({"monitor": "anything"}, "auto", ""),
         ({"monitor": "validation_auc", "metrics": ("auc",)}, "classification", ""),
-        (
-            {"monitor": "auc", "metrics": ("auc",)},
-            "classification",
-            "auc is measured at validation only: use --monitor validation_auc",
-        ),
+        ({"monitor": "auc", "metrics": ("auc",)}, "classification", ""),
+        ({"monitor": "r2_score"}, "regression", ""),
         (
             {"monitor": "f1_score", "metrics": ("r2_score", "auc")},
             "classification",
@@ -29,7 +26,8 @@ from accel_engine.plan.monitor import wrong_monitor
         (
             {"monitor": "val_accuracy"},
             "regression",
-            "accuracy is not measured; measured are loss: use --monitor validation_loss",
+            "accuracy is not measured; measured are loss, mean_absolute_error, root_mean_squared_error, r2_score: "
+            "use --monitor validation_loss",
         ),
     ],
 )

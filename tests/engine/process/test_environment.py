@@ -14,6 +14,18 @@ def test_variables_of_the_user_are_kept(monkeypatch: pytest.MonkeyPatch) -> None
     assert os.environ["CUDA_DEVICE_ORDER"] == "PCI_BUS_ID"
 
 
+@pytest.mark.parametrize(
+    ("visible", "order"), [(None, "PCI_BUS_ID"), ("GPU-8932", "PCI_BUS_ID"), ("1,0", "FASTEST_FIRST")]
+)
+def test_an_order_of_gpus_on_which_nothing_depends_is_that_of_the_driver(
+    monkeypatch: pytest.MonkeyPatch, visible: str | None, order: str
+) -> None:
+    chosen = {} if visible is None else {"CUDA_VISIBLE_DEVICES": visible}
+    monkeypatch.setattr(os, "environ", {"CUDA_DEVICE_ORDER": "FASTEST_FIRST", **chosen})
+    environment.prepare()
+    assert os.environ["CUDA_DEVICE_ORDER"] == order
+
+
 def test_the_keras_backend_is_always_tensorflow(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "environ", {"KERAS_BACKEND": "jax"})
     environment.prepare()

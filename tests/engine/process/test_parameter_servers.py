@@ -49,7 +49,8 @@ def kill(directory: Path, name: str) -> None:
 def test_one_worker_trains_like_one_process_and_records_its_schedule(
     engines: list["subprocess.Popen[str]"], home: Path
 ) -> None:
-    alone, served = (run.create(plan.replace(gradient_norm="on")) for plan in (ALONE, SERVED))
+    changes = {"gradient_norm": "on", "metrics": ("recall", "auc")}
+    alone, served = (run.create(plan.replace(**changes)) for plan in (ALONE, SERVED))
     for directory in (alone, served):
         engines.append(start(directory))
         assert engines[-1].wait(120) == 0, last(directory)
@@ -59,6 +60,7 @@ def test_one_worker_trains_like_one_process_and_records_its_schedule(
     np.testing.assert_allclose(losses, read(alone)[1], atol=1e-4)
     np.testing.assert_allclose(read(served, "learning_rate")[1], scheduled_model.rates(100), rtol=1e-5)
     np.testing.assert_allclose(read(served, "gradient_norm")[1], read(alone, "gradient_norm")[1], rtol=1e-2)
+    assert last(alone).metrics.keys() >= {"recall", "auc"}
     for name, value in last(alone).metrics.items():
         assert last(served).metrics[name] == pytest.approx(value, abs=1e-3), name
     assert (served / "model.keras").is_file()

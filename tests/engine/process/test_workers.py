@@ -59,7 +59,8 @@ def open_files(process: int) -> list[str]:
 def test_two_workers_train_like_one_process_and_record_its_schedule(
     engines: list["subprocess.Popen[str]"], home: Path
 ) -> None:
-    changes = {"model": f"{scheduled_model.__file__}:without_dropout", "gradient_norm": "on"}
+    model, metrics = f"{scheduled_model.__file__}:without_dropout", ("recall", "auc")
+    changes = {"model": model, "gradient_norm": "on", "metrics": metrics}
     alone, together = (run.create(plan.replace(**changes)) for plan in (ALONE, TOGETHER))
     engines.append(start(alone))
     assert engines[-1].wait(120) == 0
@@ -71,6 +72,9 @@ def test_two_workers_train_like_one_process_and_record_its_schedule(
     np.testing.assert_allclose(losses, read(alone)[1], atol=1e-4)
     np.testing.assert_allclose(read(together, "learning_rate")[1], scheduled_model.rates(100), rtol=1e-5)
     np.testing.assert_allclose(read(together, "gradient_norm")[1], read(alone, "gradient_norm")[1], rtol=1e-2)
+    assert last(alone).metrics.keys() >= {*metrics}
+    for name, value in last(alone).metrics.items():  # of the last epoch
+        assert last(together).metrics[name] == pytest.approx(value, rel=1e-2, abs=1e-4), name
     worker = worker_of(together)
     np.testing.assert_array_equal(read(worker)[1], losses)
     with closing(run.RunReader(worker)) as reader:

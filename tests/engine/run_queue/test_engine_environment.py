@@ -1,6 +1,7 @@
 """The environment of an engine: that of the terminal where its run was queued, and its devices."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,11 @@ import pytest
 from accel_engine.devices.device_types import Device
 from accel_engine.run_queue.engine_environment import chosen_variables, with_devices, working_directory
 
-GPUS = tuple(Device(f"gpu:{index}", "gpu", "a GPU", uuids=(f"GPU-{index}aa", f"MIG-{index}b")) for index in range(3))
+GPUS = (
+    Device("gpu:0", "gpu", "a split GPU", uuids=("GPU-0aa", "MIG-0b", "MIG-0c")),
+    Device("gpu:1", "gpu", "a GPU", uuids=("GPU-1aa",)),
+    Device("gpu:2", "gpu", "a GPU", uuids=("GPU-2aa",)),
+)
 
 
 def test_variables_that_matter_to_training_are_kept_and_no_secrets() -> None:
@@ -20,6 +25,9 @@ def test_variables_that_matter_to_training_are_kept_and_no_secrets() -> None:
         "GOOGLE_APPLICATION_CREDENTIALS": "/home/me/key.json",
         "AWS_PROFILE": "train",
         "PATH": "/bin",
+        "NEXT_PLUGGABLE_DEVICE_USE_C_API": "true",
+        "MEGASCALE_NUM_SLICES": "2",
+        "FI_PROVIDER": "efa",
     }
     others = {"AWS_SECRET_ACCESS_KEY": "x", "AWS_ACCESS_KEY_ID": "x", "HF_TOKEN": "x", "GITHUB_TOKEN": "x", "TERM": "x"}
 
@@ -29,12 +37,13 @@ def test_variables_that_matter_to_training_are_kept_and_no_secrets() -> None:
 @pytest.mark.parametrize(
     ("chosen", "devices", "visible"),
     [
-        (None, ("gpu:1",), "1"),
-        (None, ("gpu:2", "gpu:0"), "0,2"),
+        (None, ("gpu:1",), "GPU-1aa"),
+        (None, ("gpu:2", "gpu:0"), "MIG-0b,GPU-2aa"),
         ("2,0", ("gpu:0",), "0"),
         ("2,0", ("gpu:0", "gpu:2"), "2,0"),
         ("GPU-1aa, GPU-2", ("gpu:2",), "GPU-2"),
-        ("MIG-1b,MIG-0b", ("gpu:0",), "MIG-0b"),
+        ("GPU-1aa,MIG-0b", ("gpu:0",), "MIG-0b"),
+        ("MIG-0b,MIG-0c", ("gpu:0",), "MIG-0b,MIG-0c"),  # of which CUDA takes the first
     ],
 )
 def test_an_engine_sees_its_devices_only(chosen: str | None, devices: tuple[str, ...], visible: str) -> None:
@@ -44,6 +53,11 @@ def test_an_engine_sees_its_devices_only(chosen: str | None, devices: tuple[str,
 
     assert found["CUDA_VISIBLE_DEVICES"] == visible
     assert found.get("CUDA_DEVICE_ORDER") == (None if chosen else "PCI_BUS_ID")
+
+
+def test_a_gpu_without_a_known_uuid_is_named_by_its_index() -> None:
+    gpus = [replace(gpu, uuids=()) for gpu in GPUS]
+    assert with_devices({}, ("gpu:2",), gpus) == {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": "2"}
 
 
 @pytest.mark.parametrize("devices", [(), ("tpu:0", "tpu:1")])

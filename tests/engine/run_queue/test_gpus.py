@@ -66,7 +66,7 @@ def test_each_run_gets_a_gpu_that_nobody_uses(
         waiter.look()
         assert started == []
         waiter.look()
-        assert started == [(one, "1"), (two, "2")]
+        assert started == [(one, "GPU-00000002"), (two, "GPU-00000003")]
         reason = queue.entries()[2].reason
         assert reason.startswith("needs 1 free of 3: gpu:0 has 66.0 of ")
         assert reason.endswith(f"gpu:1 run {one}, gpu:2 run {two}")
@@ -77,4 +77,4 @@ def test_each_run_gets_a_gpu_that_nobody_uses(
     for writer in writers:
         writer.close()
 
-    assert started[2:] == [(three, "0")]
+    assert started[2:] == [(three, "GPU-00000001")]

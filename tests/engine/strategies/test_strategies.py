@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -173,6 +174,17 @@ def test_plain_tensorflow_cannot_use_chips(monkeypatch: pytest.MonkeyPatch) -> N
         with pytest.raises(PlanError, match=r"tensorflow-cpu 2\.21\.0 has no TPU support: .* pip install"):
             resolve_placement(plan, (CPU, *devices), {})
     assert resolve_placement(TPU.replace(tpu="grpc://10.0.0.2"), (CPU,), {}).remote_tpu == "grpc://10.0.0.2:8470"
+
+
+def test_the_tensorflow_of_a_tpu_vm_may_use_chips(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """It is named as the one for CPUs and GPUs; the image has libtpu beside it."""
+    monkeypatch.setattr(installation, "find_installation", lambda: Installation("tensorflow", "2.18.0"))
+    with pytest.raises(PlanError, match="has no TPU support"):
+        resolve_placement(TPU, (CPU, *CHIPS), {})
+    library = tmp_path / "libtpu.so"
+    library.touch()
+    monkeypatch.setenv("TPU_LIBRARY_PATH", str(library))
+    assert resolve_placement(TPU, (CPU, *CHIPS), {}).kind == "tpu"
 
 
 def test_an_invalid_endpoint_is_rejected_with_its_source() -> None:

@@ -159,7 +159,7 @@ def test_keras_accuracy_is_the_accuracy(gym: Gym, models: str) -> None:
 
 
 @pytest.mark.parametrize("replicas", [2, pytest.param(1, marks=pytest.mark.campaign)])
-def test_a_metric_with_a_large_state_is_taken_at_validation(gym: Gym, models: str, replicas: int) -> None:
+def test_a_metric_with_a_large_state_is_not_recorded_of_single_steps(gym: Gym, models: str, replicas: int) -> None:
     strategy = "mirrored" if replicas == 2 else "default"
     plan = PLAN.replace(model=f"{models}:areas", data="synthetic:6x6x1:2:700", strategy=strategy)
     trained = gym.train(plan.replace(virtual_cpus=replicas))
@@ -168,7 +168,7 @@ def test_a_metric_with_a_large_state_is_taken_at_validation(gym: Gym, models: st
     assert set(trained.series) == {"loss", "accuracy", "recall", "learning_rate"}
     assert trained.only(ModelBuilt).series == ("loss", "recall", "accuracy", "learning_rate")
     (message,) = [event.message for event in trained.all(Warned)]
-    assert message == "measured at validation only, not to slow every step: auc, weighted_auc"
+    assert message == "measured of epochs and validations, not of single steps: auc, weighted_auc"
     dataset = data.load(plan.data, plan.data_options)
     model = keras.models.load_model(trained.directory / "model.keras")
     expected = model.evaluate(

@@ -3,6 +3,7 @@
 import csv
 import json
 import shutil
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,22 @@ import pytest
 from accel_engine.errors import AccelError, RunError
 from accel_engine.inference.encoded_runtime import sidecar_of
 from accel_engine.inference.open_model import open_model
-from accel_engine.launch.model_export import QUANTIZATIONS, TOLERANCES, ExportQuery, ExportTarget, target_name
+from accel_engine.inference.origin import DESCRIPTION
+from accel_engine.launch.model_export import (
+    QUANTIZATIONS,
+    TOLERANCES,
+    Export,
+    ExportQuery,
+    ExportTarget,
+    MeasuredModel,
+    target_name,
+)
 from accel_engine.model_export.export import _keep, _keep_all, _Target, export
+from accel_engine.model_export.tflite_file import write_tflite
 from accel_engine.plan import Plan
 from accel_engine.run.run_paths import trained_model
 from accel_engine.training.evaluation.evaluate import evaluate
+from accel_engine.training.prediction.predict import predict
 from accel_engine.training.trained_model import of_run
 
 from .conftest import Gym
@@ -193,15 +205,56 @@ def test_a_table_takes_raw_rows_in_every_format(gym: Gym, tmp_path: Path, table:
         np.testing.assert_allclose(open_model(tmp_path / path).run(row)["probabilities"], expected, atol=1e-5)
 
 
-def test_a_recurrent_model_of_a_series_takes_raw_windows(gym: Gym, tmp_path: Path) -> None:
+SERIES = "hour,load,note,temperature\n" + "".join(
+    f"{hour},{1000 + 300 * np.sin(hour / 4):.3f},x,{20 + 5 * np.cos(hour / 4):.3f}\n" for hour in range(160)
+)
+
+
+def of_client(path: Path, rows: list[dict[str, float]]) -> Any:
+    """What a program gets that has nothing but the exported file and rows with their names."""
+    if path.suffix == ".keras":
+        described = json.loads(zipfile.ZipFile(path).comment)
+    else:
+        described = json.loads((path / DESCRIPTION if path.is_dir() else sidecar_of(path)).read_text())
+    window = np.float32([[row[name] for name in described["feature_names"]] for row in rows])
+    assert described["target_names"] == ["temperature", "load"]
+    return open_model(path).run({"inputs": window[np.newaxis]})["values"][0]
+
+
+@pytest.mark.parametrize(("model", "horizon"), [("lstm", 3), pytest.param("tcn", 1, marks=pytest.mark.campaign)])
+def test_a_series_is_forecast_in_its_units_by_the_file_alone(
+    gym: Gym, tmp_path: Path, model: str, horizon: int
+) -> None:
     path = tmp_path / "series.csv"
-    rows = [f"{step},{100 + 10 * np.sin(step / 5):.4f}" for step in range(200)]
-    path.write_text("\n".join(["time,value", *rows]))
-    plan = Plan(model="lstm", data=str(path), time="time", target=("value",), window=6, epochs=1, batch_size=32)
-    found = exported(gym.train(plan).directory, tmp_path, *(target(tmp_path, kind) for kind in PATHS))
+    path.write_text(SERIES)
+    plan = Plan(
+        model=model,
+        data=str(path),
+        time="hour",
+        ignore=("note",),
+        target=("temperature", "load"),
+        window=6,
+        horizon=horizon,
+        epochs=1,
+        batch_size=32,
+    )
+    directory = gym.train(plan).directory
+    found = exported(directory, tmp_path, *(target(tmp_path, kind) for kind in PATHS))
     assert [each["problem"] for each in found["exported"]] == [""] * 4
-    assert found["original"]["inputs"] == {"inputs": "float32 6x1"}
-    assert [list(each["outputs"]) for each in found["exported"]] == [["values"]] * 4
+    assert found["original"]["inputs"] == {"inputs": "float32 6x2"}
+    assert found["original"]["metrics"] == pytest.approx(metrics_of(directory), rel=1e-4)
+    for each in found["exported"]:
+        assert each["metrics"] == pytest.approx(found["original"]["metrics"], rel=1e-3)
+    last = [dict(zip(("hour", "load", "temperature"), (h, 900 + h, 15 + h), strict=True)) for h in range(6)]
+    rows = tmp_path / "new.csv"
+    rows.write_text("temperature,hour,load\n" + "".join(f"{r['temperature']},{r['hour']},{r['load']}\n" for r in last))
+    request = {"files": [str(rows)], "texts": [], "checkpoint": "auto", "results": str(tmp_path / "results.npz")}
+    predict(directory, request, lambda *_: None)
+    expected = np.load(tmp_path / "results.npz")["values 0"][0]
+    assert (expected[..., 1] > 300).all()  # of the load, in its unit
+    assert (expected[..., 0] < 100).all()
+    for name in PATHS.values():
+        np.testing.assert_allclose(of_client(tmp_path / name, last), expected, rtol=1e-4)
 
 
 BINARY = """
@@ -385,12 +438,88 @@ def test_an_error_of_one_format_leaves_the_others(gym: Gym, tmp_path: Path, monk
     assert not kept
 
 
-def test_half_precision_is_for_tensorflow_alone(gym: Gym, tmp_path: Path) -> None:
-    directory = gym.train(DIGITS.replace(precision="mixed_bfloat16")).directory
-    found = exported(directory, tmp_path, *(target(tmp_path, kind) for kind in ("savedmodel", "onnx", "tflite")))
-    kept, *refused = found["exported"]
+def test_a_target_whose_digits_float32_would_lose_goes_out_with_all_of_them(gym: Gym, tmp_path: Path) -> None:
+    x = np.random.default_rng(0).normal(size=(80, 3))
+    np.savez(tmp_path / "d.npz", x=x.astype(np.float32), y=1.2e8 + 3 * x[:, 0])
+    plan = Plan(model="linear", data=f"{tmp_path}/d.npz", task="regression", epochs=1, batch_size=20)
+    directory = gym.train(plan).directory
+    found = exported(directory, tmp_path, *(target(tmp_path, kind) for kind in PATHS))
+    problems = {each["name"]: each["problem"] for each in found["exported"]}
+    assert "float32 would lose digits of values" in problems.pop("tflite")
+    assert problems == {"keras": "", "savedmodel": "", "onnx": ""}
+    np.save(tmp_path / "new.npy", x[:4].astype(np.float32))
+    request = {"files": [f"{tmp_path}/new.npy"], "texts": [], "checkpoint": "auto", "results": f"{tmp_path}/r.npz"}
+    predict(directory, request, lambda *_: None)
+    expected = np.load(tmp_path / "r.npz")["values 0"].ravel()
+    assert np.ptp(expected) > 0.5
+    for name in problems:
+        outputs = open_model(tmp_path / PATHS[name]).run({"inputs": x[:4].astype(np.float32)})["values"]
+        np.testing.assert_allclose(outputs.ravel(), expected, rtol=0, atol=1e-3)
+
+
+@pytest.mark.parametrize("precision", ["mixed_bfloat16", pytest.param("mixed_float16", marks=pytest.mark.campaign)])
+def test_half_precision_becomes_float32_where_a_format_has_none(gym: Gym, tmp_path: Path, precision: str) -> None:
+    directory = gym.train(DIGITS.replace(precision=precision, force="on")).directory
+    targets = [target(tmp_path, kind) for kind in ("savedmodel", "onnx", "tflite")]
+    found = exported(directory, tmp_path, *targets, target(tmp_path, "tflite", "int8"))
+    assert [each["problem"] for each in found["exported"]] == [""] * 4
+    assert next(note for note in found["notes"] if "float32" in note).startswith(
+        f"onnx, tflite, tflite-int8 compute in float32, which has the same weights as {precision[6:]}: outputs differ"
+    )
+    model = keras.models.load_model(trained_model(directory), compile=False)
+    config = json.loads(json.dumps(model.get_config()).replace(precision, "float32"))
+    in_float32 = type(model).from_config(config)
+    in_float32.set_weights(model.get_weights())
+    trained = of_run(directory, "", "auto", "auto", lambda done, of: None)
+    images = trained.examples.take(np.arange(50)).inputs
+    expected = in_float32(images * np.float32(trained.compiled.scaling.factor)).numpy()
+    for name in ("m.onnx", "m.tflite"):
+        outputs = open_model(tmp_path / name).run({"inputs": images})["probabilities"]
+        np.testing.assert_allclose(outputs, expected, atol=1e-5)
+    assert keras.config.dtype_policy().name == precision
+
+
+@pytest.fixture
+def large_and_small(tmp_path: Path) -> Plan:
+    """Two numbers to predict: one near 250,000, the other between 1 and 5."""
+    x = np.random.default_rng(0).uniform(-1, 1, (300, 3)).astype(np.float32)
+    y = np.stack([250_000 + 3_000 * x[:, 0], 3 + 2 * x[:, 1]], axis=1).astype(np.float32)
+    np.savez(tmp_path / "d.npz", x=x, y=y)
+    return Plan(model="linear", data=f"{tmp_path}/d.npz", epochs=8, batch_size=10, learning_rate=0.05)
+
+
+def test_a_value_that_is_lost_is_found_beside_a_large_one(gym: Gym, tmp_path: Path, large_and_small: Plan) -> None:
+    directory = gym.train(large_and_small).directory
+    found = exported(directory, tmp_path, target(tmp_path, "tflite", "int8"), target(tmp_path, "tflite"))
+    ruined, kept = found["exported"]
+    assert "the mean difference of values[1]" in ruined["problem"]
+    assert ruined["mean"] > 0.5
+    assert not (tmp_path / "int8.tflite").exists()
     assert not kept["problem"]
-    assert all("the model computes in bfloat16" in each["problem"] for each in refused)
+    assert kept["largest"] < 1e-3
+
+
+def test_a_model_that_is_far_less_accurate_is_not_kept_and_not_the_fastest(
+    gym: Gym, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Outputs that differ little in the mean, and a class that is lost."""
+    monkeypatch.setattr("accel_engine.model_export.judgement.Differences.worst", lambda *_, by_mean: (0.0, 0, 0))
+    monkeypatch.setattr("accel_engine.model_export.artefacts.write_tflite", confuse_classes)
+    directory = gym.train_once(DIGITS).directory
+    found = exported(directory, tmp_path, target(tmp_path, "tflite", "int8"), target(tmp_path, "keras"))
+    ruined, kept = found["exported"]
+    assert ruined["problem"].startswith("the loss is ")
+    assert not kept["problem"]
+    export = Export(**{**found, "exported": tuple(MeasuredModel(**each) for each in found["exported"])})
+    assert export.fastest is not None
+    assert export.fastest.name == "keras"
+
+
+def confuse_classes(model: keras.Model, path: Path, quantize: str, examples: Any) -> None:
+    """Write a model that takes one class for the next one."""
+    (output,) = model.output.values()
+    confused = keras.ops.concatenate([output[:, 1:], output[:, :1]], axis=-1)
+    write_tflite(keras.Model(model.input, {"probabilities": confused}), path, quantize, examples)
 
 
 def test_a_checkpoint_that_is_not_there_is_an_error(gym: Gym, tmp_path: Path) -> None:

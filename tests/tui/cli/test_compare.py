@@ -18,7 +18,7 @@ def test_a_live_and_an_ended_run_are_laid_side_by_side(run_command, new_run):
     assert rows["loss"] == ["0.0313", "*", "0.7500"]
     assert rows["val accuracy"] == ["0.9861", "*", "0.7500"]
     assert result.lines[-2].startswith("Equal: epochs 2; ")
-    assert result.lines[-1] == "Values of training: epoch mean."
+    assert result.lines[-1] == "Values of training: last epoch."
     assert result.lines[-2].endswith("fields at default.")
 
 

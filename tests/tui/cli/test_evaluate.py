@@ -23,6 +23,8 @@ FIRST = EvaluatedModel(
     {"loss": Measurement(0.5, 0.4, 0.6), "accuracy": Measurement(0.9, 0.85, 0.95)},
     (CAT, DOG),
     ("a note",),
+    {"accuracy": 0.6},
+    "most frequent class: cat",
 )
 OTHER = EvaluatedModel(
     "m8w3-b", 80, {"loss": Measurement(0.25, 0.2, 0.3), "accuracy": Measurement(0.91, 0.85, 0.96)}, (CAT, DOG), ()
@@ -61,7 +63,10 @@ def test_a_model_has_its_metrics_with_intervals_and_its_classes(run_command, ask
     result = run_command("evaluate last")
     assert (result.status, result.err) == (0, "accel-tui: a note\n")
     assert result.lines[0] == "20 test examples; 95% confidence intervals of 1,000 resamples"
-    assert "accuracy  0.9000 (0.8500 to 0.9500)" in result.lines
+    told = [" ".join(line.split()) for line in result.lines]
+    assert "accuracy 0.9000 (0.8500 to 0.9500)" in told
+    first = told.index("baseline accuracy 0.6000")
+    assert told[first + 1] == "baseline most frequent class: cat"
     assert "cat    12        0.500 (0.25-0.75)  1.000 (0.70-1.00)  0.667 (0.40-0.80)" in result.lines
     assert "dog    8         none               0.000 (0.00-0.30)  0.000 (0.00-0.20)" in result.lines
     assert isinstance(asked[0][0][0], Path)
@@ -79,6 +84,7 @@ def test_the_last_line_of_json_has_the_metrics(run_command, asked):
     first, last = map(json.loads, run_command("evaluate last last --json").lines)
     assert first["metrics"] == {"loss": 0.5, "accuracy": 0.9}
     assert "differences" not in first
+    assert (first["baseline"], first["baseline_name"]) == ({"accuracy": 0.6}, "most frequent class: cat")
     assert last["metrics"] == {"loss": 0.25, "accuracy": 0.91}
     assert last["intervals"]["loss"] == [0.2, 0.3]
     assert (last["than"], last["differences"]["loss"]["p"]) == ("k3fp-a", 0.001)

@@ -13,5 +13,5 @@ def test_of_a_metric_with_several_values_the_least_and_the_largest_are_told() ->
 def test_training_and_validation_are_told_apart() -> None:
     metrics = {"loss": 0.5, **{f"validation_{name}": value for name, value in SCORES.items()}}
     assert results(metrics).startswith(
-        "Mean of the last epoch: loss 0.5000; validation: loss 0.5000, f1 score 0.2500 to 0.7500, top 5 0.9000"
+        "Last epoch: loss 0.5000; validation: loss 0.5000, f1 score 0.2500 to 0.7500, top 5 0.9000"
     )

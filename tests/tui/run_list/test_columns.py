@@ -115,3 +115,11 @@ def test_the_status_says_what_a_run_waits_for(problem: DiskProblem | None, shown
     column = COLUMNS[TITLES.index("status")]
     assert column.text(waiting, 0.0) == shown
     assert len(shown) <= column.width
+
+
+def test_a_regression_has_its_errors_and_the_metric_that_counts_its_baseline() -> None:
+    errors = {"validation_mean_absolute_error": 1.557e9, "validation_r2_score": 0.5}
+    found = run("a", metrics=errors, monitor="validation_mean_absolute_error", baseline={"mean_absolute_error": 2e9})
+    texts = {column.title: column.text(found, 0.0) for column in COLUMNS}
+    assert (texts["val mae"], texts["val rmse"], texts["val r²"], texts["baseline"]) == ("1.557G", "—", "0.5000", "2G")
+    assert ids(ordered((run("b"), found), SortOrder("baseline"))) == "ab"

@@ -117,13 +117,13 @@ def test_means_of_an_epoch_and_values_of_the_last_step_are_told_apart() -> None:
     mean, last = side("a", {"loss": 0.5, "validation_loss": 1.0}), side("b", {"loss": 0.25})
     last = replace(last, run=replace(last.run, of_epoch=False))
     rows = {row.label: row for row in compare([mean, last]).results}
-    assert rows["loss"].texts == ("0.5000 (epoch mean)", "0.2500 (last step)")
+    assert rows["loss"].texts == ("0.5000 (last epoch)", "0.2500 (last step)")
     assert rows["loss"].values == (0.5, 0.25)
     assert rows["val loss"].texts == ("1.0000", "—")
     (row,) = [row for row in compare([last, last]).results if row.label == "loss"]
     assert row.texts == ("0.2500", "0.2500")
     pairs = [mean, mean], [last, last], [mean, last]
-    assert [compare(pair).kind_of_values for pair in pairs] == ["epoch mean", "last step", ""]
+    assert [compare(pair).kind_of_values for pair in pairs] == ["last epoch", "last step", ""]
 
 
 def test_devices_of_one_kind_are_counted() -> None:
@@ -153,3 +153,13 @@ def test_a_run_that_waits_for_its_disk_has_that_for_a_status() -> None:
     waiting = replace(waiting, run=replace(waiting.run, info=replace(waiting.run.info, waiting=DiskProblem.IO)))
     (status,) = [row for row in compare([waiting, side("b")]).results if row.label == "status"]
     assert status.texts == ("disk I/O error", "finished")
+
+
+def test_what_a_prediction_that_has_learned_nothing_reaches_stands_below_the_metrics() -> None:
+    known, unknown = side("a", {"validation_accuracy": 0.9}), side("b", {"validation_accuracy": 0.8})
+    reached = {"baseline": {"accuracy": 0.25}, "baseline_name": "most frequent class: cat"}
+    known = replace(known, run=replace(known.run, **reached))
+    rows = {row.label: row.texts for row in compare([known, unknown]).results}
+    assert rows["baseline accuracy"] == ("0.2500", "—")
+    assert rows["baseline"] == ("most frequent class: cat", "—")
+    assert not any(label.startswith("baseline") for label in {row.label for row in compare([unknown]).results})

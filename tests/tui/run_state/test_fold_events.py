@@ -38,6 +38,7 @@ from accel_tui.cli.event_text import format_event
 from accel_tui.run_state.curve import Curve
 from accel_tui.run_state.fold_events import NOTICES, apply_update
 from accel_tui.run_state.state import RunState
+from accel_tui.run_state.validations_left import validations_left
 from example_events import model_built
 
 
@@ -211,6 +212,36 @@ def test_the_time_to_the_end_has_room_for_validation_and_checkpoints() -> None:
     epochs = [EpochEnded(time=0.0, epoch=epoch, step=100 * epoch, metrics={}, seconds=1.0) for epoch in range(1, 5)]
     state = after(*epochs, state=state)
     assert state.remaining == pytest.approx(200 / 100 + 2 * (2.0 + 1.0 / 4))  # one epoch in four had a checkpoint
+
+
+def test_the_time_to_the_end_has_the_first_validation() -> None:
+    """100 of 400 steps at 100 a second, and 320 examples in batches of 32: a third of ten steps, four times."""
+    sizes = {"epochs": 4, "steps_per_epoch": 100, "validation_examples": 320, "global_batch": 32}
+    plan, chunks = {"validation": "epoch"}, [chunk(first, [1.0] * 50, started=first, seconds=0.5) for first in (0, 50)]
+    state = after(started(**plan), model_built(**sizes), chunks=chunks)
+    assert state.remaining == pytest.approx(300 / 100 + 4 * 10 / 3 / 100)
+    assert after(validated(100, 0.5, seconds=2.0), state=state).remaining == pytest.approx(300 / 100 + 3 * 2.0)
+    without = after(started(validation="off"), model_built(**sizes), chunks=chunks)
+    assert without.remaining == pytest.approx(300 / 100)
+
+
+@pytest.mark.parametrize(
+    ("plan", "done", "left"),
+    [
+        ({"validation": "off"}, (0, 0), 0),
+        ({"validation": "end"}, (0, 0), 1),
+        ({"validation": "end"}, (5, 500), 0),
+        ({"validation": "epoch"}, (0, 0), 5),
+        ({"validation": "epoch"}, (2, 250), 3),  # at a command, in the third epoch
+        ({"validation": "epoch", "validation_every": "2 epochs"}, (0, 0), 3),  # after 2, 4, and at the end
+        ({"validation": "epoch", "validation_every": "2 epochs"}, (4, 400), 1),
+        ({"validation": "epoch", "validation_every": "150 steps"}, (1, 150), 3),
+        ({"validation": "epoch", "validation_every": "1 minutes"}, (1, 150), 2),  # after one, and at the end
+        ({"model": "a script's"}, (0, 0), None),
+    ],
+)
+def test_the_validations_that_are_left(plan: dict[str, Any], done: tuple[int, int], left: int | None) -> None:
+    assert validations_left(plan, 5, 500, done, 90.0) == left
 
 
 def test_the_next_engine_is_warmed_up_too() -> None:

@@ -76,7 +76,7 @@ async def test_the_legends_have_the_values_of_the_table(home: Path) -> None:
     better.end_epoch(loss=0.0125)  # though the loss of its last batch is no lower
     async with StubApp().run_test(size=HUGE) as pilot:
         await open_comparison(pilot, worse.directory, better.directory)
-        await shows(pilot, "results (epoch mean) ─", "0.0313", "0.0100")
+        await shows(pilot, "results (last epoch) ─", "0.0313", "0.0100")
         loss, accuracy, speed = charts(pilot)[:3]
         await until(
             pilot, lambda: [each.value for each in loss.series] == pytest.approx([0.0313, 0.01]), "the means of epochs"
@@ -87,8 +87,8 @@ async def test_the_legends_have_the_values_of_the_table(home: Path) -> None:
         for chart, key in ((loss, "loss"), (accuracy, "accuracy"), (speed, "steps/s")):
             (row,) = [row for row in table.results if row.label == key]
             assert tuple(each.value for each in chart.series) == row.values, key
-        assert loss.note == "epoch mean"
-        await shows(pilot, "loss (log) ── a 0.0313", "── b 0.0100", "epoch mean")
+        assert loss.note == "last epoch"
+        await shows(pilot, "loss (log) ── a 0.0313", "── b 0.0100", "last epoch")
     better.close()
 
 

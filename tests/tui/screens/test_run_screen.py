@@ -65,7 +65,7 @@ async def test_an_ended_run_shows_its_outcome_and_is_left_without_a_question(eng
             pilot,
             "finished",
             "Finished after 400 steps and 4 epochs",
-            "Mean of the last epoch: loss 0.0313",
+            "Last epoch: loss 0.0313",
             "100%",
         )
         assert "Pause" not in text_of(pilot)

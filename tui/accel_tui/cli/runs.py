@@ -135,6 +135,8 @@ def _wire(run: RunSummary) -> dict[str, Any]:
         "metrics": metrics,
         "monitor": run.monitor,
         "best": run.best,
+        "baseline": run.baseline,
+        "baseline_name": run.baseline_name,
         "plan": run.info.plan_values if run.info else {},
         "script": run.info.script if run.info else "",
         "worker": run.membership.worker if run.membership else "",

@@ -21,7 +21,7 @@ def ramp_progress(progress: RampProgress) -> str:
         return progress.detail
     ramp, parts = progress.ramps[-1], [f"{progress.share:4.0%}", f"ramp {progress.seed} of {progress.seeds}"]
     if ramp.rates:
-        parts += [f"learning rate {ramp.rates[-1]:.2g}", f"loss {ramp.losses[-1]:.4g}"]
+        parts += [f"learning rate {ramp.rates[-1]:.2g}", f"loss {numbers.metric(ramp.losses[-1])}"]
     return "  ".join(filter(None, (*parts, progress.detail)))
 
 
@@ -61,7 +61,7 @@ def rate_rows(found: FoundRate) -> list[tuple[str, ...]]:
 
 def _rate_row(found: FoundRate, each: Suggestion) -> tuple[str, ...]:
     rate, loss = numbers.learning_rate(found.planned(each.rate)), found.compared.get(each.rule)
-    written = "" if loss is None else f"{loss:.4g}"
+    written = "" if loss is None else numbers.metric(loss)
     return str(each.rule), rate, _spread(found, each), written, ABOUT[each.rule]
 
 

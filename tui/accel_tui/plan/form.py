@@ -23,7 +23,7 @@ from accel_engine.plan.placement import incompatibility
 from accel_engine.plan.plan import default_text
 from accel_engine.plan.plan_errors import valid_part
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
-from accel_engine.plan.task_choices import LOSSES_OF, MEASURED_AT_VALIDATION, METRICS_OF
+from accel_engine.plan.task_choices import LOSSES_OF, METRICS_OF
 from accel_tui.formatting import field_labels, numbers
 from accel_tui.formatting.field_labels import label, word
 from accel_tui.plan import data_look
@@ -142,8 +142,7 @@ def choices(name: str, filled: ResolvedPlan, devices: Sequence[Device] = ()) -> 
             return tuple(FieldChoice(value) for value in filled.strategy.reductions)
         case "monitor":
             names = measured_names(filled.plan, _task(filled))
-            of_training = [name for name in names if name not in MEASURED_AT_VALIDATION]
-            return tuple(FieldChoice(name) for name in (*(f"validation_{name}" for name in names), *of_training))
+            return tuple(FieldChoice(name) for name in (*(f"validation_{name}" for name in names), *names))
         case "split":
             of_columns = (f"column:{column.name}" for column in filled.data.columns if column.kind == "category")
             return tuple(FieldChoice(value) for value in (*SPLITS, *of_columns))

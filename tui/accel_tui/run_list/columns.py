@@ -111,6 +111,11 @@ def status_of(run: RunSummary) -> str:
     return str(run.status or "unreadable")
 
 
+def has_model(run: RunSummary) -> bool:
+    """Whether the run has a trained model, to bench, evaluate, export and predict with."""
+    return run.info is not None and run.info.has_engine and run.checkpoint > 0
+
+
 def steps_of(run: RunSummary) -> int:
     """The number of its steps; 0 for a bench, which has none."""
     return 0 if run.info and run.info.bench else run.steps
@@ -121,6 +126,11 @@ def best_of(run: RunSummary) -> str:
     if run.best is None:
         return ""
     return figure(run.monitor).text(run.best) if run.info and run.info.bench else numbers.metric(run.best)
+
+
+def baseline_of(run: RunSummary) -> float | None:
+    """What a prediction that has learned nothing reaches in the metric that counts; ``None`` if unknown."""
+    return run.baseline.get(run.monitor.removeprefix(VALIDATION_PREFIX))
 
 
 def _status(run: RunSummary) -> str:
@@ -201,10 +211,21 @@ COLUMNS = (
         right=True,
         descending=True,
     ),
+    Column(
+        "baseline",
+        8,
+        lambda run, _: "—" if (value := baseline_of(run)) is None else numbers.metric(value),
+        lambda run: None if (value := baseline_of(run)) is None else (value, ""),
+        right=True,
+        drop_priority=12,
+    ),
     Column("monitor", 12, lambda run, _: monitor_of(run, 12), _words(lambda run: monitor_of(run, 99)), drop_priority=2),
     _metric("accuracy", 8, "accuracy", 10, descending=True),
     _metric("val loss", 8, "validation_loss", 5),
     _metric("val acc", 7, "validation_accuracy", 11, descending=True),
+    _metric("val mae", 8, "validation_mean_absolute_error", 13),
+    _metric("val rmse", 8, "validation_root_mean_squared_error", 15),
+    _metric("val r²", 8, "validation_r2_score", 14, descending=True),
     Column(
         "duration",
         8,

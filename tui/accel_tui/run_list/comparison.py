@@ -10,6 +10,7 @@ from accel_engine.plan import DEFAULTS
 from accel_engine.run import RunSummary
 from accel_engine.run.series_names import BATCH_SIZE, LEARNING_RATE, VALIDATION_PREFIX, is_better_lower
 from accel_engine.run.steps import THROUGHPUT
+from accel_engine.text import printable_line
 from accel_tui.formatting import field_labels, names, numbers
 from accel_tui.formatting.bench_figures import figure
 from accel_tui.run_list.columns import status_of
@@ -76,7 +77,7 @@ class ComparedRun:
     @property
     def kind_of_value(self) -> str:
         """What the values of training are."""
-        return "epoch mean" if self.run.of_epoch else "last step"
+        return "last epoch" if self.run.of_epoch else "last step"
 
     @property
     def speed(self) -> float | None:
@@ -137,7 +138,7 @@ class Comparison:
 
     @property
     def kind_of_values(self) -> str:
-        """What the values of training are in all runs, such as ``epoch mean``; empty if the runs differ in that."""
+        """What the values of training are in all runs, such as ``last epoch``; empty if the runs differ in that."""
         kinds = {each.kind_of_value for each in self.runs}
         return kinds.pop() if len(kinds) == 1 and not is_bench(self.runs) else ""
 
@@ -208,6 +209,13 @@ def _results(runs: Sequence[ComparedRun]) -> Iterable[ComparedRow]:
     yield _row("steps", [compared.run.steps for compared in runs], "{:,}".format)
     for name in dict.fromkeys(name for compared in runs for name in compared.run.metrics or {}):
         yield _metric_row(runs, name)
+    baselines = [compared.run.baseline for compared in runs]
+    for name in dict.fromkeys(name for each in baselines for name in each):
+        label = f"baseline {name.replace('_', ' ')}"
+        yield _row(label, [each.get(name) for each in baselines], numbers.metric)
+    if any(compared.run.baseline_name for compared in runs):
+        said = [printable_line(compared.run.baseline_name) or None for compared in runs]
+        yield _row("baseline", said, str)
     yield _row("steps/s", [compared.speed for compared in runs], numbers.compact, highest=True)
     yield _row("duration", [compared.seconds or None for compared in runs], numbers.duration)
     if any(compared.state.live for compared in runs):
@@ -220,7 +228,7 @@ def _results(runs: Sequence[ComparedRun]) -> Iterable[ComparedRow]:
 
 
 def kinds_of_value(runs: Sequence[ComparedRun], series: str) -> str:
-    """What the values of training of a series are, such as ``epoch mean``; empty if no run has one."""
+    """What the values of training of a series are, such as ``last epoch``; empty if no run has one."""
     return " or ".join(dict.fromkeys(each.kind_of_value for each in runs if series in (each.run.metrics or {})))
 
 

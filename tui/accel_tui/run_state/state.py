@@ -15,6 +15,7 @@ from accel_tui.run_state.device_meter import Meter
 from accel_tui.run_state.marks import MarkKind, Marks, Track
 from accel_tui.run_state.parts import Part, part_of
 from accel_tui.run_state.step_rate import StepRate
+from accel_tui.run_state.validations_left import assumed_seconds, validations_left
 
 Notice = events.Warned | events.CommandAnswered | events.Recovered | events.PlanChanged
 Points = tuple[tuple[int, float], ...]
@@ -280,19 +281,24 @@ class RunState:
     def remaining(self) -> float | None:
         """Estimated seconds to the end at the recent rate; ``None`` if unknown.
 
-        Includes the duration of the last validation per remaining epoch, and of the last checkpoint as often as past
-        epochs had one.
+        Includes the validations that are left, each as long as the last one, or before the first as the forward pass
+        of their examples; and the last checkpoint as often as past epochs had one.
         """
         rate = self.steps_per_second
         if not (self.built and rate and self.total_steps is not None):
             return None
         epochs_left = self.epochs - self.current_epoch + 1 if self.current_epoch else 0
         epochs, checkpoints = (self.marks.get(kind, Track()).count for kind in (MarkKind.EPOCH, MarkKind.CHECKPOINT))
-        has_validation = self.validated is not None and self.validated.step > self.before_part[0]
-        between = self.validated.seconds if self.validated and has_validation else 0.0
-        if self.checkpoint:
-            between += self.checkpoint.seconds * min(checkpoints / max(epochs, 1), 1.0)
-        return max(self.total_steps - self.step, 0) / rate + epochs_left * between
+        saving = self.checkpoint.seconds * min(checkpoints / max(epochs, 1), 1.0) if self.checkpoint else 0.0
+        training = max(self.total_steps - self.step, 0) / rate
+        done = self.validated if self.validated and self.validated.step > self.before_part[0] else None
+        at = (done.epoch, done.step) if done else (0, 0)
+        values = self.info.plan_values if self.info else self.started.plan if self.started else {}
+        validations = validations_left(values, self.epochs, self.total_steps, at, training)
+        if validations is None:  # a script's: one per epoch, if there was one
+            validations = epochs_left if done else 0
+        each = done.seconds if done else assumed_seconds(self.built, rate)
+        return training + validations * each + epochs_left * saving
 
     def validation_of(self, series: str) -> Points:
         """Validation points of a series' metric, also for series that are running means."""

@@ -116,4 +116,4 @@ class FindRateScreen(FinderScreen):
         if curve is None or not len(curve.rates) or cursor > curve.rates[-1]:
             return self._written(cursor)
         loss = float(np.interp(np.log(cursor), np.log(curve.rates), curve.losses))
-        return f"{SMOOTHED_MEAN} {loss:.4g} at {self._written(cursor)}"
+        return f"{SMOOTHED_MEAN} {numbers.metric(loss)} at {self._written(cursor)}"

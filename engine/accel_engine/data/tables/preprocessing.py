@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -59,6 +60,33 @@ class Preprocessing:
                 encoded += [f"{name}={value}" for value in values]
         flags = [f"{self.names[key]} is missing" for key in self.flagged]
         return (*(self.names[key] for key in self.numbers), *flags, *encoded)
+
+    def original(self, matrix: npt.NDArray[np.float32]) -> dict[str, npt.NDArray[Any]]:
+        """What rows of the matrix are in the units and words of the table, by its columns.
+
+        Args:
+            matrix: ``[rows, features]``, as :attr:`feature_names` names them.
+
+        Returns:
+            Arrays ``[rows]``: numbers float64; categories, texts and numbers that may be missing as objects. Of a text,
+            the words that count.
+        """
+        numbers, flags = len(self.numbers), len(self.flagged)
+        values = self.scaling.restore(matrix[:, :numbers])
+        is_missing = {key: matrix[:, numbers + index] > 0.5 for index, key in enumerate(self.flagged)}
+        found: dict[str, npt.NDArray[Any]] = {}
+        for column, key in zip(values.T, self.numbers, strict=True):
+            found[self.names[key]] = column
+            if key in is_missing:
+                found[self.names[key]] = np.where(is_missing[key], "missing", column.astype(object))
+        first = numbers + flags
+        for key in sorted([*self.vocabularies, *self.words]):
+            own = self.words.get(key) or tuple(each or "missing" for each in self.vocabularies[key])
+            names = np.array([f"other {'words' if key in self.words else 'values'}", *own], object)
+            block = matrix[:, first : first + len(names)] > 0.5
+            found[self.names[key]] = np.array([", ".join(names[row]) for row in block], object)
+            first += len(names)
+        return found
 
 
 def learn(inputs: Sequence[RawInput], rows: npt.NDArray[np.intp]) -> tuple[Preprocessing, tuple[str, ...]]:

@@ -23,13 +23,14 @@ from accel_engine.run.checkpoint_files import steps_in
 from accel_engine.run.run_paths import CHECKPOINTS
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.batches import Batches
+from accel_engine.training.core.epoch_states import EpochStates
 from accel_engine.training.core.finiteness import Finiteness
 from accel_engine.training.core.readable_checkpoint import DamagedCheckpointError, reading
 from accel_engine.training.core.recipe.rate_multiplier import multiply_constant_rates
 from accel_engine.training.core.replica_statistics import ReplicaStatistics
 from accel_engine.training.core.saved_weights import AVERAGES, UNTRACKED, restore_weights, untracked_weights
 
-_NEWER = ("unseeded", "position", AVERAGES, UNTRACKED, "augmentation", "rate_factor")
+_NEWER = ("unseeded", "position", AVERAGES, UNTRACKED, "augmentation", "rate_factor", "epoch_states")
 """Parts that checkpoints of earlier versions do not have."""
 
 
@@ -56,6 +57,7 @@ class Checkpoints:
 
     Attributes:
         unverified: Whether the checkpoint that was restored had checksums that could not be read.
+        epoch_states: The metrics of the epoch so far.
     """
 
     def __init__(self, assembly: Assembly, directory: Path, batches: Batches) -> None:
@@ -64,6 +66,8 @@ class Checkpoints:
         self._statistics = ReplicaStatistics(assembly)
         self._finiteness = Finiteness(assembly)
         self._position = tf.Variable(batches.position, dtype=tf.int64)
+        self.epoch_states = EpochStates()
+        self._states = tf.Variable(self.epoch_states.stored, shape=[None], dtype=tf.float64)
         self.unverified = False
         self._step = tf.Variable(0, dtype=tf.int64)
         self._epoch_layout = tf.Variable(_epoch_layout(assembly), dtype=tf.int64)
@@ -89,6 +93,7 @@ class Checkpoints:
             "planned_rate": self._planned_rate,
             "rate_factor": self._rate_factor,
             "position": self._position,
+            "epoch_states": self._states,
         }
         # Remote devices (a TPU's host, parameter servers) would write to their own disks.
         here = "/job:localhost" if assembly.on_tpu else "/job:chief" if assembly.coordinated else None
@@ -125,6 +130,7 @@ class Checkpoints:
             raise NotFiniteError(variables, step)
         self._step.assign(step)
         self._position.assign(self._batches.position)
+        self._states.assign(self.epoch_states.stored)
         repeat(partial(self._write, step))
         return f"{CHECKPOINTS}/step-{step}"
 
@@ -200,6 +206,7 @@ class Checkpoints:
             RunError: The model or the data have changed since.
         """
         self._rate_factor.assign(1.0)  # that of a checkpoint without one
+        self._states.assign(EpochStates().stored)
         with reading(self._directory, step) as path:
             written = {name.split("/")[0] for name, _ in tf.train.list_variables(path)}
             parts = {name: part for name, part in self._parts.items() if name not in _NEWER or name in written}
@@ -225,6 +232,7 @@ class Checkpoints:
             with suppress(OSError):  # they can be written another time
                 checkpoint_files.write_checksums(self._directory, step)
         self._batches.position = self._position.numpy().tolist()
+        self.epoch_states.restore(self._states.numpy().tolist())
         self._restore_rate()
 
     def _restore_rate(self) -> None:

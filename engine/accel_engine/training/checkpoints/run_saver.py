@@ -12,6 +12,7 @@ from typing import TypeVar
 
 import keras
 
+from accel_engine.data.standardization_model import in_units, shape_in_units
 from accel_engine.events import CheckpointSaved, Phase, Warned
 from accel_engine.files import replacing
 from accel_engine.models.user_code import reason
@@ -203,8 +204,15 @@ class RunSaver:
 
 
 def _complete(assembly: Assembly) -> keras.Model:
-    """The trained model, after the preprocessing of raw columns if the data has one."""
-    if assembly.dataset.preprocess is None:
+    """The trained model, after the preprocessing of raw columns, and with the targets' units, if the data has them."""
+    dataset = assembly.dataset
+    if dataset.preprocess is None:
         return assembly.model
-    preprocessing = assembly.dataset.preprocess()
-    return keras.Model(preprocessing.inputs, assembly.model(preprocessing.outputs[0]), name=assembly.model.name)
+    preprocessing = dataset.preprocess()
+    outputs = assembly.model(preprocessing.outputs[0])
+    scaling = dataset.target_scaling
+    if scaling and not isinstance(outputs, dict | list | tuple):
+        shape = dataset.spec.targets.shape
+        if shape_in_units(outputs.shape[1:], scaling, shape) is not None:
+            outputs = in_units(outputs, scaling, shape)
+    return keras.Model(preprocessing.inputs, outputs, name=assembly.model.name)

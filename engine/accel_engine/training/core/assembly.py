@@ -28,6 +28,7 @@ from accel_engine.training.core.batch_notes import batch_notes
 from accel_engine.training.core.changed_data import changed_data_notes
 from accel_engine.training.core.compiled_model import compile_model
 from accel_engine.training.core.feed import Feed, choose_feed
+from accel_engine.training.core.float16_range import float16_notes
 from accel_engine.training.core.gradient_norms import GradientNorms
 from accel_engine.training.core.metric_states import MAX_STATE, MetricStates
 from accel_engine.training.core.recipe.augmentation import Augmentation, choose_augmentation
@@ -258,6 +259,8 @@ def assemble(
     with strategy.scope():
         compiled = compile_model(resolved, dataset, trained)
         _check_fixed_batch(compiled.model, resolved, dataset)
+        if plan.policy == "mixed_float16":
+            notes += float16_notes(dataset, compiled.outputs, compiled.scaling.factor)
         unseeded = unseeded_state()
         model, custom_step, metrics = compiled.model, compiled.has_custom_train_step, compiled.metrics
         augmentation = choose_augmentation(
@@ -267,7 +270,7 @@ def assemble(
     names = SeriesNames(LEARNING_RATE) if custom_step else SeriesNames(*STEP_SERIES)
     names.reserve(*GradientNorms(plan, model).names[1:])
     left_out = () if custom_step else MetricStates(model, metrics, names, MAX_STATE).left_out
-    slow = [f"measured at validation only, not to slow every step: {', '.join(left_out)}"] if left_out else []
+    slow = [f"measured of epochs and validations, not of single steps: {', '.join(left_out)}"] if left_out else []
     if entry.coordinated:
         worker_devices = device_visibility.describe_worker_devices()
         devices = tuple(f"{device.kind.upper()}:0" for device in worker_devices[:1]) or devices

@@ -86,7 +86,7 @@ class CompiledChunk:
         batch = self._batch_spec(spec)
         draws, width = self._traced_step(batch)
         taken = batch if stacks else _step_spec(spec)
-        step_bytes = sum(map(_bytes, [*flatten(taken), *(draw.spec for draw in draws)]))
+        step_bytes = 4 * width + sum(map(_bytes, [*flatten(taken), *(draw.spec for draw in draws)]))
         size = max(1, min(self._steps, PREPARED_BYTES // max(1, step_bytes)))
         run = graph_of(self._runner(size, width, stacks=stacks), self._assembly, jit_compile=True)
         return ChunkProgram(size, draws, batch, stacks, run)

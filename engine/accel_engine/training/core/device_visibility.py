@@ -10,7 +10,8 @@ from dataclasses import replace
 import tensorflow as tf
 
 from accel_engine.devices import find_by_address
-from accel_engine.devices.cuda_visible_devices import visible_gpus
+from accel_engine.devices.compute_capability import is_newer
+from accel_engine.devices.cuda_visible_devices import VISIBLE, visible_gpus
 from accel_engine.devices.device_types import Device, Inventory
 from accel_engine.devices.tpu_chips import runtime_devices
 from accel_engine.errors import PlanError
@@ -47,6 +48,13 @@ def missing_readings(inventory: Inventory) -> str:
     return f"training on a GPU of which utilization, memory and power cannot be shown: {reason} (see accel-tui doctor)"
 
 
+def are_newer_than_build() -> bool:
+    """Whether one of the visible GPUs is of a newer generation than this build of TensorFlow has code for."""
+    built = tf.sysconfig.get_build_info().get("cuda_compute_capabilities", ())
+    details = [tf.config.experimental.get_device_details(gpu) for gpu in tf.config.get_visible_devices("GPU")]
+    return any(is_newer(".".join(map(str, each.get("compute_capability", ()))), built) for each in details)
+
+
 def place_on_visible(resolved: ResolvedPlan, inventory: Inventory) -> ResolvedPlan:
     """Place a plan on those of the machine's devices that TensorFlow sees.
 
@@ -72,6 +80,9 @@ def configure(resolved: ResolvedPlan, inventory: Inventory, threads: int | None 
 
     Returns:
         TensorFlow's names of the logical devices to train on, such as ``("GPU:0", "GPU:1")``.
+
+    Raises:
+        PlanError: XLA would end the process on them.
     """
     plan, chosen = resolved.plan, resolved.placement.devices if resolved.placement else ()
     if threads is not None:
@@ -79,6 +90,11 @@ def configure(resolved: ResolvedPlan, inventory: Inventory, threads: int | None 
     physical, visible = tf.config.list_physical_devices("GPU"), _visible(inventory)
     gpus = [visible.index(name) for name in chosen if name.startswith("gpu:")]
     tf.config.set_visible_devices([physical[index] for index in gpus], "GPU")
+    if plan.xla == "on" and plan.force == "off" and gpus and are_newer_than_build():
+        reason = (
+            "ends the process on a GPU that is newer than this build of TensorFlow: use auto, or NVIDIA's container"
+        )
+        raise PlanError("xla", plan.xla, reason)
     for index in gpus:
         if plan.memory_limit is not None:
             limit = tf.config.LogicalDeviceConfiguration(memory_limit=plan.memory_limit * GIB // MIB)
@@ -185,5 +201,7 @@ def _visible(inventory: Inventory) -> tuple[str, ...]:
     """Ids of the GPUs that TensorFlow sees, in its order."""
     if inventory.why_unavailable("gpu"):  # these are TensorFlow's
         return tuple(gpu.id for gpu in inventory.of_kind("gpu"))
-    shown = visible_gpus(os.environ.get("CUDA_VISIBLE_DEVICES"), inventory.of_kind("gpu"))
-    return shown[: len(tf.config.list_physical_devices("GPU"))]
+    count, every = len(tf.config.list_physical_devices("GPU")), inventory.of_kind("gpu")
+    described = [gpu for gpu in every if not gpu.problem]  # CUDA does not number one that is lost, or not permitted
+    found = [visible_gpus(os.environ.get(VISIBLE), gpus) for gpus in (described, every)]
+    return next((shown for shown in found if len(shown) == count), found[0][:count])

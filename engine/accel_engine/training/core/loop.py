@@ -9,7 +9,7 @@ a tensor, so it can change without retracing. With XLA, the whole chunk is one p
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Self
 
@@ -63,8 +63,9 @@ class ChunkResult:
         count: Number of steps.
         started: Seconds since the Unix epoch.
         seconds: Duration of the chunk.
-        series: float32 arrays ``[count]`` by name.
+        series: float32 arrays ``[count]`` by name; the metrics are those of each step's own batch.
         examples: Examples of each step, over all replicas.
+        states: The sum of the states of all metrics over the steps, float64 ``[states]``, for :meth:`Loop.metrics`.
     """
 
     count: int
@@ -72,6 +73,7 @@ class ChunkResult:
     seconds: float
     series: dict[str, npt.NDArray[np.float32]]
     examples: int
+    states: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
 
     def after_wait(self, seconds: float) -> Self:
         """The chunk, with the time in which its batches were waited for."""
@@ -113,6 +115,7 @@ class Loop:
             CHUNK_SECONDS if assembly.single_process else SHARED_CHUNK_SECONDS, minimum=assembly.simultaneous_steps
         )
         self._series: tuple[str, ...] = ()
+        self._width = 0
         self._step = step_of(assembly, mode.micro_batches)
         optimizer = assembly.optimizer
         # Only a custom train_step could change the rate within a chunk.
@@ -183,7 +186,15 @@ class Loop:
             seconds = time.perf_counter() - begin
             self._size.update(count, seconds)
             done += count
-            yield ChunkResult(count, started, seconds, self._named(values), segment.examples)
+            yield ChunkResult(count, started, seconds, self._named(values), segment.examples, self._states_of(values))
+
+    def metrics(self, states: npt.NDArray[np.float64]) -> dict[str, float]:
+        """The metrics over all examples of some steps, by series name, as ``fit`` has them of an epoch; not the loss.
+
+        Args:
+            states: The sum of the states of chunks.
+        """
+        return self._step.metrics(states)
 
     def take_tracing_seconds(self) -> float:
         """Seconds in which segments of new shapes were traced by :meth:`run`, since the last call."""
@@ -225,7 +236,7 @@ class Loop:
         first: tf.Tensor,
         count: tf.Tensor,
     ) -> tf.Tensor:
-        """The series of ``count`` steps, float32 ``[count, series]``."""
+        """The rows of ``count`` steps, float32 ``[count, series + states + rate]``."""
         if program is not None and self._compiled is not None:
             values = self._compiled.take_steps(program, source, first, count)
             return tf.concat([values, self._constant_rates(count)], axis=1)
@@ -233,13 +244,13 @@ class Loop:
         if self._sums_over_workers:
             # One reduction over workers per chunk, not per step.
             sums = self._worker_count * mean_of_workers(self._strategy, values)
-            values = tf.map_fn(lambda row: self._series_of(self._step.unpack(row)), sums)
+            values = tf.map_fn(lambda row: self._row_of(self._step.unpack(row)), sums)
         return tf.concat([values, rates], axis=1)
 
     def _take_steps(
         self, source: Any, first: tf.Tensor, count: tf.Tensor, uneven: UnevenBatch | None = None
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        """The series of ``count`` steps, ``[count, series]``, or with other workers the sums of this one; the rates."""
+        """The rows of ``count`` steps, ``[count, ...]``, or with other workers the sums of this one; the rates."""
         has_rate, replica_step = self._rate_of is not None, self._replica_step(uneven)
 
         def take(index: tf.Tensor, measured: tf.TensorArray, rates: tf.TensorArray) -> tuple[Any, ...]:
@@ -255,7 +266,7 @@ class Loop:
         return measured.stack(), column
 
     def _take_compiled_step(self, batch: Batch) -> tf.Tensor:
-        """The series of a step in a program of XLA, with the learning rate if a schedule changes it."""
+        """The row of a step in a program of XLA, with the learning rate if a schedule changes it."""
         rate = [read_rate(self._rate_of)] if self._rate_of is not None else []  # before the update, which advances it
         with self._traced_layers():
             return tf.concat([self._run_alone(batch), rate], axis=0)
@@ -279,12 +290,12 @@ class Loop:
             yield
 
     def _row(self, values: Any) -> tf.Tensor:
-        """The series of a step, or with other workers the sums of this one, from what its replicas returned."""
+        """The row of a step, or with other workers the sums of this one, from what its replicas returned."""
         if self._alone:
             row: tf.Tensor = self._strategy.experimental_local_results(values)[0]
             return row
         sums = [tf.add_n(self._strategy.experimental_local_results(value)) for value in values]
-        return pack(sums) if self._sums_over_workers else self._series_of(sums)
+        return pack(sums) if self._sums_over_workers else self._row_of(sums)
 
     def _replica_step(self, uneven: UnevenBatch | None) -> Callable[..., Any]:
         """A step of a replica, from the feed's arguments."""
@@ -300,13 +311,19 @@ class Loop:
         return replica_step
 
     def _run_alone(self, batch: Batch) -> tf.Tensor:
-        return self._series_of(self._step.run(batch))
+        return self._row_of(self._step.run(batch))
 
-    def _series_of(self, sums: Sequence[tf.Tensor]) -> tf.Tensor:
-        """A step's series, float32 ``[series]``, from the sums over all replicas."""
-        series = self._step.series(sums)
-        self._series = tuple(series)  # Python runs here once per trace
-        return tf.stack([tf.cast(value, tf.float32) for value in series.values()])
+    def _row_of(self, sums: Sequence[tf.Tensor]) -> tf.Tensor:
+        """A step's series and the states of its metrics, float32 ``[series + states]``, from the sums over replicas."""
+        series, states = self._step.series(sums), self._step.states(sums)
+        self._series, self._width = tuple(series), int(states.shape[0])  # Python runs here once per trace
+        return tf.concat([tf.stack([tf.cast(value, tf.float32) for value in series.values()]), states], axis=0)
+
+    def _states_of(self, values: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
+        """The sum of the states of a chunk's steps, float64 ``[states]``."""
+        first = len(self._series)
+        sums: npt.NDArray[np.float64] = values[:, first : first + self._width].sum(axis=0, dtype=np.float64)
+        return sums
 
     def _named(self, values: npt.NDArray[np.float32]) -> dict[str, npt.NDArray[np.float32]]:
         """The columns of a chunk's result by series name; a custom step may record the learning rate itself."""

@@ -12,12 +12,14 @@ class Means:
     """Means of every series over the examples of an epoch's steps, as in ``fit``, without the learning rate.
 
     Attributes:
-        seconds: Duration of the steps.
+        steps: Number of steps.
+        seconds: Their duration.
     """
 
     def __init__(self) -> None:
         self._sums: dict[str, float] = {}
         self._counts: dict[str, float] = {}
+        self.steps = 0
         self.seconds = 0.0
 
     def add(self, series: Mapping[str, npt.NDArray[np.float32]], seconds: float, examples: Sequence[int]) -> None:
@@ -28,6 +30,7 @@ class Means:
                 continue
             self._sums[name] = self._sums.get(name, 0.0) + float((values * weights).sum())
             self._counts[name] = self._counts.get(name, 0.0) + float(weights.sum())
+        self.steps += len(examples)
         self.seconds += seconds
 
     @property

@@ -14,13 +14,13 @@ import numpy as np
 import tensorflow as tf
 
 from accel_engine.data.structure import Batch, Structure, only_array
-from accel_engine.keras_support.losses import is_keras_defined
+from accel_engine.keras_support.losses import is_keras_defined, single_loss
 from accel_engine.keras_support.model_structure import metrics_of
 from accel_engine.private_names.keras_names import LayerLosses, keeps_losses, kept_losses, mask_of
 from accel_engine.run.series_names import SeriesNames
 
 MAX_STATE = 64
-"""Values in the state of a metric that is computed at every step; larger ones, such as AUC's, slow a step down."""
+"""Values in the state of a metric whose value of each batch is recorded; of larger ones, as AUC's, those of epochs."""
 
 
 class MetricStates:
@@ -45,18 +45,19 @@ class MetricStates:
         hidden = {id(variable) for metric in large for variable in metric.variables}
         every = [*model.metrics_variables, *(variable for metric in extra for variable in metric.variables)]
         self._all = every
-        self._variables = [variable for variable in every if id(variable) not in hidden]
-        self._hidden_names = _names_of(model, large) | {metric.name for metric in extra if metric in large}
+        self.variables = [variable for variable in every if id(variable) not in hidden]
+        """The variables whose values are the states."""
+        self._hidden_names = names_of(model, large) | {metric.name for metric in extra if metric in large}
 
     @property
     def width(self) -> int:
         """Number of values in all states."""
-        return _size(self._variables)
+        return _size(self.variables)
 
     @property
     def shapes(self) -> list[tuple[int, ...]]:
         """Shapes of the states."""
-        return [tuple(variable.shape) for variable in self._variables]
+        return [tuple(variable.shape) for variable in self.variables]
 
     @property
     def series(self) -> tuple[str, ...]:
@@ -97,7 +98,7 @@ class MetricStates:
             loss = compute_loss(model, shared, outputs, training=training) if outside is None else outside
             model.compute_metrics(*batch[:2], outputs, batch.weights)
             update_metrics(self._extra, batch.targets, outputs)
-            states = [tf.cast(scope.get_current_value(variable), tf.float32) for variable in self._variables]
+            states = [tf.cast(scope.get_current_value(variable), tf.float32) for variable in self.variables]
         for variable in model.variables:  # changed by a custom compute_loss or compute_metrics
             if id(variable) not in known and (value := scope.get_current_value(variable)) is not None:
                 variable.assign(value)
@@ -105,7 +106,7 @@ class MetricStates:
 
     def results(self, states: Sequence[tf.Tensor]) -> dict[str, Any]:
         """The metrics of summed states, by series name; without the loss."""
-        values = dict(zip(map(id, self._variables), states, strict=True))
+        values = dict(zip(map(id, self.variables), states, strict=True))
         mapping = [
             (variable, tf.cast(values[id(variable)], variable.dtype))
             for variable in self._all
@@ -119,11 +120,16 @@ class MetricStates:
         results = {name: value for name, value in found.items() if name != "loss" and name not in self._hidden_names}
         return self._names.scalars(results)
 
+    def chosen_of(self, other: "MetricStates", states: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+        """The states of these metrics among those of more metrics of the same model."""
+        own = {id(variable) for variable in self.variables}
+        return [state for variable, state in zip(other.variables, states, strict=True) if id(variable) in own]
+
     def unpack(self, vector: tf.Tensor) -> list[tf.Tensor]:
         """The states in a vector, float32 ``[width]``; see :func:`pack`."""
-        sizes = [_size([variable]) for variable in self._variables]
+        sizes = [_size([variable]) for variable in self.variables]
         parts = tf.split(vector, sizes) if sizes else []
-        return [tf.reshape(part, each.shape) for part, each in zip(parts, self._variables, strict=True)]
+        return [tf.reshape(part, each.shape) for part, each in zip(parts, self.variables, strict=True)]
 
 
 def pack(states: Sequence[tf.Tensor]) -> tf.Tensor:
@@ -141,7 +147,25 @@ def compute_loss(model: keras.Model, batch: Batch, outputs: Structure, *, traini
     }
     if "training" in inspect.signature(model.compute_loss).parameters:  # since Keras 3.3
         arguments["training"] = training
-    return model.compute_loss(**arguments)
+    loss = model.compute_loss(**arguments)
+    replicas = tf.distribute.get_strategy().num_replicas_in_sync
+    if replicas == 1 or not _is_one_value(model, batch, outputs):
+        return loss
+    # Keras divides losses by the number of replicas, but not one value for a whole batch.
+    penalties = tf.add_n([tf.zeros_like(loss), *(tf.cast(each, loss.dtype) for each in model.losses)]) / replicas
+    return (loss - penalties) / replicas + penalties
+
+
+def _is_one_value(model: keras.Model, batch: Batch, outputs: Structure) -> bool:
+    """Whether Keras gets one value for a whole batch from the loss of a model's only output."""
+    loss: Any = single_loss(model.loss)
+    weighted = batch.weights is not None or not tf.is_tensor(outputs) or mask_of(outputs) is not None
+    if weighted or loss is None or isinstance(loss, list | dict) or not is_keras_defined(type(model).compute_loss):
+        return False
+    known: Any = keras.losses.get(loss) if isinstance(loss, str) else loss
+    targets, output = (tf.cast(each, keras.config.floatx()) for each in (only_array(batch.targets), outputs))
+    values = known.call(targets, output) if isinstance(known, keras.losses.Loss) else known(targets, output)
+    return bool(values.shape.rank == 0)
 
 
 def mean_loss(loss: tf.Tensor) -> tf.Tensor:
@@ -210,7 +234,7 @@ def _share_masks(weights: Structure, outputs: Structure, share: tuple[tf.Tensor,
     return factor * (tf.ones([tf.shape(mask)[0], 1]) if weights is None else tf.cast(weights, tf.float32))
 
 
-def _names_of(model: keras.Model, metrics: Sequence[keras.Metric]) -> set[str]:
+def names_of(model: keras.Model, metrics: Sequence[keras.Metric]) -> set[str]:
     """The names of some metrics in the model's results: compiled ones have the name of their output before them."""
     names = set()
     for metric in model.metrics:

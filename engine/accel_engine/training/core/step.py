@@ -1,19 +1,30 @@
 """One training step of a replica, from raw examples to sums, of which the step's series are computed."""
 
+import math
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import keras
+import numpy as np
+import numpy.typing as npt
 import tensorflow as tf
 
 from accel_engine.data.structure import Batch
 from accel_engine.devices.host_probe import processors
 from accel_engine.errors import ModelError
+from accel_engine.keras_support.model_structure import metrics_of
 from accel_engine.models.model_call import call_model
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.gradient_norms import GradientNorms
-from accel_engine.training.core.metric_states import MAX_STATE, MetricStates, mean_loss
+from accel_engine.training.core.metric_states import (
+    MAX_STATE,
+    MetricStates,
+    mean_loss,
+    names_of,
+    own_metrics,
+    pack,
+)
 from accel_engine.training.core.micro_batches import accumulate_gradients, part_sizes, slices, weighted_means
 from accel_engine.training.core.recipe.optimizer import clips_over_replicas
 from accel_engine.training.core.uneven_batches import UnevenBatch, UnevenMeasure
@@ -31,7 +42,8 @@ class Step:
         self._assembly = assembly
         self._micro_batches = micro_batches
         self._norms = GradientNorms(assembly.plan, assembly.model)
-        self._states = MetricStates(assembly.model, assembly.metrics, assembly.names, MAX_STATE)
+        self._states = MetricStates(assembly.model, assembly.metrics, assembly.names)
+        self._recorded = MetricStates(assembly.model, assembly.metrics, assembly.names, MAX_STATE)
         self._uneven = UnevenMeasure(assembly.model, self._states)
         self._replicas = assembly.strategy.num_replicas_in_sync
         self._clips_over_replicas = clips_over_replicas(assembly.plan, self._replicas)
@@ -44,7 +56,8 @@ class Step:
             uneven: The batch of all replicas, if they cannot divide it evenly.
 
         Returns:
-            float32 tensors: sums over the batch, which are added over replicas and given to :meth:`series`.
+            float32 tensors: sums over the batch, which are added over replicas and given to :meth:`series` and
+            :meth:`states`.
         """
         gradients, measured = self._gradients(raw, uneven)
         square = measured.pop(1) if self._norms.of_micro_batches else None
@@ -57,10 +70,27 @@ class Step:
         return [*norms, *measured]
 
     def series(self, sums: Sequence[tf.Tensor]) -> dict[str, tf.Tensor]:
-        """The series of a step, float32 scalars by name, from the sums over all replicas."""
+        """The series of a step, float32 scalars by name, from the sums over all replicas.
+
+        The metrics are those of the step's own batch.
+        """
         own = [*self._norms.names, "loss"]
         values = {name: total / self._replicas for name, total in zip(own, sums, strict=False)}
-        return {"loss": values["loss"], **self._states.results(sums[len(own) :]), **values}
+        measured = self._recorded.results(self._recorded.chosen_of(self._states, sums[len(own) :]))
+        return {"loss": values["loss"], **measured, **values}
+
+    def states(self, sums: Sequence[tf.Tensor]) -> tf.Tensor:
+        """The states of all metrics, float32 ``[states]``, to be added over steps and given to :meth:`metrics`."""
+        return pack(sums[len(self._norms.names) + 1 :])
+
+    def metrics(self, states: npt.NDArray[np.float64]) -> dict[str, float]:
+        """The metrics over all examples of some steps, by series name, without the loss.
+
+        Args:
+            states: The sum of :meth:`states`, ``[states]``.
+        """
+        found = self._states.results(self._states.unpack(tf.constant(states, tf.float32)))
+        return {name: float(value) for name, value in found.items()}
 
     def unpack(self, vector: tf.Tensor) -> list[tf.Tensor]:
         """The sums in a vector that was made by :func:`accel_engine.training.core.metric_states.pack`."""
@@ -120,9 +150,10 @@ class CustomStep:
     def __init__(self, assembly: Assembly) -> None:
         self._assembly = assembly
         self._names: tuple[str, ...] = ()
+        self._variables: tuple[keras.Variable, ...] = ()
 
     def run(self, raw: Batch, uneven: UnevenBatch | None = None) -> list[tf.Tensor]:
-        """Call ``train_step``; returns the values of its logs, float32 scalars."""
+        """Call ``train_step``; returns the values of its logs, float32 scalars, and the states of its metrics."""
         del uneven  # an example that several replicas have counts on each: a note says so
         model = self._assembly.model
         for metric in model.metrics:
@@ -133,18 +164,42 @@ class CustomStep:
         if not scalars:
             raise ModelError("the model's train_step returns nothing: return a dictionary with the loss")
         self._names = tuple(scalars)
-        return [tf.cast(value, tf.float32) for value in scalars.values()]
+        # Python runs here once per trace: only now has Keras created the metrics' variables.
+        self._variables = tuple(model.metrics_variables)
+        states = [tf.cast(tf.convert_to_tensor(variable.value), tf.float32) for variable in self._variables]
+        return [*(tf.cast(value, tf.float32) for value in scalars.values()), *states]
 
     def unpack(self, vector: tf.Tensor) -> list[tf.Tensor]:
-        """The values in a vector."""
-        values: list[tf.Tensor] = tf.unstack(vector, len(self._names))
-        return values
+        """The values in a vector; all states in one."""
+        own, states = len(self._names), sum(math.prod(variable.shape) for variable in self._variables)
+        return [*tf.unstack(vector[:own], own), tf.reshape(vector[own:], [states])]
 
     def series(self, sums: Sequence[tf.Tensor]) -> dict[str, tf.Tensor]:
         """The series of a step: the means over replicas."""
         replicas = self._assembly.strategy.num_replicas_in_sync
-        values = {name: total / replicas for name, total in zip(self._names, sums, strict=True)}
+        values = {name: total / replicas for name, total in zip(self._names, sums, strict=False)}
         return {"loss": main_loss(values), **values}
+
+    def states(self, sums: Sequence[tf.Tensor]) -> tf.Tensor:
+        """See :meth:`Step.states`."""
+        return pack(sums[len(self._names) :])
+
+    def metrics(self, states: npt.NDArray[np.float64]) -> dict[str, float]:
+        """What ``train_step`` returns of its metrics, over all examples of some steps; see :meth:`Step.metrics`.
+
+        Left out are metrics that it does not update, such as Keras' own of the loss, and those of other classes than
+        Keras', whose states of steps may not be sums.
+        """
+        model, ends = self._assembly.model, np.cumsum([math.prod(each.shape) for each in self._variables])
+        parts = np.split(states, ends[:-1]) if len(ends) else []
+        sums = {id(each): part for each, part in zip(self._variables, parts, strict=True)}
+        mapping = [(each, tf.cast(np.reshape(sums[id(each)], each.shape), each.dtype)) for each in self._variables]
+        with keras.StatelessScope(state_mapping=mapping):
+            found = keras.tree.map_structure(tf.convert_to_tensor, dict(model.get_metrics_result()))
+        unused = [each for each in metrics_of(model) if not any(sums[id(own)].any() for own in each.variables)]
+        left_out = names_of(model, [*own_metrics(model), *unused])
+        scalars = self._assembly.names.scalars({name: each for name, each in found.items() if name not in left_out})
+        return {name: float(value) for name, value in scalars.items() if name in self._names}
 
 
 def step_of(assembly: Assembly, micro_batches: int) -> Step | CustomStep:

@@ -87,7 +87,8 @@ class CoordinatedLoop(Loop):
             began, ended = max(ended, chunk.scheduled_at), time.perf_counter()
             seconds = ended - began
             self._size.update(chunk.count, seconds)
-            yield ChunkResult(chunk.count, clock.now() - seconds, seconds, self._named(values), segment.examples)
+            began_at, states = clock.now() - seconds, self._states_of(values)
+            yield ChunkResult(chunk.count, began_at, seconds, self._named(values), segment.examples, states)
 
     @property
     def _may_schedule(self) -> bool:

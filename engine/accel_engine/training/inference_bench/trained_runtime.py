@@ -1,6 +1,6 @@
 """Runs the model of a run, from raw examples of its data."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 import keras
@@ -10,8 +10,8 @@ import tensorflow as tf
 
 from accel_engine.data.structure import ArraySpec, Batch, Structure, flatten, map_structure, named_leaves
 from accel_engine.errors import ModelError
-from accel_engine.inference.names import INPUT, OUTPUT
 from accel_engine.inference.runtime import Arrays
+from accel_engine.models.exported_model import INPUT, OUTPUT
 from accel_engine.models.model_call import call_model
 from accel_engine.private_names.keras_names import all_layers
 from accel_engine.training.core.run_scaling import scaler
@@ -66,13 +66,34 @@ def computing_in(model: keras.Model, precision: str) -> Iterator[None]:
         model: The model; its weights stay as they are.
         precision: Keras' dtype policy.
     """
-    own = [(layer, layer.dtype_policy) for layer in all_layers(model)]
     of_model = model.dtype_policy.name
-    try:
-        for layer, policy in own:
-            if policy.name == of_model:
-                layer.dtype_policy = keras.DTypePolicy(precision)
+    with _policies(layer for layer in all_layers(model) if layer.dtype_policy.name == of_model) as layers:
+        for layer in layers:
+            layer.dtype_policy = keras.DTypePolicy(precision)
         yield
+
+
+@contextmanager
+def computing_in_float32(model: keras.Model) -> Iterator[None]:
+    """Let all layers of mixed precision, whose weights are float32, and new ones, compute in float32 until the end."""
+    policy = keras.config.dtype_policy()
+    mixed = (layer for layer in all_layers(model) if layer.dtype_policy.name in ("mixed_float16", "mixed_bfloat16"))
+    try:
+        with _policies(mixed) as layers:
+            keras.config.set_dtype_policy("float32")
+            for layer in layers:
+                layer.dtype_policy = keras.DTypePolicy("float32")
+            yield
+    finally:
+        keras.config.set_dtype_policy(policy)
+
+
+@contextmanager
+def _policies(layers: Iterable[keras.Layer]) -> Iterator[list[keras.Layer]]:
+    """Give layers their policies back at the end."""
+    own = [(layer, layer.dtype_policy) for layer in layers]
+    try:
+        yield [layer for layer, _ in own]
     finally:
         for layer, policy in own:
             layer.dtype_policy = policy

@@ -40,7 +40,8 @@ class LayerActivations:
 
     Attributes:
         saved: Bytes that the backward pass reads.
-        output: Bytes of the layer's output; 0 if it is unknown.
+        output: Bytes of the layer's output, or of a larger tensor of whole numbers in it, as a layer of texts counts
+            words in; 0 if it is unknown.
     """
 
     saved: int
@@ -72,7 +73,7 @@ def trace_activations(model: keras.Model, inputs: Structure) -> tuple[tuple[Laye
     # Not with a tape, which initializes TensorFlow's devices.
     gradients = tf.gradients(loss, [variable.value for variable in model.trainable_variables])
     backward = _backward(gradients, forward | earlier)
-    return _by_layer(model, _saved(forward, backward)), _count([*forward, *backward])
+    return _by_layer(model, _saved(forward, backward), forward), _count([*forward, *backward])
 
 
 def output_sizes(model: Any) -> Iterator[int]:
@@ -123,8 +124,8 @@ def _saved(forward: set[tf.Operation], backward: Iterable[tf.Operation]) -> dict
 
 
 def _owner(tensor: tf.Tensor) -> tf.Tensor:
-    """The tensor whose memory this one shares."""
-    while tensor.op.type in _SAME_MEMORY:
+    """The tensor whose memory this one shares, as far as its size is known."""
+    while tensor.op.type in _SAME_MEMORY and (_size(tensor.op.inputs[0]) or not _size(tensor)):
         tensor = tensor.op.inputs[0]
     return tensor
 
@@ -135,14 +136,29 @@ def _count(operations: Sequence[tf.Operation]) -> int:
     return len(operations) + sum(len(body.get_operations()) for body in bodies if body is not None)
 
 
-def _by_layer(model: keras.Model, saved: dict[tf.Operation, dict[int, tf.Tensor]]) -> tuple[LayerActivations, ...]:
+def _by_layer(
+    model: keras.Model, saved: dict[tf.Operation, dict[int, tf.Tensor]], forward: Iterable[tf.Operation]
+) -> tuple[LayerActivations, ...]:
     numbers = number_layers(model)
-    sizes = Counter[int]()
+    sizes, whole = Counter[int](), _whole_numbers(forward)
     for operation, tensors in saved.items():
         mark = innermost_mark(operation.name)
         sizes[len(numbers) if mark is None else mark] += _bytes(operation, tensors)
-    layers = [LayerActivations(sizes[number] // BATCH, _output_size(layer)) for layer, number in numbers.items()]
+    layers = [
+        LayerActivations(sizes[number] // BATCH, max(_output_size(layer), whole[number] // BATCH))
+        for layer, number in numbers.items()
+    ]
     return (*layers, LayerActivations(sizes[len(numbers)] // BATCH))
+
+
+def _whole_numbers(forward: Iterable[tf.Operation]) -> Counter[int]:
+    """Bytes of the largest tensor of whole numbers that each layer computes, by its mark."""
+    largest = Counter[int]()
+    for operation in forward:
+        if operation.type not in _WITHOUT_MEMORY and (mark := innermost_mark(operation.name)) is not None:
+            sizes = [_size(tensor) for tensor in operation.outputs if tensor.dtype.is_integer]
+            largest[mark] = max([largest[mark], *sizes])
+    return largest
 
 
 def _bytes(operation: tf.Operation, tensors: dict[int, tf.Tensor]) -> int:
@@ -152,10 +168,14 @@ def _bytes(operation: tf.Operation, tensors: dict[int, tf.Tensor]) -> int:
 
 
 def _size(tensor: tf.Tensor) -> int:
-    """Bytes of a tensor; 0 for lists and resources, and if its shape is not static."""
-    if tensor.dtype in (tf.variant, tf.resource, tf.string) or not tensor.shape.is_fully_defined():
+    """Bytes of a tensor; 0 for lists and resources, and if its shape is not static.
+
+    A first dimension that is not static is the batch's: layers of texts do not keep its size.
+    """
+    if tensor.dtype in (tf.variant, tf.resource, tf.string) or tensor.shape.rank is None:
         return 0
-    return int(math.prod(tensor.shape) * tensor.dtype.size)
+    first, *others = tensor.shape.as_list() or [1]
+    return 0 if None in others else int(math.prod((first or BATCH, *others)) * tensor.dtype.size)
 
 
 def _bytes_of_steps(loop: tf.Operation) -> int:

@@ -11,6 +11,7 @@ from accel_engine.errors import format_error
 from accel_engine.keras_support.model_structure import override_calls, walk
 from accel_engine.models.model_call import call_model
 from accel_engine.training.core.assembly import Assembly
+from accel_engine.training.core.float16_range import LARGEST
 from accel_engine.training.core.metric_states import compute_loss, mean_loss
 
 INPUTS = "the inputs of the model are not finite"
@@ -77,8 +78,11 @@ def _checking(layer: Any, found: list[str]) -> Callable[..., Any]:
 
     def checking(*inputs: Any, **options: Any) -> Any:
         outputs = call(*inputs, **options)
-        if any(not _is_finite(each) for each in keras.tree.flatten(outputs)):
-            found.append(f"the output of layer {layer.name} ({type(layer).__name__}) is not finite first")
+        for each in keras.tree.flatten(outputs):
+            if not _is_finite(each):
+                limit = f" in float16, which ends at {LARGEST:,}" if each.dtype == tf.float16 else ""
+                found.append(f"the output of layer {layer.name} ({type(layer).__name__}) is not finite first{limit}")
+                break
         return outputs
 
     return checking

@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import keras
 import numpy as np
 import numpy.typing as npt
 
@@ -13,13 +14,19 @@ from accel_engine.events import Warned
 from accel_engine.keras_support.optimizers import inner_optimizer
 from accel_engine.private_names.keras_names import output_losses
 from accel_engine.run.series_names import series_name
+from accel_engine.text import format_metric
 from accel_engine.training.checkpoints.checkpoint import NotFiniteError
 from accel_engine.training.core.assembly import Assembly
+from accel_engine.training.core.float16_range import CURE, LARGEST
 from accel_engine.training.recovery.exploding_loss import CUSTOM_FACTOR, FACTOR, ExplodingLoss
 from accel_engine.training.reporting.run_reporter import RunReporter
 
 SCALED_STEPS = 20
 """Steps in a row whose losses may not be finite with ``mixed_float16``: the loss scale is halved at each of them."""
+
+
+SMALLEST_SCALE = 2.0**-20
+"""A loss scale that is only reached where no gradient is finite: it begins at ``2 ** 15`` and is halved each time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +74,8 @@ class LossWatch:
         self._goes_on = assembly.plan.on_nan == "continue"
         self._warned = False
         # An optimizer that scales the loss leaves out updates that are not finite, and lowers the scale.
-        optimizer = assembly.model.optimizer
+        self._optimizer = optimizer = assembly.model.optimizer
+        self._warned_of_scale = False
         self._tolerated = SCALED_STEPS if optimizer is not None and inner_optimizer(optimizer) is not optimizer else 1
         self._in_a_row = 0
         is_custom = assembly.has_custom_train_step  # which may have losses that it computes in some steps only
@@ -93,7 +101,7 @@ class LossWatch:
         elif explosion:
             text = (
                 f"the loss explodes from step {explosion.step:,} on: it is far above its highest level before, "
-                f"{explosion.level:.3g}, and was {explosion.loss:.3g} at last"
+                f"{format_metric(explosion.level)}, and was {format_metric(explosion.loss)} at last"
             )
             raise NotANumberError(Trouble(explosion.step, text, explodes=True, grew_from=explosion.step))
 
@@ -124,6 +132,15 @@ class LossWatch:
         if not self._goes_on:
             grew_from = self._exploding.grew_from
             raise NotANumberError(Trouble(self._reporter.step, str(error), grew_from=grew_from)) from error
+
+    def observe_scale(self) -> None:
+        """Warn once if the loss scale tells that updates are left out for ever, although losses are finite."""
+        scale = getattr(self._optimizer, "dynamic_scale", None)
+        if scale is None or self._warned_of_scale or not float(keras.ops.convert_to_numpy(scale)) < SMALLEST_SCALE:
+            return
+        self._warned_of_scale = True
+        message = f"gradients are not finite in float16, which ends at {LARGEST:,}: steps leave the weights as they are"
+        self._reporter.emit(Warned, message=f"{message}; {CURE}")
 
     def _not_finite(self, name: str, step: int, value: float) -> None:
         shown = "NaN" if np.isnan(value) else "infinite"

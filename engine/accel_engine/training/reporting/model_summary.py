@@ -67,7 +67,7 @@ def learning_rate_of(assembly: Assembly, step: int) -> LearningRateChanged | Non
 
 
 def measured_metrics(assembly: Assembly) -> tuple[str, ...]:
-    """Names of the metrics, also of those that only validation measures; empty for a custom ``train_step``."""
+    """Names of the metrics of epochs and validations; empty for a custom ``train_step``."""
     if assembly.has_custom_train_step:
         return ()
     return ("loss", *MetricStates(assembly.model, assembly.metrics, assembly.names).series)

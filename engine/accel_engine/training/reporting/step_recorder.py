@@ -1,16 +1,35 @@
 """Records the steps of a run, and measures their rate and the means of an epoch."""
 
 from collections.abc import Container, Sequence
+from dataclasses import dataclass
 from itertools import compress
 
 import numpy as np
 
 from accel_engine import clock
 from accel_engine.run.series_names import LEARNING_RATE
-from accel_engine.training.core.loop import ChunkResult
+from accel_engine.training.core.epoch_states import EpochStates
+from accel_engine.training.core.loop import ChunkResult, Loop
 from accel_engine.training.core.means import Means
 from accel_engine.training.core.step_rate import StepRate
 from accel_engine.training.reporting.run_reporter import RunReporter
+
+
+@dataclass(frozen=True, slots=True)
+class EpochMetrics:
+    """What was measured of an epoch.
+
+    Attributes:
+        values: The metrics over its examples as ``fit`` has them, and the means of all other series.
+        seconds: Duration of its steps.
+        measured: Steps whose metrics are known.
+        steps: All of its steps with an update.
+    """
+
+    values: dict[str, float]
+    seconds: float
+    measured: int
+    steps: int
 
 
 class StepRecorder:
@@ -18,14 +37,15 @@ class StepRecorder:
 
     Args:
         reporter: The run's step.
+        states: The metrics of the epoch so far, of a run that continues as its checkpoint has them.
 
     Attributes:
         means: The means of the epoch so far.
         rate: The rate of all steps, without the first chunk.
     """
 
-    def __init__(self, reporter: RunReporter) -> None:
-        self._reporter = reporter
+    def __init__(self, reporter: RunReporter, states: EpochStates) -> None:
+        self._reporter, self._states = reporter, states
         self.means = Means()
         self.rate = StepRate(warm_up=True)
         self._names: tuple[str, ...] = ()
@@ -43,10 +63,20 @@ class StepRecorder:
         taken = [each not in skipped for each in range(step - done, step)]
         self.means.add({name: values[taken] for name, values in series.items()}, seconds, list(compress(sizes, taken)))
 
-    def end_epoch(self) -> Means:
-        """Begin the means of another epoch; returns those of this one."""
-        means, self.means = self.means, Means()
-        return means
+    def end_epoch(self, loop: Loop) -> EpochMetrics:
+        """Begin another epoch; returns what was measured of this one.
+
+        Args:
+            loop: Computes metrics of the states of its steps.
+        """
+        means, states = self.means, self._states
+        measured = loop.metrics(states.sums) if states.sums.size else {}
+        found = EpochMetrics(
+            means.value | measured, means.seconds, states.steps if measured else means.steps, means.steps
+        )
+        self.means = Means()
+        states.clear()
+        return found
 
     def record(self, chunk: ChunkResult) -> None:
         """Write a chunk."""
@@ -54,6 +84,7 @@ class StepRecorder:
         self._reporter.step += chunk.count
         self._reporter.run.write_chunk(first, chunk.started, chunk.started + chunk.seconds, chunk.series)
         self.means.add(chunk.series, chunk.seconds, [chunk.examples] * chunk.count)
+        self._states.add(chunk.states, chunk.count)
         self.rate.add(chunk)
 
     def skip(self, rate: float | None) -> None:

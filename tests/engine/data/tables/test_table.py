@@ -304,3 +304,15 @@ def test_large_tables_are_converted_when_they_are_needed(file, monkeypatch):
     assert dataset.train.spec == expected.train.spec
     rows = np.array([5, 3, 100])
     np.testing.assert_array_equal(dataset.train.take(rows).inputs, expected.train.inputs[rows])
+
+
+def test_rows_can_be_shown_in_the_units_and_words_of_the_table(file):
+    columns = mixed_columns()
+    dataset = read(file, columns, split="none", target=("pay",))
+    found = dataset.original(dataset.train.inputs)
+    ages = ["missing" if text == "" else float(text) for text in columns["age"]]
+    assert [each if each == "missing" else round(each, 3) for each in found["age"]] == ages
+    assert found["job"].tolist() == [text or "missing" for text in columns["job"]]
+    are_good = ["good" in words.split(", ") for words in found["note"]]
+    assert are_good == ["good" in note for note in columns["note"]]
+    assert {name for name in found if "=" in name or "is missing" in name} == set()

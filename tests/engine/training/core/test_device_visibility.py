@@ -1,5 +1,6 @@
 """Configuring GPUs before TensorFlow's first use, with a substitute for its functions."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -65,6 +66,16 @@ def test_the_plans_gpus_are_visible_with_memory_growth(told: Told) -> None:
     assert not told.limits
 
 
+def test_xla_is_refused_where_it_would_end_the_process(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device_visibility, "are_newer_than_build", lambda: True)
+    plan = Plan(devices=("gpu:1",), xla="on")
+    with pytest.raises(PlanError, match="ends the process on a GPU that is newer than this build"):
+        configure(place(resolve(plan), INVENTORY), INVENTORY)
+    forced = plan.replace(force="on")
+    assert configure(place(resolve(forced), INVENTORY), INVENTORY) == ("GPU:0",)
+    assert configure(place(resolve(plan.replace(xla="auto")), INVENTORY), INVENTORY) == ("GPU:0",)
+
+
 def test_a_memory_limit_replaces_memory_growth(told: Told) -> None:
     configure(place(resolve(Plan(devices=("gpu:1",), memory_limit=4)), INVENTORY), INVENTORY)
     assert told.limits == {"physical GPU 1": [4096]}
@@ -87,6 +98,16 @@ def test_gpus_are_matched_under_cuda_visible_devices(told: Told, monkeypatch: py
     told.physical = ["the first that is shown", "the second"]
     configure(place(resolve(Plan(devices=("gpu:1",))), INVENTORY), INVENTORY)
     assert told.visible == ["the second"]
+
+
+@pytest.mark.parametrize("lost_is_numbered", [False, True])
+def test_a_gpu_that_is_lost_moves_no_other(told: Told, lost_is_numbered: bool) -> None:
+    """CUDA does not number it in new processes; where it does, TensorFlow lists as many as the driver."""
+    lost = replace(INVENTORY.devices[1], problem="lost")
+    inventory = replace(INVENTORY, devices=(INVENTORY.devices[0], lost, *INVENTORY.devices[2:]))
+    told.physical = [*(["the lost one"] if lost_is_numbered else []), "gpu:1", "gpu:2"]
+    configure(place(resolve(Plan(devices=("gpu:2",))), inventory), inventory)
+    assert told.visible == ["gpu:2"]
 
 
 def test_a_hidden_gpu_is_rejected_by_name(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:

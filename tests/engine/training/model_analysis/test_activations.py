@@ -90,3 +90,20 @@ def test_the_output_of_each_layer_is_known() -> None:
         lambda: sequential(keras.layers.Dense(7), keras.layers.Dense(5), shape=(30,)), ArraySpec((30,), "float32")
     )
     assert [layer.output for layer in layers] == [4 * 7, 4 * 5, 0]
+
+
+def test_words_are_counted_in_whole_numbers_and_saved_as_floats() -> None:
+    """Keras' layer of texts does not keep the size of the batch; it counts in int64, and the next layer casts."""
+
+    def build() -> keras.Model:
+        texts = keras.Input((), dtype="string")
+        vectorize = keras.layers.TextVectorization(
+            50, output_mode="multi_hot", pad_to_max_tokens=True, vocabulary=["a", "b"]
+        )
+        x = keras.layers.Reshape((50,))(vectorize(texts))
+        return keras.Model(texts, keras.layers.Dense(3, use_bias=False)(x))
+
+    layers, _ = traced(build, ArraySpec((), "string"))
+    *_, vectorize, reshape, dense, _ = layers
+    assert [layer.saved for layer in (vectorize, reshape, dense)] == [0, 0, 4 * 50 + 4 * 3]
+    assert [layer.largest for layer in (vectorize, reshape, dense)] == [8 * 50, 8 * 50, 4 * 50 + 4 * 3]

@@ -100,3 +100,17 @@ def test_how_much_of_the_patience_is_used() -> None:
 
     other = replace(state, info=replace(info, plan_values={}))
     assert "early stopping" not in RunDetails().build(other).plain
+
+
+def test_what_a_prediction_that_has_learned_nothing_reaches() -> None:
+    event = Validated(
+        time=1.0,
+        epoch=1,
+        step=5,
+        metrics={"loss": 0.5},
+        seconds=1.0,
+        baseline={"mean_absolute_error": 12345.6, "r2_score": -0.01},
+        baseline_name="last known value",
+    )
+    told = RunDetails().build(RunState(validated=event)).plain
+    assert "baseline last known value: mean absolute error 12.35k, r2 score -0.0100" in " ".join(told.split())

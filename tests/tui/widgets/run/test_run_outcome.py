@@ -18,18 +18,15 @@ from accel_tui.widgets.styled_text import plain
 
 def test_training_and_validation_stand_apart() -> None:
     metrics = {"loss": 0.0313, "accuracy": 0.9911, "validation_loss": 0.052, "validation_accuracy": 0.9861}
-    assert (
-        results(metrics)
-        == "Mean of the last epoch: loss 0.0313, accuracy 0.9911; validation: loss 0.0520, accuracy 0.9861"
-    )
+    assert results(metrics) == "Last epoch: loss 0.0313, accuracy 0.9911; validation: loss 0.0520, accuracy 0.9861"
 
 
 def test_either_may_be_missing() -> None:
-    assert results({"loss": 1.0}) == "Mean of the last epoch: loss 1.0000"
+    assert results({"loss": 1.0}) == "Last epoch: loss 1.0000"
     assert results({"validation_loss": 1.0}) == "Validation: loss 1.0000"
     assert results({}) == ""
     assert results({"validation_f1_score": 1.0, "gradient_norm": 2.0}) == (
-        "Mean of the last epoch: gradient norm 2.0000; validation: f1 score 1.0000"
+        "Last epoch: gradient norm 2.0000; validation: f1 score 1.0000"
     )
 
 

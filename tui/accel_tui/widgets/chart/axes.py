@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from accel_engine.text import format_metric
 from accel_tui.run_state.curve import Floats
 
 NARROW = 2.0
@@ -188,16 +189,8 @@ def labels(ticks: Sequence[float]) -> list[str]:
 
 
 def significant(value: float) -> str:
-    """A number with about four digits: ``0.2134``, ``12.35``, ``1234``, ``12.35k``, ``1.234e-5``."""
-    size = abs(value)
-    if not math.isfinite(value):
-        return "-"
-    if size and not 1e-3 <= size < 1e15:
-        digits, exponent = f"{value:.3e}".split("e")
-        return f"{digits}e{int(exponent)}"
-    unit, suffix = next((unit for unit in _UNITS if size >= 10 * unit[0]), _UNITS[-1])
-    whole = math.floor(math.log10(max(size / unit, 0.1)))
-    return f"{value / unit:.{max(0, 3 - whole)}f}{suffix}"
+    """A measured value as everywhere, and ``-`` where there is none."""
+    return format_metric(value) if math.isfinite(value) else "-"
 
 
 def _power(value: float, step: float) -> str:

@@ -73,6 +73,8 @@ class RunDetails(RunText):
             facts += _work(state.work, has_ended=state.has_ended)
         if monitor := _monitor(state):
             facts.append(("monitor", monitor))
+        if baseline := _baseline(state):
+            facts.append(("baseline", baseline))
         if early := state.patience_used:
             unit = "validations" if state.monitor.startswith(VALIDATION_PREFIX) else "epochs"
             facts.append(("early stopping", f"{early[0]} of {early[1]} {unit} without improvement"))
@@ -184,6 +186,14 @@ def _monitor(state: RunState) -> str:
     """The metric that counts; empty while it is neither named nor validated."""
     is_known = state.best or (state.built and state.built.monitor)
     return state.monitor.replace("_", " ") if is_known else ""
+
+
+def _baseline(state: RunState) -> str:
+    """What a prediction that has learned nothing reaches on the validation examples; empty if unknown."""
+    if state.validated is None or not state.validated.baseline_name:
+        return ""
+    reached = (f"{name.replace('_', ' ')} {numbers.metric(each)}" for name, each in state.validated.baseline.items())
+    return f"{printable_line(state.validated.baseline_name)}: {', '.join(reached)}"
 
 
 def _learning_rate(state: RunState) -> str:

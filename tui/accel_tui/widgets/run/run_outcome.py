@@ -88,7 +88,7 @@ class RunOutcome(RunText):
         if ended.hint:
             lines.append(Content.styled(ended.hint, "bold"))
         if ended.metrics:
-            lines.append(Content(results(ended.metrics, "Mean of the last epoch" if ended.epochs else "Last values")))
+            lines.append(Content(results(ended.metrics, "Last epoch" if ended.epochs else "Last values")))
         if state.info and state.is_launched and ended.outcome is Outcome.FAILED:
             lines.append(Content(_again(state.info.script)))
         if state.model:
@@ -110,8 +110,8 @@ def _bench(info: RunInfo, ended: RunEnded) -> Content:
     return Content.assemble((head, "bold"), f"\n{what}: {described(ended.metrics, info)}")
 
 
-def results(metrics: Mapping[str, float], kind: str = "Mean of the last epoch") -> str:
-    """Metrics in a line: ``Mean of the last epoch: loss 0.0313; validation: loss 0.0520, accuracy 0.9861``."""
+def results(metrics: Mapping[str, float], kind: str = "Last epoch") -> str:
+    """Metrics in a line: ``Last epoch: loss 0.0313; validation: loss 0.0520, accuracy 0.9861``."""
     values = {name: " to ".join(map(numbers.metric, span)) for name, span in ranges(metrics)}
     training = [name for name in values if not name.startswith(_VALIDATION)]
     validation = [name for name in values if name.startswith(_VALIDATION)]

@@ -14,15 +14,13 @@ from accel_engine.errors import PlanError
 from accel_engine.keras_support.model_structure import metrics_of
 from accel_engine.plan import Plan
 from accel_engine.plan.recipe_fit import wrong_metrics
+from accel_engine.plan.task_choices import ALWAYS_MEASURED
 from accel_engine.training.core.task import Task, probabilities_of
 
 TOP_K = 5
 """The number of classes of ``top_k_categorical_accuracy``, as in Keras."""
 
 Numbers: TypeAlias = npt.NDArray[np.float32]
-
-REGRESSION = ("mean_absolute_error", "root_mean_squared_error", "r2_score")
-"""What is measured of each regression without being asked, in the unit of the targets."""
 
 MAX_TARGETS = 1 << 24
 """Values of the training targets that are looked at; of more, those of examples at equal distances."""
@@ -141,7 +139,7 @@ def plan_metrics(
 
 
 def regression_metrics(model: keras.Model, task: Task, outputs: Structure, dataset: Dataset) -> tuple[Any, ...]:
-    """The metrics of :data:`REGRESSION` that are measured without being asked; none for other tasks.
+    """The metrics of a regression that are measured without being asked; none for other tasks.
 
     Args:
         model: Compiled; its own metrics of these names stay as they are.
@@ -153,7 +151,7 @@ def regression_metrics(model: keras.Model, task: Task, outputs: Structure, datas
     if len(leaves) != 1 or not is_regression(task, leaves[0], dataset):
         return ()
     own = {metric.name for metric in metrics_of(model)}
-    return tuple(_of_numbers(name, dataset) for name in REGRESSION if name not in own)
+    return tuple(_of_numbers(name, dataset) for name in ALWAYS_MEASURED[task.name] if name not in own)
 
 
 def is_regression(task: Task, output: Any, dataset: Dataset) -> bool:

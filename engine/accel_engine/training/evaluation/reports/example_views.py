@@ -1,6 +1,6 @@
 """Makes views of examples: what is shown of an input, from the kind of the data and the shapes of its arrays."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,6 +40,7 @@ class InputViews:
         feature_names: Names of the columns of the inputs.
         vocabulary: The text of each token.
         sample_rate: Samples per second of audio.
+        original: Gives rows of the inputs in the units and words of the user's table; ``None`` to show them as is.
         limits: Raw values that are black and white in images of a single input; ``None`` to take them from the images.
     """
 
@@ -48,11 +49,14 @@ class InputViews:
     vocabulary: tuple[str, ...] = ()
     sample_rate: int = 0
     limits: tuple[float, float] | None = None
+    original: Callable[[Array], Mapping[str, Array]] | None = None
 
     @classmethod
     def of(cls, dataset: Dataset, limits: tuple[float, float] | None = None) -> "InputViews":
         """The views of a dataset's examples."""
-        return cls(dataset.kind, dataset.feature_names, dataset.vocabulary, dataset.sample_rate, limits)
+        return cls(
+            dataset.kind, dataset.feature_names, dataset.vocabulary, dataset.sample_rate, limits, dataset.original
+        )
 
     def __call__(self, inputs: Structure) -> list[View | None]:
         """Make a view of each example; ``None`` where there is nothing to show.
@@ -73,6 +77,9 @@ class InputViews:
 
     def _views(self, x: Array) -> list[View | None]:
         shape = x.shape[1:]
+        if self.original is not None and len(shape) == 1:
+            columns = self.original(x)
+            return row_views(list(columns.values()), tuple(columns))
         if x.dtype.kind in "OUS":
             if x.size > len(x):
                 return row_views(list(x.reshape(len(x), -1).T), self.feature_names)
@@ -107,11 +114,13 @@ def row_views(columns: Sequence[Array], names: Sequence[str]) -> list[View | Non
 
 
 def value_text(value: Any) -> str:
-    """A single value as text, at most 100 characters."""
+    """A single value as text, at most 100 characters; a number in six digits, or all before the decimal point."""
     if isinstance(value, bytes):
         value = value.decode(errors="replace")
-    text = f"{value:.5g}" if isinstance(value, float | np.floating) else str(value)
-    return text[:100]
+    if isinstance(value, float | np.floating):
+        number = float(value)
+        return f"{number:.0f}" if 1e6 <= abs(number) < 1e15 else f"{number:.6g}"
+    return str(value)[:100]
 
 
 def text_view(value: Any) -> Text:

@@ -9,11 +9,13 @@ from accel_engine.data.data_options import no_progress
 from accel_engine.data.dataset import Split
 from accel_engine.events import ModelBuilt, Validated
 from accel_engine.plan import Plan
-from accel_engine.training.core.recipe.metrics import REGRESSION
+from accel_engine.plan.task_choices import ALWAYS_MEASURED
 from accel_engine.training.trained_model import of_run
 
 from ...conftest import Gym
 from ...evaluation.test_evaluate import evaluated, values
+
+REGRESSION = ALWAYS_MEASURED["regression"]
 
 
 def houses(path: Path) -> Plan:
