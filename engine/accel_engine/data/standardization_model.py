@@ -49,7 +49,9 @@ def in_units(outputs: Any, scaling: Standardization, shape: Sequence[int]) -> An
         raise ValueError(f"outputs of the shape {outputs.shape[1:]} are not targets of the shape {shape}")
     if shown != tuple(outputs.shape[1:]):
         outputs = keras.layers.Reshape(shown, dtype="float32")(outputs)
-    return keras.layers.Rescaling(scaling.scale.tolist(), scaling.mean.tolist(), dtype=dtype, name="units")(outputs)
+    centre = scaling.mean.astype(np.float32).astype(np.float64)  # a layer's numbers are float32, whatever its type
+    near = keras.layers.Rescaling(scaling.scale.tolist(), (scaling.mean - centre).tolist(), dtype=dtype)(outputs)
+    return keras.layers.Rescaling(1.0, centre.tolist(), dtype=dtype, name="units")(near)
 
 
 def dtype_of_units(scaling: Standardization) -> str:

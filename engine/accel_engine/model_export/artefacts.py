@@ -12,7 +12,6 @@ import keras
 from accel_engine.data.structure import ArraySpec, has_texts
 from accel_engine.errors import ModelError
 from accel_engine.inference.encoded_runtime import sidecar_of
-from accel_engine.inference.names import INPUT
 from accel_engine.inference.origin import DESCRIPTION, write_origin
 from accel_engine.inference.runtime import Arrays
 from accel_engine.inference.text_encoding import TextEncoding, encode, to_json
@@ -23,6 +22,7 @@ from accel_engine.model_export.serving_warmup import write_warmup
 from accel_engine.model_export.text_cut import cut_text, has_text
 from accel_engine.model_export.tflite_file import REPRESENTATIVE, write_tflite
 from accel_engine.model_export.unrolled_model import is_recurrent, unrolled
+from accel_engine.models.exported_model import INPUT
 from accel_engine.private_names.keras_names import all_layers
 from accel_engine.training.inference_bench.trained_runtime import computing_in_float32
 from accel_engine.training.trained_model import TrainedModel

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from accel_engine.data.data_options import OF_CLASSES
 from accel_engine.data.dataset import Dataset
 from accel_engine.data.structure import flatten
-from accel_engine.inference.names import PROBABILITIES
+from accel_engine.models.exported_model import PROBABILITIES
 from accel_engine.private_names.keras_names import loss_takes_logits
 from accel_engine.run.series_names import is_better_lower, is_loss
 from accel_engine.text import format_metric
@@ -22,8 +22,8 @@ from accel_engine.training.evaluation.reports.choice import loss_of_output, outp
 
 Floats = npt.NDArray[np.float64]
 
-LEAST_SPREAD = 0.01
-"""The least spread of a value, in parts of its size: with the tolerances, a change that float32 can tell."""
+LEAST_SPREAD = 0.01 / np.finfo(np.float32).eps
+"""The least spread of a value, in roundings of its size: with the tolerances, a change that its type can tell."""
 
 LEAST_WORSENING = 0.01
 """How much worse a loss or metric may be, at least: see :func:`worsened`."""
@@ -68,7 +68,7 @@ class OutputScale:
 
     Attributes:
         center: The median of each value on the last axis, ``[values]``; of all values, ``[1]``; empty for none.
-        spread: Their spread, in the same shape; not for values farther from the center.
+        spread: Their spread, in the same shape, but at least what their type can tell; not for values farther away.
     """
 
     center: Floats
@@ -88,7 +88,9 @@ class OutputScale:
             return cls(center, np.nanmax(found, axis=0) - np.nanmin(found, axis=0))
         apart = np.abs(found - center)
         spread = _NORMAL * np.nanmedian(apart, axis=0)
-        return cls(center, np.where(spread > 0, spread, np.nanmean(apart, axis=0)))
+        rounding = np.finfo(outputs.dtype if outputs.dtype.kind == "f" else np.float32).eps
+        least = LEAST_SPREAD * rounding * np.abs(center)
+        return cls(center, np.maximum(least, np.where(spread > 0, spread, np.nanmean(apart, axis=0))))
 
     def differences(self, expected: npt.NDArray[Any], found: npt.NDArray[Any]) -> Floats:
         """The largest difference of each example in each value on the last axis, in parts of its scale.
@@ -116,9 +118,8 @@ class OutputScale:
         """What a difference from each of some values is divided by."""
         if not len(self.center):
             return np.ones(1)
-        least = np.maximum(self.spread, LEAST_SPREAD * np.abs(self.center))
         distance = np.where(np.isfinite(wanted), np.abs(np.nan_to_num(wanted) - self.center), 0.0)
-        scale = np.maximum(distance, np.where(np.isfinite(least), least, 0.0))
+        scale = np.maximum(distance, self.spread)
         return np.where(scale > 0, scale, 1.0)
 
 

@@ -12,8 +12,8 @@ from accel_engine.data.series.normalization_model import WindowNormalization
 from accel_engine.data.structure import Batch, named_leaves
 from accel_engine.data.tables.preprocessing_model import LazyMatrix
 from accel_engine.errors import ModelError
-from accel_engine.inference.names import INPUT
 from accel_engine.inference.runtime import Arrays
+from accel_engine.models.exported_model import INPUT
 from accel_engine.training.evaluation.split_batches import EXAMPLES_AT_A_TIME, batches, number_of_examples
 
 SAMPLED = 512

@@ -15,6 +15,7 @@ from accel_engine.models import AutoModel, ModelEntry
 from accel_engine.models.build_options import BuildOptions
 from accel_engine.models.choose import default_model
 from accel_engine.models.data_description import DataDescription
+from accel_engine.models.exported_model import without_labels
 from accel_engine.models.model_entry import shape_text
 from accel_engine.models.pretrained_application import build_pretrained
 from accel_engine.models.saved_model import load_saved
@@ -58,7 +59,8 @@ def build(
         found = default_model(data, pretrained=options.pretrained)
     if isinstance(found, ModelEntry):
         return _build_entry(found, data, is_trained, options)
-    model = load_saved(found.target, options) if found.kind == "saved" else call(found, _arguments(data))
+    is_saved = found.kind == "saved"
+    model = without_labels(load_saved(found.target, options)) if is_saved else call(found, _arguments(data))
     if not isinstance(model, keras.Model):
         raise ModelError(f"{found.name} returned {_article(model)}, not a keras.Model")
     _check_input(model, found.name, data)

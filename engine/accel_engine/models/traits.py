@@ -7,6 +7,7 @@ import keras
 import tensorflow as tf
 from keras import layers
 
+from accel_engine.keras_support.model_structure import model_input
 from accel_engine.private_names.keras_names import all_layers
 
 _SHAPING = (
@@ -99,10 +100,14 @@ def _activation(operation: Any) -> str:
 
 def _traced_activation(model: keras.Model) -> str:
     """The last TensorFlow operation of a model's traced graph."""
-    inputs = getattr(model, "inputs", None)
-    shape = inputs[0].shape if inputs else model.get_build_config()["input_shape"]
+    given = model_input(model)
+    spec = (
+        tf.TensorSpec(model.get_build_config()["input_shape"])
+        if given is None
+        else keras.tree.map_structure(lambda tensor: tf.TensorSpec(tensor.shape, tensor.dtype), given)
+    )
     graph = tf.function(lambda x: model(x, training=False), autograph=False)
-    operation = graph.get_concrete_function(tf.TensorSpec(shape)).outputs[0].op
+    operation = graph.get_concrete_function(spec).outputs[0].op
     while operation.type in _PASSING:
         operation = operation.inputs[0].op
     return str(operation.type)

@@ -13,7 +13,9 @@ from accel_engine.data.data_options import DataOptions, Progress
 from accel_engine.data.dataset import Dataset, Examples, Split
 from accel_engine.data.structure import Batch
 from accel_engine.errors import DataError, PlanError
+from accel_engine.models.build_options import BuildOptions
 from accel_engine.models.loaded_data import describe_data
+from accel_engine.models.saved_model import load_saved
 from accel_engine.plan import Plan
 from accel_engine.plan.estimate import count_steps, count_stream_steps
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
@@ -25,6 +27,7 @@ from accel_engine.training.core.compiled_model import CompiledModel, compile_mod
 from accel_engine.training.core.readable_checkpoint import reading
 from accel_engine.training.core.run_scaling import scaler
 from accel_engine.training.core.saved_weights import restore_weights
+from accel_engine.training.file_data import load_for
 
 SPLITS = ("auto", "test", "validation", "training")
 """Which examples are evaluated; ``auto`` is ``test`` where there are such examples, else ``validation``."""
@@ -133,7 +136,8 @@ def of_file(plan: Plan, split: str, progress: Progress) -> TrainedModel:
         AccelError: The model cannot be loaded, or the data does not fit it.
     """
     keras.utils.set_random_seed(plan.seed)
-    dataset = data.load(plan.data, plan.data_options, progress)
+    options = BuildOptions(custom_objects=plan.custom_objects, unsafe=plan.unsafe_load == "on")
+    dataset = load_for(load_saved(plan.model, options), plan, progress)
     name, examples = _chosen_examples(dataset, split, plan.data)
     compiled = compile_model(_with_steps(resolve(plan, chosen=()), dataset), dataset, None)
     notes = (*dataset.warnings, *compiled.notes)

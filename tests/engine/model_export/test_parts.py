@@ -34,7 +34,7 @@ def test_warm_up_requests_are_records_of_prediction_logs(tmp_path: Path) -> None
 
 
 def differences(expected: list[list[float]], found: list[list[float]], scaling: Scaling) -> list[list[float]]:
-    wanted = np.array(expected)
+    wanted = np.array(expected, np.float32)
     return OutputScale.of(wanted, scaling).differences(wanted, np.array(found)).tolist()
 
 
@@ -57,7 +57,9 @@ def test_each_value_of_numbers_is_judged_by_its_own_spread() -> None:
 
 def test_what_float32_cannot_tell_is_no_difference() -> None:
     exact = np.array([[1.2e8], [1.2e8 + 1], [1.2e8 + 2], [1.2e8 + 3]])
-    assert OutputScale.of(exact, Scaling.COLUMNS).differences(exact, exact.astype(np.float32)).max() < 1e-5
+    rounded = exact.astype(np.float32)
+    assert OutputScale.of(rounded, Scaling.COLUMNS).differences(exact, rounded).max() < 1e-5
+    assert OutputScale.of(exact, Scaling.COLUMNS).differences(exact, rounded).max() > 0.5
 
 
 def test_one_far_example_hides_no_difference_of_the_others() -> None:

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import keras
 import numpy as np
 import pytest
 
+from accel_engine.errors import DataError
 from accel_engine.inference.candidate import Candidate
 from accel_engine.inference.comparison import comparisons
 from accel_engine.inference.origin import origin_of
@@ -16,6 +18,8 @@ from accel_engine.launch.inference_bench import BenchOptions, ModelFile
 from accel_engine.launch.inference_bench import bench as bench_models
 from accel_engine.model_export.held_out_metrics import held_out_metrics
 from accel_engine.plan import Plan
+from accel_engine.training.evaluation.evaluate import evaluate
+from accel_engine.training.file_data import load_for
 from accel_engine.training.inference_bench.bench import bench
 
 from .conftest import Gym
@@ -178,3 +182,59 @@ def test_the_loss_of_an_export_of_a_confident_model_is_that_of_its_run(gym: Gym,
     else:
         assert file["metrics"]["loss"] < 0.99 * evaluated["loss"]
         assert [note for note in written["notes"] if note.startswith("loss: ") and "from its probabilities" in note]
+
+
+def evaluated(**plan: Any) -> dict[str, Any]:
+    options = {"data": "", "split": "auto", "checkpoint": "auto", "resamples": 100, "confidence": 0.95, "seed": 0}
+    (found,) = evaluate({**options, "models": [{"plan": Plan(**plan).to_mapping()}]})["models"]
+    return found
+
+
+@pytest.mark.parametrize("target_name", ["kind", "price"])
+def test_an_exported_file_of_a_table_is_evaluated_as_its_run(gym: Gym, tmp_path: Path, target_name: str) -> None:
+    table = tmp_path / "t.csv"
+    acids = [row % 7 for row in range(80)]
+    rows = (f"{('white', 'red')[acid > 2]},{acid},{'ABC'[row % 3]},{acid + row / 7}" for row, acid in enumerate(acids))
+    table.write_text("\n".join(["kind,acid,cellar,price", *rows]) + "\n")
+    ignore = ("price",) if target_name == "kind" else ("kind",)
+    plan = Plan(data=str(table), target=(target_name,), ignore=ignore, epochs=2, batch_size=20)
+    directory = gym.train(plan).directory
+    exported(directory, tmp_path, target(tmp_path, "keras"))
+    options = {"target": (target_name,), "ignore": ignore, "batch_size": 20}
+    found = evaluated(model=str(tmp_path / "m.keras"), data=str(table), **options)
+    expected = metrics_of(directory)
+    assert {each["name"]: each["value"] for each in found["metrics"]} == pytest.approx(expected, rel=1e-4)
+    assert [each["name"] for each in found["classes"]] == (["red", "white"] if target_name == "kind" else [])
+
+
+def test_an_exported_classifier_of_images_is_evaluated_as_its_run(gym: Gym, tmp_path: Path) -> None:
+    directory = gym.train_once(DIGITS).directory
+    exported(directory, tmp_path, target(tmp_path, "keras"))
+    found = evaluated(model=str(tmp_path / "m.keras"), data="digits", batch_size=100)
+    assert {each["name"]: each["value"] for each in found["metrics"]} == pytest.approx(metrics_of(directory), rel=1e-4)
+
+
+def test_classes_are_those_of_the_model_and_the_target_is_the_column_that_it_does_not_take(tmp_path: Path) -> None:
+    """The data has two of three classes, and a category whose values are numbers here."""
+    given = {"size": keras.Input((1,), name="size"), "code": keras.Input((1,), dtype="string", name="code")}
+    code = keras.layers.StringLookup(vocabulary=["1", "2"], output_mode="one_hot")(given["code"])
+    joined = keras.layers.Concatenate()([given["size"], code])
+    chances = keras.layers.Dense(3, "softmax", kernel_initializer=keras.initializers.RandomNormal(seed=1))(joined)
+    lookup = keras.layers.StringLookup(vocabulary=["a", "b", "c"], num_oov_indices=0, invert=True, name="label")
+    label = lookup(keras.ops.argmax(chances, axis=-1))
+    keras.Model(given, {"probabilities": chances, "label": label}).save(tmp_path / "m.keras")
+    rows = [(("a", "c")[row % 2], row / 10, 1 + row % 2) for row in range(40)]
+    (tmp_path / "t.csv").write_text("y,size,code\n" + "".join(f"{y},{size},{code}\n" for y, size, code in rows))
+    found = evaluated(model=str(tmp_path / "m.keras"), data=str(tmp_path / "t.csv"))
+    dataset = load_for(keras.models.load_model(tmp_path / "m.keras"), Plan(data=f"{tmp_path}/t.csv"), lambda *_: None)
+    inputs = {name: keras.ops.convert_to_tensor(array) for name, array in dataset.validation.inputs.items()}
+    expected = keras.losses.sparse_categorical_crossentropy(
+        dataset.validation.targets, keras.Model(given, chances)(inputs)
+    )
+    assert set(dataset.validation.targets.tolist()) == {0, 2}
+    assert found["metrics"][0]["value"] == pytest.approx(float(keras.ops.mean(expected)), rel=1e-5)
+    (tmp_path / "u.csv").write_text(
+        "y,size,code\n" + "".join(f"{'ad'[row % 2]},{row},{1 + row % 2}\n" for row in range(40))
+    )
+    with pytest.raises(DataError, match="has the class d, which the model does not know: a, b, c"):
+        evaluated(model=str(tmp_path / "m.keras"), data=str(tmp_path / "u.csv"))

@@ -438,6 +438,25 @@ def test_an_error_of_one_format_leaves_the_others(gym: Gym, tmp_path: Path, monk
     assert not kept
 
 
+def test_a_target_whose_digits_float32_would_lose_goes_out_with_all_of_them(gym: Gym, tmp_path: Path) -> None:
+    x = np.random.default_rng(0).normal(size=(80, 3))
+    np.savez(tmp_path / "d.npz", x=x.astype(np.float32), y=1.2e8 + 3 * x[:, 0])
+    plan = Plan(model="linear", data=f"{tmp_path}/d.npz", task="regression", epochs=1, batch_size=20)
+    directory = gym.train(plan).directory
+    found = exported(directory, tmp_path, *(target(tmp_path, kind) for kind in PATHS))
+    problems = {each["name"]: each["problem"] for each in found["exported"]}
+    assert "float32 would lose digits of values" in problems.pop("tflite")
+    assert problems == {"keras": "", "savedmodel": "", "onnx": ""}
+    np.save(tmp_path / "new.npy", x[:4].astype(np.float32))
+    request = {"files": [f"{tmp_path}/new.npy"], "texts": [], "checkpoint": "auto", "results": f"{tmp_path}/r.npz"}
+    predict(directory, request, lambda *_: None)
+    expected = np.load(tmp_path / "r.npz")["values 0"].ravel()
+    assert np.ptp(expected) > 0.5
+    for name in problems:
+        outputs = open_model(tmp_path / PATHS[name]).run({"inputs": x[:4].astype(np.float32)})["values"]
+        np.testing.assert_allclose(outputs.ravel(), expected, rtol=0, atol=1e-3)
+
+
 @pytest.mark.parametrize("precision", ["mixed_bfloat16", pytest.param("mixed_float16", marks=pytest.mark.campaign)])
 def test_half_precision_becomes_float32_where_a_format_has_none(gym: Gym, tmp_path: Path, precision: str) -> None:
     directory = gym.train(DIGITS.replace(precision=precision, force="on")).directory

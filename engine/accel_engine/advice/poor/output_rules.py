@@ -9,6 +9,9 @@ from accel_engine.advice.poor.learning import Learning, output_units
 UNBOUNDED = ("linear", "relu", "relu6", "leaky_relu", "elu", "selu", "gelu", "silu", "swish", "softplus", "tanh")
 """Activations whose outputs are no probabilities."""
 
+PROBABLE = ("softmax", "sigmoid")
+"""Activations whose outputs are probabilities."""
+
 INFINITY = float("inf")
 
 BOUNDED = {
@@ -34,6 +37,8 @@ def wrong_output(learning: Learning) -> Iterator[Finding]:
     units = output_units(learning.recorded)
     if built.from_logits is False and built.activation in UNBOUNDED:
         yield _logits_as_probabilities(built.activation, built.loss)
+    elif built.from_logits and built.activation in PROBABLE:
+        yield _probabilities_as_logits(built.activation, built.loss)
     elif built.activation == "sigmoid" and built.loss in _OF_ONE_CLASS and units is not None and units > 1:
         yield _sigmoid_of_classes(built.loss, units)
     elif built.activation == "softmax" and units == 1:
@@ -57,6 +62,24 @@ def _logits_as_probabilities(activation: str, loss: str) -> Finding:
             )
         ],
         weight=0.95,
+        confidence=Confidence.CERTAIN,
+    )
+
+
+def _probabilities_as_logits(activation: str, loss: str) -> Finding:
+    return poor_finding(
+        "wrong-output",
+        "The loss takes logits, but the model gives probabilities",
+        [Evidence(f"the model's last activation is {activation}, and {loss} has from_logits=True")],
+        f"where Keras does not see the {activation}, as behind another layer, the loss applies it again: the model "
+        "learns slowly, and is never sure",
+        [
+            text_cure(
+                f"Compile the model without from_logits, or end it without the {activation}",
+                "loss=SparseCategoricalCrossentropy(), or Dense(classes) without activation",
+            )
+        ],
+        weight=0.9,
         confidence=Confidence.CERTAIN,
     )
 

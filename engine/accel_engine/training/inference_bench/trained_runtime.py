@@ -10,8 +10,8 @@ import tensorflow as tf
 
 from accel_engine.data.structure import ArraySpec, Batch, Structure, flatten, map_structure, named_leaves
 from accel_engine.errors import ModelError
-from accel_engine.inference.names import INPUT, OUTPUT
 from accel_engine.inference.runtime import Arrays
+from accel_engine.models.exported_model import INPUT, OUTPUT
 from accel_engine.models.model_call import call_model
 from accel_engine.private_names.keras_names import all_layers
 from accel_engine.training.core.run_scaling import scaler

@@ -14,10 +14,10 @@ from accel_engine.data.pixel_scaling import ValueRange, is_image
 from accel_engine.data.structure import ArraySpec, Structure, flatten, has_texts, specs_from_json, specs_to_json
 from accel_engine.data.tables.preprocessing_model import CATEGORIES
 from accel_engine.errors import ModelError, PlanError
-from accel_engine.inference.names import LABEL, PROBABILITIES
 from accel_engine.keras_support.model_structure import model_input, model_output
 from accel_engine.models.build_options import BuildOptions
 from accel_engine.models.data_description import DataDescription
+from accel_engine.models.exported_model import PROBABILITIES, class_names, text_lookups
 from accel_engine.models.saved_model import load_saved
 from accel_engine.models.traits import output_activation
 from accel_engine.plan import Plan
@@ -178,11 +178,11 @@ def of_file(path: Path) -> PredictingModel:
         inputs = named
     sides = tuple(side or 2 for side in flatten(inputs)[0].shape)
     kind = "table" if is_table else "text" if has_texts(inputs) else "images" if is_image(sides) else "arrays"
-    texts = [layer.output for layer in _text_lookups(model)]
+    texts = [layer.output for layer in text_lookups(model)]
     numbers = [place for place, tensor in enumerate(model.outputs) if not any(tensor is each for each in texts)]
     if not numbers:
         raise ModelError(f"{path.name} has no outputs of numbers")
-    classes = _class_names(model)
+    classes = class_names(model)
     targets = tuple(ArraySpec((), "int32") for _ in numbers)
     form = DataFormat(SEVERAL_OUTPUTS, "auto", kind, specs_to_json(inputs), None, ValueRange(), class_names=classes)
     names = _output_names(model)
@@ -207,24 +207,10 @@ def _output_names(model: keras.Model) -> list[str]:
     return sorted(output) if is_flat else list(getattr(model, "output_names", ()))
 
 
-def _class_names(model: keras.Model) -> tuple[str, ...]:
-    """The names of the classes, if the model has the output for labels that exported classifiers have."""
-    output = model_output(model)
-    if not isinstance(output, dict) or set(output) != {PROBABILITIES, LABEL}:
-        return ()
-    lookups = (layer for layer in _text_lookups(model) if layer.name == LABEL)
-    return next((tuple(map(str, lookup.get_vocabulary())) for lookup in lookups), ())
-
-
 def _categories(model: keras.Model) -> dict[str, Sequence[str]]:
     """The categories of a table's inputs, which the layers of the preprocessing have."""
     lookups = [layer for layer in all_layers(model) if layer.name.endswith(CATEGORIES)]
     return {layer.name.removesuffix(CATEGORIES): layer.get_vocabulary()[1:] for layer in lookups}  # after unknown ones
-
-
-def _text_lookups(model: keras.Model) -> list[keras.layers.StringLookup]:
-    """The layers whose outputs are texts, although Keras takes them for integers."""
-    return [layer for layer in model.layers if isinstance(layer, keras.layers.StringLookup) and layer.invert]
 
 
 def _task_of_uncompiled(

@@ -14,12 +14,10 @@ from accel_engine import data
 from accel_engine.data.data_options import DataOptions
 from accel_engine.errors import AccelError, DataError, RunError
 from accel_engine.model_export.artefacts import Artefacts
-from accel_engine.model_export.servable_model import LABEL, PROBABILITIES
 from accel_engine.plan import Plan
 from accel_engine.run import diagnostics
 from accel_engine.run.connection import connect
 from accel_engine.run.run_paths import trained_model
-from accel_engine.training.prediction import predicting_model
 from accel_engine.training.prediction.predict import predict
 from accel_engine.training.trained_model import of_run
 
@@ -388,7 +386,6 @@ def test_exported_keras_files_are_predicted_with_their_classes(gym: Gym, tmp_pat
     expected = predicted(directory, tmp_path / "new.csv")[1]
     found = [(each["name"], each["task"], each["classes"]) for each in reply["outputs"]]
     assert found == [("", "classification", ("red", "white"))]
-    assert (predicting_model.PROBABILITIES, predicting_model.LABEL) == (PROBABILITIES, LABEL)
     np.testing.assert_allclose(arrays["values 0"], expected["values 0"], atol=1e-5)
 
 

@@ -1,0 +1,97 @@
+"""Data in the form in which the model of a file takes it: raw columns of a table, and its own order of classes."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+
+from accel_engine import data
+from accel_engine.data.data_options import Progress
+from accel_engine.data.dataset import Dataset, Examples, Split
+from accel_engine.data.tables.preprocessing_model import LazyMatrix
+from accel_engine.data.tables.table_file import read_cells
+from accel_engine.errors import DataError
+from accel_engine.models.exported_model import class_names, raw_columns
+from accel_engine.plan import Plan
+
+_SPLITS = {"train": "training", "validation": "validation", "test": "test"}
+"""The names of the raw inputs of a dataset's splits."""
+
+
+def load_for(model: keras.Model, plan: Plan, progress: Progress) -> Dataset:
+    """Load a plan's data for the model of a file.
+
+    Args:
+        model: The model.
+        plan: The data. Of a table, the target is the only column that the model does not take, unless it is given.
+        progress: Reports the number of examples read.
+
+    Raises:
+        AccelError: The data cannot be read, or has classes that the model does not know.
+    """
+    columns = raw_columns(model)
+    entry = data.find(plan.data)
+    if columns and entry.path is not None and entry.reader == "tables.table":
+        dataset = _with_columns(entry.path, columns, plan, progress)
+    else:
+        dataset = data.load(plan.data, plan.data_options, progress)
+    known = class_names(model)
+    return _with_classes(dataset, known) if known and dataset.class_names not in ((), known) else dataset
+
+
+def _with_columns(path: Path, columns: dict[str, str], plan: Plan, progress: Progress) -> Dataset:
+    """A table with the raw columns that a model takes as inputs."""
+    header = read_cells(path, skip_invalid=True, limit=1).table.column_names
+    others = [name for name in header if name not in columns]
+    texts = tuple(f"{name}=category" for name in header if columns.get(name) == "string")
+    if not plan.target and len(others) == 1:
+        plan = plan.replace(target=tuple(others))
+    if columns.keys() <= set(header):  # none is a part of a date; named, none is left out
+        plan = plan.replace(features=tuple(columns))
+    dataset = data.load(plan.data, replace(plan.data_options, keeps_raw=True), progress)
+    if texts and not _fits(dataset, columns):  # such as a category whose values are all numbers here
+        options = replace(plan.data_options, keeps_raw=True, kinds=(*plan.kinds, *texts))
+        dataset = data.load(plan.data, options, progress)
+    if missing := sorted(set(columns) - {raw.key for raw in dataset.raw_inputs["training"].inputs}):
+        raise DataError(f"{plan.data} has no column {', '.join(missing)}, which the model takes")
+    parts: dict[str, Any] = {
+        part: _raw_split(split, dataset.raw_inputs[name], columns)
+        for part, name in _SPLITS.items()
+        if isinstance(split := getattr(dataset, part), Split)
+    }
+    return replace(dataset, preprocess=None, raw_inputs={}, feature_names=(), **parts)
+
+
+def _fits(dataset: Dataset, columns: dict[str, str]) -> bool:
+    """Whether the columns of texts are texts here, too."""
+    texts = {raw.key: raw.values.dtype == object for raw in dataset.raw_inputs["training"].inputs}
+    return all(texts.get(name, True) == (dtype == "string") for name, dtype in columns.items())
+
+
+def _raw_split(split: Split, matrix: LazyMatrix, columns: dict[str, str]) -> Split:
+    raw = {each.key: each.values for each in matrix.inputs}
+    types = {name: object if dtype == "string" else dtype for name, dtype in columns.items()}
+    return replace(
+        split, inputs={name: raw[name][matrix.rows, np.newaxis].astype(dtype) for name, dtype in types.items()}
+    )
+
+
+def _with_classes(dataset: Dataset, known: tuple[str, ...]) -> Dataset:
+    """The data with the classes of a model, in its order.
+
+    Raises:
+        DataError: The data has others.
+    """
+    if unknown := [name for name in dataset.class_names if name not in known]:
+        raise DataError(f"{dataset.name} has the class {unknown[0]}, which the model does not know: {', '.join(known)}")
+    places = np.array([known.index(name) for name in dataset.class_names])
+
+    def renamed(examples: Examples | None) -> Examples | None:
+        if not isinstance(examples, Split):
+            return examples
+        return replace(examples, targets=places[examples.targets].astype(examples.targets.dtype))
+
+    parts: dict[str, Any] = {part: renamed(getattr(dataset, part)) for part in _SPLITS}
+    return replace(dataset, class_names=known, **parts)
