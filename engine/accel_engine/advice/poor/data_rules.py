@@ -165,7 +165,7 @@ def inputs_not_scaled(learning: Learning) -> Iterator[Finding]:
     uneven = scales >= UNEVEN_FEATURES and (first > HIGH_START * chance or end > 0.5 * chance)
     if not (size >= LARGE_INPUTS and first > HIGH_START * chance) and not uneven:
         return
-    ends = f"{format_metric(numbers.low)} to {format_metric(numbers.high)}"
+    ends = " to ".join(format_metric(each) for each in (numbers.low, numbers.high) if each is not None)
     size_text = f"inputs are from {ends}, with a root mean square of {format_metric(size)}"
     scales_text = f"; the widest feature varies {scales:,.0f} times as much as the narrowest" if uneven else ""
     yield poor_finding(
