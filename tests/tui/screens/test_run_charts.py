@@ -86,7 +86,7 @@ async def test_the_mouse_reads_all_charts_at_its_step_and_repaints_no_more_than_
         await until(pilot, lambda: charts_of(pilot).cursor.step < 600, "the cursor to move")  # type: ignore[union-attr]
         await pilot.hover(ChartBar, (0, 0))
         await until(pilot, lambda: charts_of(pilot).cursor is None, "the end of the cursor")
-        await shows(pilot, "loss ── 1999")
+        await shows(pilot, "loss ── step 1999")
         assert pictures == []
         monkeypatch.undo()
 
