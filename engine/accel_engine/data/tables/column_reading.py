@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from accel_engine.data.column_format import ColumnFormat
 from accel_engine.data.tables.category_values import (
     default_words,
     differ_by_zeros,
@@ -16,7 +17,6 @@ from accel_engine.data.tables.category_values import (
     truth_of,
     truth_words,
 )
-from accel_engine.data.tables.column_format import ColumnFormat
 from accel_engine.data.tables.dates import (
     UNIX,
     is_ambiguous,

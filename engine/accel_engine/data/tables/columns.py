@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy.typing as npt
 
+from accel_engine.data.column_format import ColumnFormat
 from accel_engine.data.data_options import DataOptions, Progress, no_progress
-from accel_engine.data.tables.column_format import ColumnFormat
 from accel_engine.data.tables.column_names import check_names, declared_kinds
 from accel_engine.data.tables.column_reading import ColumnReading
 from accel_engine.data.tables.table_column import TableColumn
