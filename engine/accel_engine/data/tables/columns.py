@@ -74,8 +74,9 @@ def read_columns(
     check_names(options, cells.table.column_names)
     kinds = declared_kinds(options)
     columns = {}
-    for name in cells.table.column_names:
-        reading = ColumnReading(name, (like or {}).get(name), kinds.get(name, ""), cells.decimal_comma)
+    for position, name in enumerate(cells.table.column_names):
+        may_count = position == 0 and options.window is None
+        reading = ColumnReading(name, (like or {}).get(name), kinds.get(name, ""), cells.decimal_comma, may_count)
         try:
             columns[name] = reading.convert(cells.table[name])
         except DataError as error:
