@@ -111,6 +111,11 @@ def status_of(run: RunSummary) -> str:
     return str(run.status or "unreadable")
 
 
+def has_model(run: RunSummary) -> bool:
+    """Whether the run has a trained model, to bench, evaluate, export and predict with."""
+    return run.info is not None and run.info.has_engine and run.checkpoint > 0
+
+
 def steps_of(run: RunSummary) -> int:
     """The number of its steps; 0 for a bench, which has none."""
     return 0 if run.info and run.info.bench else run.steps

@@ -128,12 +128,6 @@ class RunsTable(CursorTable):
 
         run: RunSummary
 
-    @dataclass
-    class Compared(Message):
-        """The selected runs should be compared."""
-
-        runs: tuple[RunSummary, ...]
-
     class SelectionChanged(Message):
         """The cursor, the selection, or the listed runs have changed."""
 
@@ -194,11 +188,9 @@ class RunsTable(CursorTable):
         self.post_message(self.SelectionChanged())
 
     def action_open(self) -> None:
-        """Open the current run, or compare the selected ones; a press before the runs are read takes effect then."""
+        """Open the current run; a press before the runs are read takes effect then."""
         self._open_when_listed = self.runs is None
-        if len(self.selected_runs) > 1:
-            self.post_message(self.Compared(self.selected_runs))
-        elif self.current:
+        if self.current:
             self.post_message(self.Opened(self.current))
 
     def action_select(self) -> None:
@@ -286,12 +278,15 @@ class RunsTable(CursorTable):
             self.post_message(self.SelectionChanged())
 
     def _update_shown(self) -> None:
-        """Filter and sort; the cursor stays on its run, or on its line if the run is gone."""
-        kept = self.current
+        """Filter and sort; the cursor stays on its run, or on its line if the run is gone.
+
+        Without the focus, a list beside something else begins with the newest run.
+        """
+        kept = self.current if self._selectable or self.has_focus else None
         terms = parse(self.filter)
         self.shown = ordered((run for run in self.runs or () if matches(run, terms)), self.order)
         ids = [run.id for run in self.shown]
-        self._cursor = max(0, min(self._cursor, len(ids) - 1))
+        self._cursor = max(0, min(self._cursor, len(ids) - 1)) if kept else 0
         if kept and kept.id in ids:
             self._cursor = ids.index(kept.id)
         self.virtual_size = Size(max(1, self.size.width - 1), len(ids) + 1)
