@@ -11,6 +11,7 @@ from textual.screen import Screen
 from accel_engine.plan import Plan
 from accel_tui.screens.new_run_screen import NewRunScreen
 from accel_tui.terminal.early_input import EarlyInputApp
+from accel_tui.terminal.screenshots import ScreenshotApp
 
 if TYPE_CHECKING:
     from accel_engine.launch.evaluation import EvaluationOptions
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 _Screen = TypeVar("_Screen", bound=Screen[None])
 
 
-class NavigationApp(EarlyInputApp):
+class NavigationApp(ScreenshotApp, EarlyInputApp):
     """An app that opens the screens of the dashboard, and goes back to them."""
 
     def make_plan_screen(self, plan: Plan | None = None) -> NewRunScreen:

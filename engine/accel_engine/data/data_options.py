@@ -47,7 +47,7 @@ def no_progress(done: int, total: int) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataOptions:
-    """How data is read and split: fields of a plan with the same names, but for ``keeps_split`` and ``keeps_raw``.
+    """How data is read and split: fields of a plan with the same names, but for a few.
 
     Attributes:
         task: What is learned; ``auto`` infers it.
@@ -71,6 +71,8 @@ class DataOptions:
         keeps_split: Whether ``validation_data`` takes the place of the validation examples once the data is split, so
             that training examples, and what is learned from them, are those of a run without it. No field of a plan.
         keeps_raw: Whether the raw rows of a table are kept beside the converted ones. No field of a plan.
+        takes_texts: Whether the model takes texts, so that a table whose only input is one gives them as they are. No
+            field of a plan.
         validation_steps: Batches of a validation stream to read at most.
         class_weight: ``balanced``, or ``CLASS=WEIGHT`` for each class.
         invalid_examples: What to do about files that cannot be read and numbers that are not finite, one of
@@ -97,12 +99,15 @@ class DataOptions:
     validation_data: str = ""
     keeps_split: bool = False
     keeps_raw: bool = False
+    takes_texts: bool = False
     validation_steps: int | None = None
     class_weight: tuple[str, ...] = ()
     invalid_examples: str = "auto"
 
 
-PLAN_FIELDS = tuple(item.name for item in fields(DataOptions) if item.name not in ("keeps_split", "keeps_raw"))
+_NO_FIELDS = ("keeps_split", "keeps_raw", "takes_texts")
+
+PLAN_FIELDS = tuple(item.name for item in fields(DataOptions) if item.name not in _NO_FIELDS)
 """The options that are fields of a plan."""
 
 

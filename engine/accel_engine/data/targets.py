@@ -1,5 +1,6 @@
 """Infers from an array of targets what is learned, and converts class labels; without TensorFlow."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
@@ -95,11 +96,13 @@ class TargetForm:
 
     def _indices(self, y: npt.NDArray[Any], name: str) -> npt.NDArray[np.int32]:
         texts = as_text(y).reshape(len(y))
-        known = np.array(self.names)
+        names = np.array(self.names)
+        order = np.argsort(names)
+        known = names[order]
         found = np.minimum(np.searchsorted(known, texts), len(known) - 1)
         if (wrong := np.flatnonzero(known[found] != texts)).size:
             raise DataError(f"{name}[{wrong[0]}] is {str(texts[wrong[0]])!r}, a class without training examples")
-        return found.astype(np.int32)
+        return order[found].astype(np.int32)
 
 
 def understand(y: Known | None, x: Known | None, task: str, name: str) -> TargetForm:
@@ -249,6 +252,21 @@ def _text_labels(y: Known, name: str) -> TargetForm:
         raise DataError(f"{name} has {len(values)} different texts in {len(y.rows)} examples: not class names")
     names = tuple(map(str, values))
     return TargetForm("classification", len(names), True, names, tuple(map(int, counts)))
+
+
+def named_classes(y: npt.NDArray[Any], class_names: Sequence[str], name: str) -> TargetForm:
+    """The classes of labels that are texts, in the order that the data gives or, by default, of the alphabet.
+
+    Args:
+        y: The training labels, text ``[n]``.
+        class_names: The names of all classes; empty if only the labels tell.
+        name: The targets' name, for messages.
+
+    Raises:
+        DataError: They are no class names.
+    """
+    form = _text_labels(Known.of(y), name)
+    return replace(form, names=tuple(class_names), classes=len(class_names)) if class_names else form
 
 
 def sparse_labels(y: npt.NDArray[Any], name: str) -> tuple[npt.NDArray[np.int32], int]:

@@ -10,7 +10,8 @@ from typing import Any
 from accel_engine.data.data_options import no_progress
 from accel_engine.errors import ModelError
 from accel_engine.launch.folder_query import FolderQuery
-from accel_engine.launch.model_query import check_checkpoint
+from accel_engine.launch.model_query import described
+from accel_engine.plan import Plan
 
 QUANTIZATIONS = ("none", "float16", "dynamic", "int8-weights", "int8")
 """Precisions of a TFLite model: float32; float16 weights; int8 weights with activations quantized as they come; int8
@@ -109,7 +110,7 @@ class Export:
     """The exports of a run's trained model.
 
     Attributes:
-        name: The run's id.
+        name: The run's id, or the file's name.
         step: Steps that the model was trained for.
         split: The examples on which it was verified: ``test`` or ``validation``.
         examples: Their number; 0 if unknown.
@@ -144,10 +145,10 @@ class Export:
 
 
 class ExportQuery(FolderQuery):
-    """A request to export a run's trained model, on the CPU.
+    """A request to export a trained model, on the CPU.
 
     Args:
-        directory: The run's directory.
+        model: The directory of its run, or a plan with its file and its data.
         targets: What to write.
         folder: Where files are written before they are kept; on the file system of the targets.
         checkpoint: ``auto``, ``best``, ``last`` or a step.
@@ -161,17 +162,17 @@ class ExportQuery(FolderQuery):
 
     def __init__(
         self,
-        directory: Path,
+        model: Path | Plan,
         targets: Sequence[ExportTarget],
         folder: Path,
         checkpoint: str,
         target_latency: float | None = None,
     ) -> None:
-        check_checkpoint(directory)
+        asked = described(model)
         if all(missing(target.format, target.quantize) for target in targets):
             raise ModelError(missing(targets[0].format, targets[0].quantize))
         request = {
-            "directory": str(directory),
+            **asked,
             "split": "auto",
             "checkpoint": checkpoint,
             "targets": [asdict(target) for target in targets],
@@ -215,14 +216,14 @@ class ExportQuery(FolderQuery):
 
 
 def export_model(
-    directory: Path,
+    model: Path | Plan,
     targets: Sequence[ExportTarget],
     folder: Path,
     checkpoint: str,
     target_latency: float | None = None,
 ) -> Export:
-    """Export a run's trained model, on the CPU: see :class:`ExportQuery`."""
-    with ExportQuery(directory, targets, folder, checkpoint, target_latency) as query:
+    """Export a trained model, on the CPU: see :class:`ExportQuery`."""
+    with ExportQuery(model, targets, folder, checkpoint, target_latency) as query:
         return query.export()
 
 

@@ -4,17 +4,17 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from accel_engine.data.folders.image_header import SUFFIXES as IMAGES
+from accel_engine.data.tables.table_file import SUFFIXES as TABLES
 from accel_engine.data.tables.table_file import read_cells
 from accel_engine.errors import UsageError
 from accel_engine.run.diagnostics import DataFormat
 
-TABLES = (".csv", ".tsv", ".parquet", ".jsonl", ".ndjson")
 ARRAYS = (".npz", ".npy")
 
 SUFFIXES = {
     "table": TABLES,
     "series": (*TABLES, *ARRAYS),
-    "text": (".txt", *ARRAYS),
+    "text": (".txt", *TABLES, *ARRAYS),
     "audio": (".wav", *ARRAYS),
     "images": (*IMAGES, *ARRAYS),
 }
@@ -39,9 +39,11 @@ def check_files(run: str, form: DataFormat, files: Sequence[Path]) -> None:
             raise UsageError(
                 f"{path.name} has no examples for run {run}: its data is {form.kind} ({', '.join(suffixes)})"
             )
-        if form.table is not None:
+        needed = [column.name for column in form.table.columns] if form.table else []
+        needed = list(form.feature_names) if form.kind == "text" else needed
+        if path.suffix.lower() in TABLES and needed:
             given = read_cells(path, skip_invalid=True, limit=1).table.column_names
-            lacking = [column.name for column in form.table.columns if column.name not in given]
+            lacking = [name for name in needed if name not in given]
             if lacking:
                 noun = "column" if len(lacking) == 1 else "columns"
                 raise UsageError(

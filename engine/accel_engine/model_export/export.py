@@ -18,10 +18,11 @@ from accel_engine.model_export.artefacts import Artefacts, specs_of
 from accel_engine.model_export.proof import Figures, Proof, explained
 from accel_engine.model_export.raw_examples import RawExamples
 from accel_engine.model_export.serving_batching import is_ours, write_batching
+from accel_engine.plan import Plan
 from accel_engine.stored_values import json_number
 from accel_engine.text import format_metric
 from accel_engine.training.inference_bench.memory_meters import HostMemory
-from accel_engine.training.trained_model import TrainedModel, of_run
+from accel_engine.training.trained_model import TrainedModel, of_file, of_run
 
 BATCHING_EXAMPLES = 256
 """Examples with which the batching of requests is measured."""
@@ -47,13 +48,14 @@ def export(
     on_progress: Callable[[int, int], None] = no_progress,
     on_part: Callable[[dict[str, Any]], object] = lambda _: None,
 ) -> dict[str, Any]:
-    """Export a run's trained model.
+    """Export a trained model.
 
     Args:
-        request: ``directory`` of the run; ``split`` and ``checkpoint``: see :func:`of_run`; ``targets``: the fields of
-            :class:`accel_engine.launch.model_export.ExportTarget`; ``folder``: an empty one for temporary files, on
-            the same file system as the targets; ``umask``: permissions that what is kept does not get;
-            ``target_latency``: seconds that a request to TensorFlow Serving may take, or ``None``.
+        request: ``directory`` of its run, or the ``plan`` with its file and data; ``split`` and ``checkpoint``: see
+            :func:`of_run`; ``targets``: the fields of :class:`accel_engine.launch.model_export.ExportTarget`;
+            ``folder``: an empty one for temporary files, on the same file system as the targets; ``umask``:
+            permissions that what is kept does not get; ``target_latency``: seconds that a request to TensorFlow
+            Serving may take, or ``None``.
         on_progress: Called now and then with the number of examples done, and of all.
         on_part: Called with ``writing``, the name of a target, before it is written for the comparison; then with
             ``original``; and with ``exported`` once a target was compared, and kept or not.
@@ -64,10 +66,13 @@ def export(
     Raises:
         AccelError: The model cannot be restored or used.
     """
-    directory = Path(request["directory"])
-    trained = of_run(directory, "", request["split"], request["checkpoint"], on_progress, keeps_raw=True)
+    if "directory" in request:
+        directory, split, checkpoint = Path(request["directory"]), request["split"], request["checkpoint"]
+        trained = of_run(directory, "", split, checkpoint, on_progress, keeps_raw=True)
+    else:
+        trained = of_file(Plan.from_mapping(request["plan"]), request["split"], on_progress)
     targets = [_Target(**{**each, "path": Path(each["path"])}) for each in request["targets"]]
-    artefacts = Artefacts(trained, directory.name)
+    artefacts = Artefacts(trained, trained.name)
     try:
         return _export(artefacts, targets, request, on_progress, on_part)
     except OSError as error:

@@ -15,7 +15,7 @@ from accel_engine.models.model_files import WEIGHTS, is_model_file, why_no_layer
 from accel_engine.text import suggestion
 from accel_engine.user_paths import is_file, no_file, user_path
 
-__all__ = ["CATALOGUE", "AutoModel", "ModelEntry", "Shape", "UserModel", "find"]
+__all__ = ["CATALOGUE", "AutoModel", "ModelEntry", "Shape", "UserModel", "find", "takes_texts"]
 
 CATALOGUE: dict[str, ModelEntry] = {
     entry.name: entry
@@ -165,6 +165,11 @@ class UserModel:
 
 
 _FORMS = "a model is a name, FILE.keras, FILE.h5, FILE.py:FUNCTION or PACKAGE.MODULE:FUNCTION"
+
+
+def takes_texts(spec: str) -> bool:
+    """Whether a plan's model takes texts as they are: ``auto`` does, and models of the catalogue for texts."""
+    return spec.lower() in ("auto", *(entry.name.lower() for entry in CATALOGUE.values() if entry.form == TEXTS))
 
 
 def find(spec: str) -> ModelEntry | AutoModel | UserModel:

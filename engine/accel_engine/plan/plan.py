@@ -160,7 +160,8 @@ class Plan(PlanFields):
     def data_options(self) -> DataOptions:
         """How the data is read and split."""
         values = {name: getattr(self, name) for name in PLAN_FIELDS}
-        return DataOptions(**values | ({} if self.split_seed is None else {"seed": self.split_seed}))
+        seed = self.seed if self.split_seed is None else self.split_seed
+        return DataOptions(**values | {"seed": seed}, takes_texts=models.takes_texts(self.model))
 
     @property
     def policy(self) -> str:

@@ -185,7 +185,10 @@ class LoopSteps:
             yield from map(_pending, chunks_of(rows[:1], first, rows[0].time))
             self._written = rows[0]
         if self._written:
-            yield from map(_pending, chunks_of(rows[alone:], self._written.step + 1, self._written.time))
+            began, ended = self._written.time, rows[-1].time
+            if len(rows[alone:]) > MAX_CALLS_PER_SECOND * (ended - began):
+                began = ended  # no time, and so no rate
+            yield from map(_pending, chunks_of(rows[alone:], self._written.step + 1, began))
         self._written = rows[-1]
 
     def _sorted(self, values: Mapping[str, Any]) -> tuple[int | None, dict[str, float], dict[str, float]]:

@@ -278,6 +278,7 @@ FAULTS: dict[str, tuple[Recorded, str]] = {
         "targets-not-scaled",
     ),
     "logits as probabilities": (learned(built={"activation": "linear", "from_logits": False}), "wrong-output"),
+    "probabilities as logits": (learned(built={"activation": "softmax", "from_logits": True}), "wrong-output"),
     "one softmax": (learned(built={"activation": "softmax", "outputs": "float32 1"}), "wrong-output"),
     "out of range": (learned(profile=NUMBERS, built={**REGRESSION, "activation": "sigmoid"}), "wrong-output"),
     "negative targets of relu": (

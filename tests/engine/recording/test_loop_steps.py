@@ -73,8 +73,9 @@ def test_the_speed_is_that_after_the_first_step() -> None:
 
 def test_values_that_are_logged_at_once_have_no_speed() -> None:
     at_once = LoopSteps(0, 0)
-    rows(*((step, 1.0 + step * 1.7e-6, {"loss": 0.0}) for step in range(200)), of=at_once)  # 588,000 a second
+    written = rows(*((step, 1.0 + step * 1.7e-6, {"loss": 0.0}) for step in range(200)), of=at_once)  # 588,000 a second
     assert at_once.steps_per_second == 0.0
+    assert [times(item)[1] - times(item)[0] for item in written] == [0.0, 0.0]
 
     whole_file = LoopSteps(0, 0)  # whatever time that takes
     rows(*((step, 1.0 + step * 1e-5, {"loss": 0.0}) for step in range(60_000)), of=whole_file)

@@ -125,6 +125,26 @@ def counts_model():
     return _compiled(_dense(1, "softplus"), keras.losses.Poisson(), metrics=["mean_absolute_error"])
 
 
+def one_value_data():
+    x = _x(6)
+    return {"train": (x, x[:, :3] * x[:, 3:])}
+
+
+def one_value_model():
+    """A loss of one's own that is one value for the whole batch."""
+    return _compiled(_dense(3), lambda y_true, y_pred: ops.mean(ops.square(y_true - y_pred)))
+
+
+def summed_data():
+    return regression_data()
+
+
+def summed_model():
+    model = _dense(3)
+    model.compile(keras.optimizers.SGD(0.005), keras.losses.MeanSquaredError(reduction="sum"), metrics=["mae"])
+    return model
+
+
 def column_data():
     """Targets ``[n]`` for outputs ``[n, 1]``."""
     x = _x(6)
@@ -326,6 +346,8 @@ TASKS = (
     "text",
     "circle",
     "counts",
+    "one_value",
+    "summed",
     "sequence",
     "token_weights",
     "masked",

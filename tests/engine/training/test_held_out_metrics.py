@@ -13,9 +13,11 @@ import pytest
 from accel_engine.errors import DataError
 from accel_engine.inference.candidate import Candidate
 from accel_engine.inference.comparison import comparisons
+from accel_engine.inference.open_model import open_model
 from accel_engine.inference.origin import origin_of
 from accel_engine.launch.inference_bench import BenchOptions, ModelFile
 from accel_engine.launch.inference_bench import bench as bench_models
+from accel_engine.model_export.export import export
 from accel_engine.model_export.held_out_metrics import held_out_metrics
 from accel_engine.plan import Plan
 from accel_engine.training.evaluation.evaluate import evaluate
@@ -238,3 +240,18 @@ def test_classes_are_those_of_the_model_and_the_target_is_the_column_that_it_doe
     )
     with pytest.raises(DataError, match="has the class d, which the model does not know: a, b, c"):
         evaluated(model=str(tmp_path / "m.keras"), data=str(tmp_path / "u.csv"))
+
+
+def test_the_file_of_a_model_is_exported_with_data_to_prove_it_on(tmp_path: Path) -> None:
+    x = np.random.default_rng(0).normal(size=(60, 4)).astype(np.float32)
+    np.savez(tmp_path / "d.npz", x=x, y=np.arange(60) % 3)
+    model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, "softmax")])
+    model.save(tmp_path / "own.keras")
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    plan = Plan(model=str(tmp_path / "own.keras"), data=str(tmp_path / "d.npz"))
+    asked = {"plan": plan.to_mapping(), "split": "auto", "checkpoint": "auto", "umask": 0o022, "target_latency": None}
+    found = export({**asked, "folder": str(folder), "targets": [target(tmp_path, "onnx")]})
+    assert (found["name"], found["exported"][0]["problem"]) == ("own.keras", "")
+    outputs = open_model(tmp_path / "m.onnx").run({"inputs": x})
+    np.testing.assert_allclose(outputs["probabilities"], model(x), atol=1e-5)

@@ -64,10 +64,10 @@ def test_steps_equal_those_of_keras(gym: Gym, task: str) -> None:
     check(gym.train(plan_of(task)), plain(task))
 
 
-SHARED = ("weighted", "masked", "outputs", "added_loss", "own_step")
+SHARED = ("weighted", "masked", "outputs", "one_value", "summed", "added_loss", "own_step")
 """Tasks whose losses of several replicas are not simply a mean."""
 
-EVEN_ONLY = ("circle", "triplets", "added_loss", "own_step")
+EVEN_ONLY = ("circle", "one_value", "triplets", "added_loss", "own_step")
 """Tasks whose losses are not known to be means, so that examples on several replicas count on each."""
 
 

@@ -70,7 +70,7 @@ def test_columns_missing_values_and_examples_are_listed_without_control_characte
     asked = survey_is(monkeypatch, HOUSES)
     result = run_command(f"data {npz} --target price --ignore id,name --window 3")
     assert result.status == 0
-    assert asked[0] == DataOptions(target=("price",), ignore=("id", "name"), window=3)
+    assert asked[0] == DataOptions(target=("price",), ignore=("id", "name"), window=3, takes_texts=True)
     assert "\x1b" not in result.out
     rows = [line.split() for line in result.lines]
     assert ["area", "number", "input", "3", "20", "to", "410"] in rows

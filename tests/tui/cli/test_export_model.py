@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from accel_engine.launch.model_export import TOLERANCES, Export, MeasuredModel
+from accel_engine.plan import Plan
 from accel_tui.formatting.model_export import model_rows
 
 pytestmark = pytest.mark.usefixtures("here")
@@ -36,6 +37,8 @@ def asked(monkeypatch):
     requests = []
 
     def answer(directory, targets, folder, checkpoint, target_latency):
+        if isinstance(directory, Plan):
+            directory = Path(directory.model)
         requests.append((targets, folder, checkpoint, target_latency))
         exported = tuple(
             measured(target, 0.001 * (index + 1), "beyond the tolerance" if target.quantize == "int8" else "")
@@ -196,7 +199,7 @@ def test_existing_files_are_overwritten_with_force(run_command, run, asked, here
 
 @pytest.mark.parametrize("kind", ["onnx", "tflite"])
 def test_missing_libraries_are_told_before_the_engine_starts(run_command, run, here, kind, monkeypatch):
-    monkeypatch.setattr("accel_engine.launch.model_export.check_checkpoint", lambda directory: None)
+    monkeypatch.setattr("accel_engine.launch.model_export.described", lambda directory: {})
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     result = run_command(f"export last --to {kind}")
     assert (result.status, f"pip install 'accel-tui[{kind}]'" in result.err) == (1, True), result.err
@@ -204,7 +207,7 @@ def test_missing_libraries_are_told_before_the_engine_starts(run_command, run, h
 
 
 def test_int8_weights_need_a_library_of_their_own(run_command, run, here, monkeypatch):
-    monkeypatch.setattr("accel_engine.launch.model_export.check_checkpoint", lambda directory: None)
+    monkeypatch.setattr("accel_engine.launch.model_export.described", lambda directory: {})
     found = importlib.util.find_spec
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "ai_edge_quantizer" else found(name))
     result = run_command("export last --to tflite --quantize int8-weights")
@@ -216,3 +219,19 @@ def test_a_run_without_a_checkpoint_is_a_failure(run_command, run, here):
     result = run_command("export last --to onnx")
     assert (result.status, "has no checkpoint yet" in result.err) == (1, True), result.err
     assert not any(here.iterdir())
+
+
+def test_a_file_of_a_model_needs_data_and_has_no_tables(run_command, asked, here, run):
+    Path("own.keras").touch()
+    for words, message in (
+        ("export own.keras --to onnx", "does not tell its data: give it with --data"),
+        ("export own.keras --to csv", "contains the tables of a run"),
+        ("export own.keras --to onnx --data digits --checkpoint best", "--checkpoint is for runs"),
+        (f"export {run} --to onnx --data digits", "a run is verified on its own data"),
+        ("export m.weights.h5 --to onnx --data digits", "no such file: m.weights.h5"),
+    ):
+        found = run_command(words)
+        assert (found.status, message in found.err) == (2, True), (words, found.err)
+    assert run_command("export own.keras --to onnx --data digits").status == 0
+    (target,), *_ = asked[-1]
+    assert Path(target.path).name == "own.onnx"

@@ -1,11 +1,15 @@
 """The devices of a run."""
 
+from dataclasses import replace
+from pathlib import Path
+
 from accel_engine.devices.device_types import Device, Inventory, Reading, Sample
-from accel_engine.events import DevicesFound, TensorFlowDevice
-from accel_engine.run import Update
+from accel_engine.events import DevicesFound, Outcome, RunEnded, TensorFlowDevice
+from accel_engine.run import RunInfo, Status, Update
 from accel_tui.run_state.fold_events import apply_update
-from accel_tui.run_state.hardware import inventory_of
+from accel_tui.run_state.hardware import NOT_SAMPLED, inventory_of, meters_of
 from accel_tui.run_state.state import RunState
+from accel_tui.widgets.devices.device_lines import line
 
 HERE = Inventory((Device("cpu:0", "cpu", "A processor", cores=8), Device("gpu:0", "gpu", "A card")))
 
@@ -47,3 +51,16 @@ def test_devices_are_in_the_order_of_their_numbers() -> None:
     inventory = inventory_of(state, None)
     assert inventory
     assert [device.id for device in inventory.devices] == ["cpu:0", "gpu:2", "gpu:10"]
+
+
+def test_an_ended_run_awaits_no_readings_of_devices_that_it_has_not_sampled() -> None:
+    state = apply_update(RunState(), Update((), (), read("cpu:0")))
+    assert meters_of(state, HERE).keys() == {"cpu:0"}
+    ended = RunEnded(time=1.0, outcome=Outcome.FINISHED, steps=1, epochs=0, seconds=1.0)
+    info = RunInfo("k3fp", Path("k3fp"), None, {}, 0.0, "h", 1, Status.FINISHED)
+    state = replace(state, info=info, ended=ended)
+    meters = meters_of(state, HERE)
+    assert meters["cpu:0"] is state.meters["cpu:0"]
+    assert meters["gpu:0"].reading("utilization").reason == NOT_SAMPLED
+    assert line(HERE.devices[1], meters["gpu:0"], 80, 20).plain.endswith(NOT_SAMPLED)
+    assert inventory_of(replace(state, meters={}), None) == Inventory(())

@@ -295,6 +295,8 @@ async def test_escape_stops_a_trial_before_it_goes_back(
         await pilot.press("enter")
         await shows(pilot, "trying ━")
         await pilot.press("escape")
+        await shows(pilot, "End the trial?")
+        await pilot.press("e")
         await shows(pilot, "✗ not tried: stopped")
         assert isinstance(pilot.app.screen, AdviceScreen)
         await pilot.press("escape")

@@ -17,6 +17,7 @@ from accel_engine.launch.inference_bench import BenchOptions
 from accel_engine.run import list_runs
 from accel_tui.screens import bench_screen
 from accel_tui.screens.bench_screen import BenchScreen
+from accel_tui.widgets.bench.bench_form import Choices
 from accel_tui.widgets.bench.latency_histogram import LatencyHistogram
 from accel_tui.widgets.bench.throughput_chart import ThroughputChart
 from accel_tui.widgets.chart.axes import LogAxis
@@ -195,6 +196,9 @@ async def test_going_back_ends_the_engine_and_saves_what_was_measured(home: Path
     async with StubApp().run_test(size=(80, 24), notifications=True) as pilot:
         await open_bench(pilot)
         await pilot.press("escape")
+        await shows(pilot, "End the measurement?", "measured already are saved")
+        assert not bench.may_end.is_set()
+        await pilot.press("e")
         await until(pilot, bench.may_end.is_set, "the end of the engine")
         assert not isinstance(pilot.app.screen, BenchScreen)
         await shows(pilot, "Saved as 2 runs")
@@ -249,10 +253,24 @@ async def test_a_run_without_a_checkpoint_is_not_measured(home: Path, bench: typ
     engine = FakeEngine().begin()
     async with StubApp(engine.directory).run_test(size=(120, 40), notifications=True) as pilot:
         await shows(pilot, "building")
+        actions = ("bench", "export", "predict")
+        assert [pilot.app.screen.check_action(action, ()) for action in actions] == [None] * 3, "not yet"
         await pilot.press("b")
-        await shows(pilot, "has no checkpoint yet")
         assert not isinstance(pilot.app.screen, BenchScreen)
     engine.close()
+
+
+async def test_arrows_go_to_other_fields(home: Path, bench: type[Bench]) -> None:
+    async with StubApp().run_test(size=(80, 24)) as pilot:
+        pilot.app.push_screen(BenchScreen((Path("k3fp"),)))
+        await shows(pilot, "target latency")
+        names = ["target_latency", "target_rate", "seconds", "devices", "xla", "precisions"]
+        for key, expected in [*(("down", each) for each in names[1:]), *(("up", each) for each in names[-2::-1])]:
+            await pilot.press(key)
+            assert pilot.app.focused is not None
+            assert pilot.app.focused.id == expected
+        await pilot.press("up", "enter")
+        await until(pilot, lambda: pilot.app.screen.query_one("#scenario", Choices).expanded, "the list")
 
 
 async def test_a_double_press_opens_one_screen(home: Path, bench: type[Bench]) -> None:

@@ -133,7 +133,11 @@ async def test_runs_are_chosen_and_compared(made: Callable[..., Path]) -> None:
         await pilot.click(RunsTable, offset=Offset(20, 4), shift=True)
         await shows(pilot, "4 selected")
         assert isinstance(pilot.app.screen, RunsScreen)
-        await pilot.press("enter")
+        await pilot.press("enter")  # opens the current run, whatever else is selected
+        await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen), "the run")
+        pilot.app.pop_screen()
+        await shows(pilot, "4 selected")
+        await pilot.press("c")
         await until(pilot, lambda: isinstance(pilot.app.screen, CompareScreen), "the comparison")
         await shows(pilot, "Compare 4 runs", "seed")
         await pilot.press("escape")

@@ -102,6 +102,8 @@ async def test_going_back_ends_the_engine(home: Path, query: Any) -> None:
     async with StubApp().run_test(size=(80, 24)) as pilot:
         await open_evaluation(pilot)
         await pilot.press("escape")
+        await shows(pilot, "End the evaluation?")
+        await pilot.press("e")
         await until(pilot, query.cancelled.is_set, "the end of the engine")
         assert not isinstance(pilot.app.screen, EvaluateScreen)
 

@@ -275,6 +275,8 @@ async def test_escape_ends_the_engine_and_says_what_was_written(run: FakeEngine,
         query.may_compare.set()
         await shows(pilot, "measuring the latency of savedmodel")
         await pilot.press("escape")
+        await shows(pilot, "End the export?", "What is written already stays.")
+        await pilot.press("e")
         await until(pilot, query.cancelled.is_set, "the end of the engine")
         assert [each.message for each in pilot.app._notifications] == ["written before: keras"]
         assert not isinstance(pilot.app.screen, ExportScreen)
@@ -304,14 +306,16 @@ async def test_what_the_engine_says_is_shown_and_options_lead_back(run: FakeEngi
         await shows(pilot, "Formats", "s Export")
 
 
-async def test_a_run_without_a_checkpoint_has_a_reason(home: Path, query: Any) -> None:
+async def test_a_run_without_a_checkpoint_is_not_exported(home: Path, query: Any) -> None:
     engine = FakeEngine().begin().build().train(10)
     async with StubApp(engine.directory).run_test(size=(120, 40)) as pilot:
         await shows(pilot, "training")
         await pilot.press("E")
-        await until(pilot, lambda: pilot.app._notifications, "the reason")
-        assert ["has no checkpoint yet" in each.message for each in pilot.app._notifications] == [True]
         assert not isinstance(pilot.app.screen, ExportScreen)
+        engine.save()
+        await until(pilot, lambda: pilot.app.screen.check_action("export", ()), "the model")
+        await pilot.press("E")
+        await until(pilot, lambda: isinstance(pilot.app.screen, ExportScreen), "the screen")
     engine.close()
 
 

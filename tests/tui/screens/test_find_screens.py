@@ -172,6 +172,10 @@ async def test_going_back_ends_the_measurement(home: Path, finders: type[Finders
         await open_finder(pilot, key)
         await until(pilot, lambda: isinstance(pilot.app.screen, FindRateScreen | FindSizeScreen), "the screen")
         await pilot.press("escape")
+        await shows(pilot, "End the measurement?")
+        await pilot.press("escape")
+        assert not finders.cancelled
+        await pilot.press("escape", "e")
         await until(pilot, lambda: finders.cancelled, "the end of the measurement")
         assert isinstance(pilot.app.screen, NewRunScreen)
 

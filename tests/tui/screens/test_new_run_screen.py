@@ -190,6 +190,19 @@ async def test_a_list_begins_below_the_text() -> None:
         await until(pilot, lambda: picker.query(OptionList) and picker.listed.region.offset == below, "the list")
 
 
+async def test_a_list_cuts_no_word_beside_it() -> None:
+    for size in (SMALL, WIDE):
+        async with StubApp().run_test(size=size) as pilot:
+            for name in ("model", "strategy", "xla"):
+                await fill(pilot, name, "")
+                await pilot.press("enter")
+                picker = field(pilot, name).picker
+                await until(pilot, lambda picker=picker: picker.query(OptionList) and picker.listed.region, "the list")  # type: ignore[misc]
+                left, right = picker.listed.region.x, picker.listed.region.right
+                assert left == picker.region.x or (left, right) == (0, size[0]), name
+                await pilot.press("escape")
+
+
 async def test_arrows_walk_through_the_fields() -> None:
     async with StubApp().run_test(size=SMALL) as pilot:
         await fill(pilot, "devices", "")

@@ -106,11 +106,18 @@ async def test_escape_stops_and_keeps_what_was_measured(machine: Machine) -> Non
     async with StubApp().run_test(size=(80, 24)) as pilot:
         screen = await open_race(pilot)
         await shows(pilot, "configurations measured", "2.20x", " left")
+        assert not text_of(pilot).count("0 of "), "rows have figures already"
         assert "fastest" in line_of(pilot, "XLA")
         assert "fastest" not in line_of(pilot, "1 thread"), "its turns wait"
         await pilot.press("home", "enter")
         await shows(pilot, "Take this plan?", "measured so far. The race stops")
+        for key in ("escape", "q"):  # neither ends a race without asking
+            await pilot.press("escape", key)
+            await shows(pilot, "End the race?", "measured so far. What is measured", "stays on the screen.")
+            assert any(process.is_open for process in machine.trials.processes)
         await pilot.press("escape", "escape")
+        await shows(pilot, "End the race?")
+        await pilot.press("e")
         await shows(pilot, "Stopped. The fastest is XLA, 2.2 times as fast")
         assert not any(process.is_open for process in machine.trials.processes)
         machine.may_go_on.set()

@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
+from accel_engine import Recorder
 from accel_engine.events import Outcome
 from accel_engine.launch import engine_process
 from accel_engine.launch.engine_process import Installation
 from accel_engine.plan import Plan
 from accel_engine.run import RunList, list_runs
-from accel_engine.run.connection import connect
+from accel_engine.run.connection import DATABASE, connect
 from accel_tui.screens.new_run_screen import NewRunScreen
 from accel_tui.screens.run_screen import RunScreen
 from accel_tui.screens.runs_screen import RunsScreen
@@ -197,6 +198,39 @@ async def test_runs_of_late_are_on_the_plan_where_there_is_room(made: Callable[.
     async with StubApp().run_test(size=SMALL) as pilot:
         await shows(pilot, "Start")
         assert "finished" not in text_of(pilot)
+
+
+async def test_recent_runs_begin_with_the_newest(made: Callable[..., Path]) -> None:
+    for age in range(8):
+        made(Plan(model="mlp"), Outcome.FINISHED, age=100 + age)
+    async with StubApp().run_test(size=WIDE) as pilot:
+        await shows(pilot, "Recent runs", "✓ finished")
+        await until(pilot, lambda: len(table(pilot).shown) == 8, "all runs")
+        table(pilot).scroll_to(y=table(pilot).max_scroll_y, animate=False, immediate=True)
+        newest = made(Plan(), Outcome.FAILED)
+        await until(pilot, lambda: table(pilot).shown[0].directory == newest, "the new run")
+        assert table(pilot).scroll_offset.y == 0
+        assert table(pilot).current == table(pilot).shown[0]
+
+
+async def test_what_needs_a_model_is_offered_for_runs_that_have_one(made: Callable[..., Path]) -> None:
+    trained = made(Plan(), Outcome.FINISHED, age=10)
+    with Recorder("a script's") as recorder:
+        recorder.log(0, loss=1.0)
+    damaged = made(Plan(), Outcome.FINISHED)
+    (damaged / DATABASE).write_bytes(b"no database")
+    needs_model = ("bench", "evaluate", "export", "predict")
+    async with StubApp().run_test(size=WIDE) as pilot:
+        await open_runs(pilot)
+        await until(pilot, lambda: len(table(pilot).shown) == 3, "the runs")
+        offered = {}
+        for line, run in enumerate(table(pilot).shown):
+            table(pilot).go_to(line)
+            offered[run.directory] = {each for each in needs_model if pilot.app.screen.check_action(each, ())}
+        assert offered == {trained: {*needs_model}, recorder.directory: set(), damaged: set()}
+        table(pilot).selected_ids = frozenset(run.id for run in table(pilot).shown)
+        assert not pilot.app.screen.check_action("bench", ())
+        assert not pilot.app.screen.check_action("evaluate", ())
 
 
 async def test_a_run_is_opened_by_name_from_the_palette(made: Callable[..., Path]) -> None:

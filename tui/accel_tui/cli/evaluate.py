@@ -1,13 +1,11 @@
 """``accel-tui evaluate``: metrics of trained models with confidence intervals, and whether one is better."""
 
 import math
-from pathlib import Path
 from typing import Any
 
 import click
 
 from accel_engine import data as datasets
-from accel_engine.errors import UsageError
 from accel_engine.launch.evaluation import (
     ClassScores,
     Difference,
@@ -16,11 +14,10 @@ from accel_engine.launch.evaluation import (
     EvaluationOptions,
     EvaluationQuery,
 )
-from accel_engine.plan import Plan
 from accel_tui.cli.finite_number import FiniteNumber
 from accel_tui.cli.output import print_to_stderr, write, write_json
 from accel_tui.cli.table import table
-from accel_tui.cli.trained_models import checkpoint_option, run_or_file
+from accel_tui.cli.trained_models import checkpoint_option, trained_model
 from accel_tui.formatting.evaluation import headline, tables
 from accel_tui.plan.evaluation_choice import SPLITS
 
@@ -78,7 +75,7 @@ def evaluate(
         raise click.UsageError(f"--confidence {confidence:g} needs --resamples {least} at least")
     if data:
         datasets.find(data)  # before TensorFlow starts
-    models = [_model(target, data) for target in targets]
+    models = [trained_model(target, data) for target in targets]
     options = EvaluationOptions(
         data=data, split=split, checkpoint=checkpoint, resamples=resamples, confidence=confidence
     )
@@ -96,20 +93,6 @@ def evaluate(
         write(f"\n{table(each.header, each.rows)}")
         if each.note:
             write(f"{each.note} --json has all.")
-
-
-def _model(target: str, data: str) -> Path | Plan:
-    """The directory of a run, or the plan of a file with a model.
-
-    Raises:
-        UsageError: A file is given without data, or there is no such run or file.
-    """
-    path, is_run = run_or_file(target)
-    if is_run:
-        return path
-    if not data:
-        raise UsageError(f"{target} does not tell its data: give it with --data")
-    return Plan(model=target, data=data).absolute()
 
 
 def _object(found: Evaluation, model: EvaluatedModel, difference: Difference | None) -> dict[str, Any]:

@@ -12,13 +12,14 @@ import click
 from accel_engine.errors import RunError, UsageError
 from accel_engine.files import replacing
 from accel_engine.launch.model_export import QUANTIZATIONS
+from accel_engine.models.model_files import is_model_file
 from accel_engine.run import RunReader, find
 from accel_engine.user_paths import exists, is_directory
 from accel_tui.cli.bench_options import Latency
 from accel_tui.cli.export_model import MODEL_FORMATS, export_trained_model
 from accel_tui.cli.finite_number import FiniteNumber
 from accel_tui.cli.output import print_to_stderr, write
-from accel_tui.cli.trained_models import CHECKPOINT_METAVAR, Checkpoint
+from accel_tui.cli.trained_models import CHECKPOINT_METAVAR, Checkpoint, trained_model
 from accel_tui.formatting.damage import left_out
 
 EPILOG = """\b
@@ -45,6 +46,7 @@ Examples:
   accel-tui export k3fp --to tensorboard -o logs/k3fp
   accel-tui export k3fp --to savedmodel -o serving/digits
   accel-tui export k3fp --to tflite --quantize int8
+  accel-tui export model.keras --data photos/ --to onnx
 """
 
 FORMATS = ("csv", "json", "parquet", "tensorboard")
@@ -55,13 +57,14 @@ STANDARD_OUTPUT = "-"
 
 
 @click.command(epilog=EPILOG)
-@click.argument("run")
+@click.argument("run", metavar="RUN|MODEL")
 @click.option(
     "--to", "file_format", required=True, type=click.Choice((*FORMATS, *MODEL_FORMATS)), help="Output format."
 )
 @click.option(
     "-o", "--output", metavar="PATH", help="Output path; - for standard output (csv, json).  [default: RUN.csv]"
 )
+@click.option("--data", default="", metavar="DATA", help="The data of a MODEL (a FILE.keras or FILE.h5), as in train.")
 @click.option("--table", type=click.Choice(TABLES), help="Table to write to a csv or parquet file.  [default: steps]")
 @click.option("--force", is_flag=True, help="Overwrite an existing file.")
 @click.option("--quantize", type=click.Choice(QUANTIZATIONS), help="Precision of a tflite model.  [default: none]")
@@ -82,6 +85,7 @@ def export(
     run: str,
     file_format: str,
     output: str | None,
+    data: str,
     table: str | None,
     force: bool,
     quantize: str | None,
@@ -90,7 +94,7 @@ def export(
     target_latency: float | None,
     as_json: bool,
 ) -> None:
-    """Export RUN, live or ended, to a file: its tables, or its trained model.
+    """Export RUN, live or ended, to a file: its tables, or its trained model; or a MODEL, with --data.
 
     Steps are numbered from 0; values are exact. Memory use does not grow with the length of the run. The path of the
     file is printed.
@@ -107,8 +111,13 @@ def export(
     }
     _check_options(file_format, output, table, given)
     if file_format in MODEL_FORMATS:
+        model = trained_model(run, data)
+        if isinstance(model, Path) and data:
+            raise click.UsageError("--data is for the file of a model; a run is verified on its own data")
+        if not isinstance(model, Path) and checkpoint is not None:
+            raise click.UsageError("--checkpoint is for runs; a file has its weights")
         export_trained_model(
-            find(run),
+            model,
             file_format,
             output,
             quantize=quantize or "none",
@@ -119,6 +128,8 @@ def export(
             target_latency=target_latency,
         )
         return
+    if data or is_model_file(run):
+        raise click.UsageError(f"{file_format} contains the tables of a run: leave out --data, and name a run")
     table = table or "steps"
     directory = find(run)
     if output == STANDARD_OUTPUT:

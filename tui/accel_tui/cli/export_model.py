@@ -14,6 +14,7 @@ from accel_engine.launch.export_targets import (
     target_at,
 )
 from accel_engine.launch.model_export import Export, ExportTarget, MeasuredModel, export_model
+from accel_engine.plan import Plan
 from accel_tui.cli.output import print_to_stderr, write, write_json
 from accel_tui.cli.table import table
 from accel_tui.formatting.devices_in_use import warnings
@@ -31,7 +32,7 @@ MODEL_FORMATS = ("keras", "savedmodel", "tflite", "onnx", "all")
 
 
 def export_trained_model(
-    directory: Path,
+    model: Path | Plan,
     file_format: str,
     output: str | None,
     *,
@@ -42,12 +43,12 @@ def export_trained_model(
     as_json: bool,
     target_latency: float | None = None,
 ) -> None:
-    """Export a run's trained model, and print what was measured.
+    """Export a trained model, and print what was measured.
 
     Args:
-        directory: The run's directory.
+        model: The directory of its run, or a plan with its file and its data.
         file_format: One of :data:`MODEL_FORMATS`.
-        output: The file or directory to write; ``None`` for one that is named after the run.
+        output: The file or directory to write; ``None`` for one that is named after the run or file.
         quantize: One of :data:`accel_engine.launch.model_export.QUANTIZATIONS`; for ``tflite`` only.
         checkpoint: ``auto``, ``best``, ``last`` or a step.
         tolerance: Instead of those of :data:`accel_engine.launch.model_export.TOLERANCES`.
@@ -59,7 +60,8 @@ def export_trained_model(
         ModelError: Nothing was written; why.
         UsageError: The output cannot be written there.
     """
-    targets = _targets(directory.name, file_format, quantize, output, tolerance)
+    name = Path(model.model).stem if isinstance(model, Plan) else model.name
+    targets = _targets(name, file_format, quantize, output, tolerance)
     for target in targets:
         check_target(target)
         if not force and (there := overwritten(target)):
@@ -69,7 +71,7 @@ def export_trained_model(
     folder = existing_folder(Path(targets[0].path).parent)
     for warning in warnings(("cpu",), can_choose=False):
         print_to_stderr(warning)
-    found = export_model(directory, targets, folder, checkpoint, target_latency)
+    found = export_model(model, targets, folder, checkpoint, target_latency)
     for note in found.notes:
         print_to_stderr(note)
     if as_json:

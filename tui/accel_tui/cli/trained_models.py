@@ -7,6 +7,7 @@ import click
 
 from accel_engine.errors import UsageError
 from accel_engine.models.model_files import is_model_file, why_no_layers
+from accel_engine.plan import Plan
 from accel_engine.run import find
 from accel_engine.run.chosen_checkpoint import CHOICES
 from accel_engine.run.connection import DATABASE
@@ -36,6 +37,20 @@ def run_or_file(target: str) -> tuple[Path, bool]:
     directory = path.absolute().parent
     is_of_run = path.name == MODEL and is_file(directory / DATABASE)
     return (find(str(directory)), True) if is_of_run else (path, False)
+
+
+def trained_model(target: str, data: str) -> Path | Plan:
+    """The directory of a run, or the plan of a file with a model, and its data.
+
+    Raises:
+        UsageError: A file is given without data, or there is no such run or file.
+    """
+    path, is_run = run_or_file(target)
+    if is_run:
+        return path
+    if not data:
+        raise UsageError(f"{target} does not tell its data: give it with --data")
+    return Plan(model=target, data=data).absolute()
 
 
 class Checkpoint(click.ParamType[str]):

@@ -29,6 +29,11 @@ class Meter:
         return self.sample.readings.get(name, UNREAD)
 
 
+def unread(device: str, reason: str) -> Meter:
+    """The meter of a device that is never read, without a history."""
+    return Meter(Sample(0.0, device, {"utilization": Reading.missing(reason, "%")}), ())
+
+
 def record(meters: Mapping[str, Meter], samples: Iterable[Sample]) -> dict[str, Meter]:
     """Update meters by device id with samples; text from drivers is made printable."""
     after = dict(meters)

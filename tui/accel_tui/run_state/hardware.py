@@ -4,8 +4,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from accel_engine.devices.device_types import Device, Inventory
-from accel_tui.run_state.device_meter import Meter
+from accel_tui.run_state.device_meter import Meter, unread
 from accel_tui.run_state.state import RunState
+
+NOT_SAMPLED = "not sampled by this run"
+"""Why an ended run has no readings of a device."""
 
 
 def inventory_of(state: RunState, here: Inventory | None) -> Inventory | None:
@@ -16,8 +19,11 @@ def inventory_of(state: RunState, here: Inventory | None) -> Inventory | None:
         here: This machine's devices if the run is on this machine and they are known, else ``None``.
 
     Returns:
-        This machine's devices until the run lists its own; ``None`` while nothing is known.
+        This machine's devices until the run lists its own; ``None`` while nothing is known. Of an ended run, which will
+        list none, no devices then.
     """
+    if state.has_ended and here is None and not (state.devices or state.meters):
+        return Inventory(())
     found = state.devices.devices if state.devices else ()
     described = {device.device: device.description for device in found if device.device}
     known = {device.id: device for device in here.devices} if here else {}
@@ -33,8 +39,17 @@ def inventory_of(state: RunState, here: Inventory | None) -> Inventory | None:
     return inventory
 
 
-def meters_of(state: RunState) -> Mapping[str, Meter]:
-    """Meters of the run's devices and of other machines', by the ids of :func:`inventory_of`."""
+def meters_of(state: RunState, inventory: Inventory | None = None) -> Mapping[str, Meter]:
+    """Meters of the run's devices and of other machines', by the ids of :func:`inventory_of`.
+
+    Once the run has ended, devices of the inventory that it has not sampled have a meter that says so.
+    """
+    if state.has_ended and inventory:
+        return {**{device.id: unread(device.id, NOT_SAMPLED) for device in inventory.devices}, **_meters(state)}
+    return _meters(state)
+
+
+def _meters(state: RunState) -> Mapping[str, Meter]:
     others = {
         f"{worker} {id_}": meter
         for worker, worker_state in _other_machines(state)

@@ -9,7 +9,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container, VerticalScroll
 from textual.content import Content
-from textual.screen import Screen
 from textual.widgets import OptionList, Static
 
 from accel_engine.advice import Cure, Finding
@@ -30,6 +29,7 @@ from accel_tui.run_state.cure_trials import AdviceNotes, CureActions
 from accel_tui.screens.advice_reader import AdviceReader
 from accel_tui.screens.cure_actions import CURE_ACTIONS
 from accel_tui.screens.cure_runner import CureRunner
+from accel_tui.screens.working_screen import WorkingScreen
 from accel_tui.widgets.advice.cure_list import CureList
 from accel_tui.widgets.advice.evidence_chart import EvidenceChart
 from accel_tui.widgets.advice.finding_list import FindingList
@@ -39,7 +39,7 @@ from accel_tui.widgets.key_bar import KeyBar
 from accel_tui.widgets.top_bar import TopBar
 
 
-class AdviceScreen(Screen[None]):
+class AdviceScreen(WorkingScreen):
     """Lists the findings of a run; shows the evidence of the selected one, and tries and applies its cures.
 
     Args:
@@ -190,9 +190,13 @@ class AdviceScreen(Screen[None]):
         details.scroll_relative(y=direction * max(details.size.height // 2, 1), animate=False)
 
     def action_back(self) -> None:
-        """Stop a trial, or else go back."""
-        if not self._runner.stop():
-            self.app.pop_screen()
+        """Stop a trial, which asks first; else go back."""
+        self.ask_to_end(self._runner.stop if self.work_in_progress else self.leave)
+
+    @property
+    def work_in_progress(self) -> str:
+        """The trial of a cure."""
+        return "the trial" if self._runner.is_stoppable else ""
 
     async def action_quit(self) -> None:
         """Quit as the run screen below does, which may ask first."""

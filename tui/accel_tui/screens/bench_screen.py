@@ -10,7 +10,6 @@ from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, ScrollableContainer, Vertical
 from textual.content import Content
-from textual.screen import Screen
 from textual.widgets import Static
 
 from accel_engine.errors import RunError
@@ -23,6 +22,7 @@ from accel_tui.formatting import numbers
 from accel_tui.formatting.bench import conclusions, notes, tables
 from accel_tui.formatting.devices_in_use import warnings
 from accel_tui.screens.engine_errors import reported
+from accel_tui.screens.working_screen import WorkingScreen
 from accel_tui.widgets.bench.bench_form import BenchForm
 from accel_tui.widgets.bench.latency_histogram import LatencyHistogram
 from accel_tui.widgets.bench.throughput_chart import ThroughputChart
@@ -35,7 +35,7 @@ _STYLES = {"yes": "$text-success"}
 """Styles of the last column of tables."""
 
 
-class BenchScreen(Screen[None]):
+class BenchScreen(WorkingScreen):
     """Measures runs one after the other, each in an engine process of its own.
 
     Args:
@@ -48,7 +48,7 @@ class BenchScreen(Screen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("s", "start", "Start", id="bench.start", tooltip="Start measuring; in a field, enter does"),
         Binding("o", "options", "Options", id="bench.options", tooltip="Choose again what to measure"),
-        Binding("escape", "back", "Back", id="bench.back", tooltip="Go back; ends the measurement at once"),
+        Binding("escape", "back", "Back", id="bench.back", tooltip="Go back; asks first while it measures"),
     ]
 
     _form = getters.query_one(BenchForm)
@@ -93,9 +93,15 @@ class BenchScreen(Screen[None]):
             return is_form
         return not is_form and not self._is_running if action == "options" else True
 
-    def action_back(self) -> None:
-        """Go back to the screen below."""
-        self.app.pop_screen()
+    @property
+    def work_in_progress(self) -> str:
+        """The measurement."""
+        return "the measurement" if self._is_running else ""
+
+    @property
+    def work_detail(self) -> str:
+        """What is kept."""
+        return "The batch sizes that are measured already are saved."
 
     def action_options(self) -> None:
         """Go back to the form."""

@@ -18,6 +18,7 @@ from accel_engine.run import RunSummary
 from accel_engine.run.listing import summarize
 from accel_engine.text import printable_fields
 from accel_tui.host import host_of
+from accel_tui.run_list.columns import has_model
 from accel_tui.run_list.comparison import ComparedRun, compare
 from accel_tui.run_state.run_follower import RunFollower
 from accel_tui.screens.trained_run import open_trained
@@ -82,6 +83,11 @@ class CompareScreen(Screen[None]):
                 yield CompareTable()
         yield KeyBar()
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Evaluate and bench trained models only."""
+        del parameters
+        return bool(self._runs) and all(map(has_model, self._runs)) if action in ("evaluate", "bench") else True
+
     def action_back(self) -> None:
         """Go to the Runs screen, wherever this screen was opened from."""
         host_of(self).show_runs()
@@ -132,6 +138,7 @@ class CompareScreen(Screen[None]):
 
     def _update_summaries(self, runs: tuple[RunSummary, ...]) -> None:
         self._runs = runs
+        self.refresh_bindings()
         self._refresh_comparison()
 
     @on(ScreenResume)

@@ -69,11 +69,14 @@ class CureRunner:
         work = partial(self._try, finding, cure, key, self._should_stop)
         self._app.run_worker(work, thread=True, exit_on_error=False, group="try", description=key)
 
-    def stop(self) -> bool:
-        """Stop a trial in progress; whether there was one."""
-        was_trying = self.is_trying and not self._should_stop.is_set()
+    @property
+    def is_stoppable(self) -> bool:
+        """Whether a trial is in progress that is not being stopped."""
+        return self.is_trying and not self._should_stop.is_set()
+
+    def stop(self) -> None:
+        """Stop a trial in progress."""
         self._should_stop.set()
-        return was_trying
 
     def close(self) -> None:
         """Stop a trial in progress, and forget it: the screen is closed."""

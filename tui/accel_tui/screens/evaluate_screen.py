@@ -11,7 +11,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import ScrollableContainer
 from textual.content import Content
-from textual.screen import Screen
 from textual.widgets import Static
 
 from accel_engine import data
@@ -22,6 +21,7 @@ from accel_tui.formatting.evaluation import headline, tables
 from accel_tui.host import host_of
 from accel_tui.screens.engine_errors import reported
 from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
+from accel_tui.screens.working_screen import WorkingScreen
 from accel_tui.widgets.key_bar import KeyBar
 from accel_tui.widgets.text_table import table_content
 from accel_tui.widgets.top_bar import TopBar
@@ -35,7 +35,7 @@ MOST_ASKED = 9
 """The most runs that a question offers, each with a digit."""
 
 
-class EvaluateScreen(Screen[None]):
+class EvaluateScreen(WorkingScreen):
     """Evaluates runs on the same examples, in an engine process of its own.
 
     Args:
@@ -57,7 +57,7 @@ class EvaluateScreen(Screen[None]):
         Binding("o", "options", "Options", id="evaluate.options", tooltip="Choose data, split and checkpoint"),
         Binding("down", "app.focus_next", id="evaluate.next", tooltip="Next field"),
         Binding("up", "app.focus_previous", id="evaluate.previous", tooltip="Previous field"),
-        Binding("escape", "back", "Back", id="evaluate.back", tooltip="Go back; ends a running evaluation"),
+        Binding("escape", "back", "Back", id="evaluate.back", tooltip="Go back; asks first while it evaluates"),
     ]
 
     def __init__(self, directories: Sequence[Path]) -> None:
@@ -67,6 +67,7 @@ class EvaluateScreen(Screen[None]):
         self._queries: list[EvaluationQuery] = []
         self._number = 0  # of the evaluation; nothing of earlier ones is shown
         self._found: Evaluation | None = None
+        self._is_running = False
 
     def compose(self) -> ComposeResult:
         """Compose the form, which is hidden at first, the progress, and the room for the tables."""
@@ -132,9 +133,10 @@ class EvaluateScreen(Screen[None]):
         steps = {run: model.step for run, model in zip(self._directories, self._found.models, strict=True)}
         host_of(self).show_evaluated(directory, replace(self._options, checkpoint=str(steps[directory])))
 
-    def action_back(self) -> None:
-        """Go back to the screen below."""
-        self.app.pop_screen()
+    @property
+    def work_in_progress(self) -> str:
+        """The evaluation."""
+        return "the evaluation" if self._is_running else ""
 
     @on(EvaluateForm.Submitted)
     def _take_options(self, event: EvaluateForm.Submitted) -> None:
@@ -143,7 +145,7 @@ class EvaluateScreen(Screen[None]):
 
     def _start(self, options: EvaluationOptions) -> None:
         self._cancel()
-        self._options, self._found = options, None
+        self._options, self._found, self._is_running = options, None, True
         self.remove_class("-choosing")
         tables = self.query_one("#tables")
         tables.remove_children()
@@ -155,6 +157,7 @@ class EvaluateScreen(Screen[None]):
     def _cancel(self) -> None:
         """End the engine, of which nothing more is shown."""
         self._number += 1
+        self._is_running = False
         for query in self._queries:
             query.cancel()
 
@@ -176,10 +179,11 @@ class EvaluateScreen(Screen[None]):
         self.query_one("#about", Static).update(Content.styled(numbers.examples_done(done, of), "$text-accent"))
 
     def _show_problem(self, problem: str) -> None:
+        self._is_running = False
         self.query_one("#about", Static).update(Content.styled(printable(problem), "$text-error"))
 
     async def _show(self, found: Evaluation) -> None:
-        self._found = found
+        self._found, self._is_running = found, False
         self.refresh_bindings()
         notes = [f"{model.name}: {note}" for model in found.models for note in model.notes]
         words = Content("\n").join(

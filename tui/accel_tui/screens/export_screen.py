@@ -11,7 +11,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import ScrollableContainer
 from textual.content import Content
-from textual.screen import Screen
 from textual.widgets import Input, Static
 
 from accel_engine.errors import AccelError
@@ -22,6 +21,7 @@ from accel_tui.formatting import numbers
 from accel_tui.formatting.devices_in_use import warnings
 from accel_tui.formatting.model_export import (
     FASTEST,
+    FASTEST_EXPORT,
     NOT_WRITTEN,
     SIGNATURE,
     WRITTEN,
@@ -35,6 +35,7 @@ from accel_tui.formatting.model_export import (
 )
 from accel_tui.screens.engine_errors import reported
 from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
+from accel_tui.screens.working_screen import WorkingScreen
 from accel_tui.widgets.key_bar import KeyBar
 from accel_tui.widgets.text_table import table_content
 from accel_tui.widgets.top_bar import TopBar
@@ -42,7 +43,12 @@ from accel_tui.widgets.trained.export_form import ChosenExport, ExportForm
 
 OVERWRITE = Answer("overwrite", "Overwrite", "o", is_destructive=True)
 
-_MARKS = {FASTEST: "bold $text-success", WRITTEN: "$text-success", NOT_WRITTEN: "$text-error"}
+_MARKS = {
+    FASTEST: "bold $text-success",
+    FASTEST_EXPORT: "bold $text-success",
+    WRITTEN: "$text-success",
+    NOT_WRITTEN: "$text-error",
+}
 _STATES = dict.fromkeys(("waiting", "to be compared"), "$text-muted") | dict.fromkeys(
     ("writing", "comparing", "measuring"), "$text-accent"
 )
@@ -50,7 +56,7 @@ _STYLES = _MARKS | _STATES
 """Colours of the last column."""
 
 
-class ExportScreen(Screen[None]):
+class ExportScreen(WorkingScreen):
     """Exports the trained model of a run, in an engine process of its own.
 
     Args:
@@ -65,7 +71,7 @@ class ExportScreen(Screen[None]):
         Binding("o", "options", "Options", id="export.options", tooltip="Choose again what to export"),
         Binding("down", "app.focus_next", id="export.next", tooltip="Next field"),
         Binding("up", "app.focus_previous", id="export.previous", tooltip="Previous field"),
-        Binding("escape", "back", "Back", id="export.back", tooltip="Go back; ends a running export"),
+        Binding("escape", "back", "Back", id="export.back", tooltip="Go back; asks first while it exports"),
     ]
 
     def __init__(self, directory: Path) -> None:
@@ -99,7 +105,17 @@ class ExportScreen(Screen[None]):
             return is_form
         return not is_form and not self._is_running if action == "options" else True
 
-    def action_back(self) -> None:
+    @property
+    def work_in_progress(self) -> str:
+        """The export."""
+        return "the export" if self._is_running else ""
+
+    @property
+    def work_detail(self) -> str:
+        """What is kept."""
+        return "What is written already stays."
+
+    def leave(self) -> None:
         """Go back to the screen below; of an export that is not done, say what was written."""
         written = [each.name for each in self._progress.models[1:] if not each.problem]
         if self._is_running:

@@ -11,7 +11,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container, VerticalScroll
 from textual.content import Content
-from textual.screen import Screen
 from textual.widgets import Static
 
 from accel_engine.launch.trial_room import devices_of
@@ -20,6 +19,7 @@ from accel_engine.plan.resolved_plan import resolve
 from accel_engine.text import printable
 from accel_tui.formatting.devices_in_use import warnings
 from accel_tui.screens.engine_errors import reported
+from accel_tui.screens.working_screen import WorkingScreen
 from accel_tui.widgets.finders.finder_plot import FinderPlot
 from accel_tui.widgets.key_bar import KeyBar
 from accel_tui.widgets.top_bar import TopBar
@@ -28,7 +28,7 @@ SHOW_SECONDS = 0.1
 """Seconds between two drawings of what is measured."""
 
 
-class FinderScreen(Screen[None]):
+class FinderScreen(WorkingScreen):
     """Measures in a thread from when it is opened, and ends what it has started when it is closed."""
 
     CSS_PATH = "finder_screen.tcss"
@@ -41,7 +41,7 @@ class FinderScreen(Screen[None]):
         Binding("down,tab", "select(1)", "Next", id="find.next", tooltip="Move the cursor to the next suggestion"),
         Binding("up,shift+tab", "select(-1)", id="find.previous", tooltip="Move the cursor to the previous suggestion"),
         Binding("r", "again", "Measure again", id="find.again", tooltip="Measure once more"),
-        Binding("escape", "back", "Back", id="find.back", tooltip="Go back; ends the measurement at once"),
+        Binding("escape", "back", "Back", id="find.back", tooltip="Go back; asks first while it measures"),
     ]
 
     _about = getters.query_one("#about", Static)
@@ -125,9 +125,10 @@ class FinderScreen(Screen[None]):
             return bool(self.suggested)
         return bool(self.values) if action == "move" else True
 
-    def action_back(self) -> None:
-        """Go back to the screen below."""
-        self.app.pop_screen()
+    @property
+    def work_in_progress(self) -> str:
+        """The measurement."""
+        return "the measurement" if self._is_running else ""
 
     def action_again(self) -> None:
         """Measure once more."""

@@ -11,7 +11,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
 from textual.content import Content
-from textual.screen import Screen
 from textual.widgets import DataTable, Static
 
 from accel_engine.errors import AccelError, UsageError
@@ -28,6 +27,7 @@ from accel_tui.predictions.inputs import files_of
 from accel_tui.predictions.rows import most_examples
 from accel_tui.screens.engine_errors import reported
 from accel_tui.screens.save_predictions_screen import SavePredictionsScreen
+from accel_tui.screens.working_screen import WorkingScreen
 from accel_tui.widgets.key_bar import KeyBar
 from accel_tui.widgets.top_bar import TopBar
 from accel_tui.widgets.trained.growing_text import GrowingText
@@ -35,7 +35,7 @@ from accel_tui.widgets.trained.predict_form import ChosenExamples, PredictForm, 
 from accel_tui.widgets.trained.prediction_tables import MOST_ROWS, TOP, PredictionTables, ShownTable, shown_tables
 
 
-class PredictScreen(Screen[None]):
+class PredictScreen(WorkingScreen):
     """Predicts examples with the trained model of a run, in an engine process of its own.
 
     Args:
@@ -99,13 +99,14 @@ class PredictScreen(Screen[None]):
         """Predict what is in the fields."""
         self.query_one(PredictForm).ask()
 
-    def action_end(self) -> None:
-        """End the engine."""
-        self._cancel()
+    @property
+    def work_in_progress(self) -> str:
+        """The prediction; a text that is being written stays as far as it is."""
+        return "the prediction" if self._is_running and not self.has_class("-writing") else ""
 
-    def action_back(self) -> None:
-        """Go back to the screen below."""
-        self.app.pop_screen()
+    def action_end(self) -> None:
+        """End the engine; asks first if what was computed would be lost."""
+        self.ask_to_end(self._cancel)
 
     def action_save(self) -> None:
         """Ask for a file, then save the predictions."""

@@ -8,7 +8,6 @@ from textual import getters, on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
-from textual.screen import Screen
 from textual.widgets import Static
 
 from accel_engine.devices import detect
@@ -24,6 +23,7 @@ from accel_tui.formatting.devices_in_use import warnings
 from accel_tui.host import host_of, settings_of
 from accel_tui.screens.engine_errors import reported
 from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
+from accel_tui.screens.working_screen import WorkingScreen
 from accel_tui.widgets.key_bar import KeyBar
 from accel_tui.widgets.race.configuration_details import details
 from accel_tui.widgets.race.race_list import RaceList
@@ -37,7 +37,7 @@ TAKE = Answer("take", "Stop and take it", "t")
 _DONE = (ConfigurationState.FINISHED, ConfigurationState.ENDED_EARLY, ConfigurationState.FAILED)
 
 
-class RaceScreen(Screen[None]):
+class RaceScreen(WorkingScreen):
     """Races the configurations of a plan, each in processes of its own, which end with the screen.
 
     Args:
@@ -113,13 +113,24 @@ class RaceScreen(Screen[None]):
         self.refresh_bindings()
         self._race(self._should_stop)
 
+    @property
+    def work_in_progress(self) -> str:
+        """The race, unless it is being stopped."""
+        return "the race" if self._is_running and not self._should_stop.is_set() else ""
+
+    @property
+    def work_detail(self) -> str:
+        """How far the race is."""
+        return f"{self._progress} so far. What is measured stays on the screen."
+
     def action_back(self) -> None:
-        """Stop the race if it runs, and else go back."""
-        if self._is_running and not self._should_stop.is_set():
+        """Stop the race if it runs, which asks first; else go back."""
+        self.ask_to_end(self._stop if self.work_in_progress else self.leave)
+
+    def _stop(self) -> None:
+        if self._is_running:
             self._should_stop.set()
             self._about.update(Content.styled("stopping", "$text-accent"))
-        else:
-            self.app.pop_screen()
 
     def action_take(self) -> None:
         """Fill the form in with the selected configuration; asks first while the race runs."""
@@ -218,7 +229,7 @@ class RaceScreen(Screen[None]):
     def _progress(self) -> str:
         """How many configurations are measured."""
         racing = [each for each in self._sorted if each.state is not ConfigurationState.REFUSED]
-        done = sum(each.state in _DONE for each in racing)
+        done = sum(each.is_measured or each.state in _DONE for each in racing)
         return f"{done} of {numbers.counted(len(racing), 'configuration')} measured"
 
     def _finish(self, problem: str = "") -> None:

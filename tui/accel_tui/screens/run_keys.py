@@ -70,8 +70,11 @@ def is_offered(action: str, state: RunState, pending: Collection[str]) -> bool |
             return state.live
         case "checkpoint":
             return state.live and not state.is_queued and _has_engine(state)
-        case "bench" | "diagnostics" | "advice":
+        case "diagnostics" | "advice":
             return not (state.info and state.info.bench)
+        case "bench" | "export" | "predict":
+            has_none_yet = state.live and _has_engine(state)
+            return _has_checkpoint(state) or (None if has_none_yet else False)
         case "log" | "search_log":
             return has_log(state)
         case "continue":
@@ -84,7 +87,7 @@ def is_offered(action: str, state: RunState, pending: Collection[str]) -> bool |
 
 
 def _has_checkpoint(state: RunState) -> bool:
-    """Whether an engine can continue the run."""
+    """Whether an engine can continue the run, and its model can be used."""
     return state.checkpoint is not None and _has_engine(state) and not state.is_directory_lost
 
 

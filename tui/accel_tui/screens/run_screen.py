@@ -248,7 +248,7 @@ class RunScreen(DirtyRegionScreen):
             self.set_class(not state.live, "-ended")
             local = state.info is not None and state.info.host == socket.gethostname()
             self._devices.inventory = inventory_of(state, host_of(self).inventory if local else None)
-            self._devices.meters = meters_of(state)
+            self._devices.meters = meters_of(state, self._devices.inventory)
 
     def _notify_notices(self, before: RunState, state: RunState) -> None:
         new_count = state.notice_count - before.notice_count

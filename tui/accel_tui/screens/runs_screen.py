@@ -23,6 +23,7 @@ from accel_tui.formatting import numbers
 from accel_tui.formatting.lost_runs import how_lost
 from accel_tui.host import host_of
 from accel_tui.palette import Command, SearchedCommands
+from accel_tui.run_list.columns import has_model
 from accel_tui.run_list.comparison import MAX_COMPARED_RUNS, mixed
 from accel_tui.screens.edit_run_screen import Change, EditRunScreen, RunsToEdit
 from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
@@ -146,10 +147,12 @@ class RunsScreen(Screen[None]):
         match action:
             case "filter":
                 return not isinstance(self.focused, Input)  # "/" is a letter there
-            case "advice" | "export" | "predict":
-                return self.table.current is not None and self.table.current.info is not None
-            case "evaluate":
-                return bool(runs) and all(run.checkpoint > 0 for run in runs)
+            case "advice":
+                return current is not None and current.info is not None and not current.info.bench
+            case "export" | "predict":
+                return current is not None and has_model(current)
+            case "bench" | "evaluate":
+                return bool(runs) and all(map(has_model, runs))
             case "edit":
                 return bool(runs) and all(run.info for run in runs)
             case "delete":
@@ -188,7 +191,21 @@ class RunsScreen(Screen[None]):
 
     def action_compare(self) -> None:
         """Compare the selected runs."""
-        self._compare(self.table.selected_runs)
+        runs = self.table.selected_runs
+        readable: list[Path] = [run.directory for run in runs if run.info]
+        self.app.clear_notifications()  # an earlier toast would cover the charts
+        if problem := mixed(runs):
+            self.notify(problem, severity="warning", markup=False)
+            return
+        if len(readable) > MAX_COMPARED_RUNS:
+            self.notify(
+                f"At most {MAX_COMPARED_RUNS} runs can be compared: "
+                f"showing the first {MAX_COMPARED_RUNS} of {len(readable)}."
+            )
+        if len(readable) > 1:
+            host_of(self).show_comparison(tuple(readable[:MAX_COMPARED_RUNS]))
+        else:
+            self.notify("Select two or more runs with space, then compare them.", severity="warning")
 
     def action_evaluate(self) -> None:
         """Evaluate the selected runs, or else the current one, on the same examples."""
@@ -279,26 +296,6 @@ class RunsScreen(Screen[None]):
             except AccelError as error:
                 self.app.notify(str(error), severity="error", markup=False)
         self.call_later(self.table.refresh_runs)
-
-    @on(RunsTable.Compared)
-    def _compare_chosen(self, event: RunsTable.Compared) -> None:
-        self._compare(event.runs)
-
-    def _compare(self, runs: Sequence[RunSummary]) -> None:
-        readable: list[Path] = [run.directory for run in runs if run.info]
-        self.app.clear_notifications()  # an earlier toast would cover the charts
-        if problem := mixed(runs):
-            self.notify(problem, severity="warning", markup=False)
-            return
-        if len(readable) > MAX_COMPARED_RUNS:
-            self.notify(
-                f"At most {MAX_COMPARED_RUNS} runs can be compared: "
-                f"showing the first {MAX_COMPARED_RUNS} of {len(readable)}."
-            )
-        if len(readable) > 1:
-            host_of(self).show_comparison(tuple(readable[:MAX_COMPARED_RUNS]))
-        else:
-            self.notify("Select two or more runs with space, then compare them.", severity="warning")
 
     @on(ScreenResume)
     def _resume(self) -> None:

@@ -5,9 +5,13 @@ from collections.abc import Iterator
 from accel_engine.advice.finding import Confidence, Evidence, Finding
 from accel_engine.advice.poor.findings import poor_finding, text_cure
 from accel_engine.advice.poor.learning import Learning, output_units
+from accel_engine.text import format_metric
 
 UNBOUNDED = ("linear", "relu", "relu6", "leaky_relu", "elu", "selu", "gelu", "silu", "swish", "softplus", "tanh")
 """Activations whose outputs are no probabilities."""
+
+PROBABLE = ("softmax", "sigmoid")
+"""Activations whose outputs are probabilities."""
 
 INFINITY = float("inf")
 
@@ -34,6 +38,8 @@ def wrong_output(learning: Learning) -> Iterator[Finding]:
     units = output_units(learning.recorded)
     if built.from_logits is False and built.activation in UNBOUNDED:
         yield _logits_as_probabilities(built.activation, built.loss)
+    elif built.from_logits and built.activation in PROBABLE:
+        yield _probabilities_as_logits(built.activation, built.loss)
     elif built.activation == "sigmoid" and built.loss in _OF_ONE_CLASS and units is not None and units > 1:
         yield _sigmoid_of_classes(built.loss, units)
     elif built.activation == "softmax" and units == 1:
@@ -57,6 +63,24 @@ def _logits_as_probabilities(activation: str, loss: str) -> Finding:
             )
         ],
         weight=0.95,
+        confidence=Confidence.CERTAIN,
+    )
+
+
+def _probabilities_as_logits(activation: str, loss: str) -> Finding:
+    return poor_finding(
+        "wrong-output",
+        "The loss takes logits, but the model gives probabilities",
+        [Evidence(f"the model's last activation is {activation}, and {loss} has from_logits=True")],
+        f"where Keras does not see the {activation}, as behind another layer, the loss applies it again: the model "
+        "learns slowly, and is never sure",
+        [
+            text_cure(
+                f"Compile the model without from_logits, or end it without the {activation}",
+                "loss=SparseCategoricalCrossentropy(), or Dense(classes) without activation",
+            )
+        ],
+        weight=0.9,
         confidence=Confidence.CERTAIN,
     )
 
@@ -104,7 +128,11 @@ def _out_of_range(learning: Learning, activation: str) -> Iterator[Finding]:
     yield poor_finding(
         "wrong-output",
         f"Targets are out of the range of {activation}",
-        [Evidence(f"{activation} gives values {shown}; targets are from {least:.4g} to {most:.4g}")],
+        [
+            Evidence(
+                f"{activation} gives values {shown}; targets are from {format_metric(least)} to {format_metric(most)}"
+            )
+        ],
         "the model cannot give some of the targets",
         [
             text_cure(

@@ -14,6 +14,7 @@ from accel_engine.data.prepared.roles import Roles, kind_and_range, task_of
 from accel_engine.data.prepared.rows import ColumnSource, SourceColumns, read_columns, row_bytes
 from accel_engine.data.splits import split_rows
 from accel_engine.data.structure import map_structure
+from accel_engine.data.targets import TargetForm, named_classes
 from accel_engine.errors import DataError
 
 _SMALL = 1024
@@ -80,6 +81,12 @@ def build_dataset(
         validation_split=0.0 if parts[0] else options.validation_split,
         test_split=0.0 if parts[1] else options.test_split,
     )
+    names = tuple(class_names)
+    if classify and isinstance(train.targets, np.ndarray) and train.targets.dtype.kind in "OUS":
+        form = named_classes(train.targets, names, roles.targets[0])
+        names = form.names
+        train = _with_numbers(train, form, roles.targets[0])
+        parts = [part and _with_numbers(part, form, roles.targets[0]) for part in parts]
     if not (parts[0] and parts[1]):
         labels = train.targets if classify and isinstance(train.targets, np.ndarray) else None
         rows = split_rows(len(train), shares, labels)
@@ -89,7 +96,6 @@ def build_dataset(
             said.append(f"test split: {len(rows.test)} of {len(train)} examples")
         parts = [part or _select(train, own) for part, own in zip(parts, rows[1:], strict=True)]
         train = _select(train, rows.train) or train
-    names = tuple(class_names)
     if classify:
         names = names or _class_names([train, *parts])
         train = _with_classes(train, len(names))
@@ -173,6 +179,11 @@ class _LazyRows:
 
     def __len__(self) -> int:
         return self.shape[0]
+
+
+def _with_numbers(split: Split, form: TargetForm, name: str) -> Split:
+    """The split with class indices for the names of classes."""
+    return Split(split.inputs, form.convert(split.targets, name), split.weights)
 
 
 def _class_names(splits: Sequence[Split | None]) -> tuple[str, ...]:

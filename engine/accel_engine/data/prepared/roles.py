@@ -86,7 +86,7 @@ def task_of(roles: Roles, specs: Mapping[str, ArraySpec], options: DataOptions, 
         return "auto"
     spec = specs[roles.targets[0]]
     integers = "int" in spec.dtype or spec.dtype == "bool"
-    if class_names or integers:
+    if class_names or integers or spec.dtype == "string":
         return "classification" if not spec.shape else "auto"
     return "regression" if spec.dtype.startswith("float") else "auto"
 

@@ -18,7 +18,7 @@ from accel_engine.data.tables.preprocessing import learn, unseen_notes
 from accel_engine.data.tables.preprocessing_model import LazyMatrix, PreprocessingModel
 from accel_engine.data.tables.roles import Roles, choose_roles
 from accel_engine.data.tables.table_series import read_series
-from accel_engine.data.tables.targets import choose_form, target_scaling
+from accel_engine.data.tables.targets import TargetForm, choose_form, target_scaling
 from accel_engine.data.tables.valid_rows import ValidRows, read_validation_file, valid_rows
 from accel_engine.data.targets import standardized_note
 
@@ -46,6 +46,8 @@ def read(entry: DatasetEntry, options: DataOptions, progress: Progress) -> Datas
     form = choose_form(table.columns, roles.targets, options)
     rows = valid_rows(entry.path, table.columns, roles, form, options)
     parts = rows.split(roles, form, options)
+    if rows.text_input(options):
+        return _texts(entry.name, table, rows, roles, form, options, progress)
     learned, constant = learn(rows.inputs, parts.train)
     model = PreprocessingModel(learned, tuple(table.columns[name].format for name in roles.inputs))
     notes = [*table.notes, *roles.notes, *rows.notes, *_missing(table, roles)]
@@ -83,6 +85,47 @@ def read(entry: DatasetEntry, options: DataOptions, progress: Progress) -> Datas
         target_scaling=scaling,
         value_range=ValueRange("float32"),
         warnings=tuple(warnings),
+        notes=tuple(dict.fromkeys(notes)),
+    )
+
+
+def _texts(
+    name: str,
+    table: Columns,
+    rows: ValidRows,
+    roles: Roles,
+    form: TargetForm,
+    options: DataOptions,
+    progress: Progress,
+) -> Dataset:
+    """A dataset of texts, as a folder of text files is."""
+    parts, notes = rows.split(roles, form, options), [*table.notes, *roles.notes, *rows.notes]
+    scaling = target_scaling(rows.targets, parts.train)
+
+    def texts(of: ValidRows, part: Rows) -> Split:
+        targets = map_structure(lambda array: _single(array[part], scaling), of.targets)
+        return Split(of.inputs[0].values[part], targets, None if of.weights is None else of.weights[part])
+
+    train, validation, test = (texts(rows, part) for part in parts)
+    if options.validation_data:
+        path, other_table, other_roles = read_validation_file(table, roles, options, progress)
+        other = valid_rows(path, other_table.columns, other_roles, form, options)
+        validation = texts(other, np.arange(other.count))
+        notes += other.notes
+    if scaling is not None:
+        notes.append(standardized_note(f"the target {', '.join(roles.targets)}"))
+    return Dataset(
+        name,
+        train,
+        validation if len(validation) else None,
+        test if len(test) else None,
+        class_names=form.class_names,
+        task=form.task,
+        kind="text",
+        feature_names=roles.inputs,
+        target_names=roles.targets,
+        target_classes={name: names for name, names in form.classes.items() if names and form.task == "auto"},
+        target_scaling=scaling,
         notes=tuple(dict.fromkeys(notes)),
     )
 

@@ -17,6 +17,9 @@ from accel_engine.memory import available_memory
 MISSING = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null")
 """Texts that stand for a missing value, after blanks around them are removed."""
 
+SUFFIXES = (".csv", ".tsv", ".parquet", ".jsonl", ".ndjson")
+"""The suffixes of tables."""
+
 _DELIMITERS = ",\t;|"
 _BLOCK = 1 << 22
 """Bytes of a CSV file that are parsed at a time: the largest row that can be read."""

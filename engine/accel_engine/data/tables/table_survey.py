@@ -69,18 +69,20 @@ def _with_shapes(
     entry: DatasetEntry, table: Columns, rows: ValidRows, roles: Roles, form: TargetForm, options: DataOptions
 ) -> DatasetEntry:
     """Add shapes and counts of examples, which only all rows tell."""
-    features = None
+    is_text = rows.text_input(options) is not None
+    inputs = ArraySpec((), "string") if is_text else ArraySpec((None,), "float32")
+    entry = replace(entry, kind="text", value_range=None, shape=()) if is_text else entry
     if table.complete:
         parts = rows.split(roles, form, options)
-        features = len(learn(rows.inputs, parts.train)[0].feature_names)
+        if not is_text:
+            features = len(learn(rows.inputs, parts.train)[0].feature_names)
+            inputs, entry = ArraySpec((features,), "float32"), replace(entry, shape=(features,))
         entry = replace(
             entry,
-            shape=(features,),
             examples=len(parts.train),
             validation_examples=None if options.validation_data else len(parts.validation),
             test_examples=len(parts.test),
         )
-    inputs = ArraySpec((features,), "float32")
     targets = map_structure(lambda array: ArraySpec(array.shape[1:], _single(array.dtype)), rows.targets)
     weights = None if rows.weights is None else ArraySpec((), "float32")
     return replace(entry, spec=Batch(inputs, inputs if targets is None else targets, weights))

@@ -43,6 +43,11 @@ class ValidRows:
     count: int
     notes: tuple[str, ...]
 
+    def text_input(self, options: DataOptions) -> RawInput | None:
+        """The only input, if it is a text and the model takes texts as they are; ``None`` otherwise."""
+        is_text = len(self.inputs) == 1 and self.inputs[0].kind == "text"
+        return self.inputs[0] if is_text and options.takes_texts and options.task != "reconstruction" else None
+
     def split(self, roles: Roles, form: TargetForm, options: DataOptions) -> SplitRows:
         """Split the rows as the plan says; those of a table that has a time are split in order.
 

@@ -12,6 +12,7 @@ from accel_engine.keras_support.divisibility import is_mean_over_examples, is_su
 from accel_engine.keras_support.losses import is_keras_defined, is_mean, loss_name
 from accel_engine.keras_support.model_structure import has_custom_train_step, metrics_of
 from accel_engine.keras_support.optimizers import optimizer_name, optimizer_of_steps
+from accel_engine.keras_support.output_form import output_activation, takes_logits
 from accel_engine.models.build import output_specs
 from accel_engine.models.loaded_data import describe_data
 from accel_engine.models.model_entry import ModelEntry
@@ -98,6 +99,10 @@ def compile_model(resolved: ResolvedPlan, dataset: Dataset, trained: Diagnostics
     notes += _compile(model, resolved, outputs, dataset, custom_step=custom_step)
     notes += take_mixed_targets(model, outputs, dataset, plan)
     task = custom_task(model, outputs, dataset) if custom_step else find_task(model, outputs, dataset, plan.task)
+    activation = output_activation(model)
+    if activation in ("softmax", "sigmoid") and takes_logits(model.loss):
+        name = loss_name(model.loss)
+        notes.append(f"{name} has from_logits=True, but the model ends with a {activation}: leave out one of the two")
     check_outputs(task, outputs, dataset, plan.model)
     notes += filter(None, [task.note])
     metrics: tuple[keras.Metric, ...] = ()

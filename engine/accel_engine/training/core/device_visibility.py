@@ -80,6 +80,9 @@ def configure(resolved: ResolvedPlan, inventory: Inventory, threads: int | None 
 
     Returns:
         TensorFlow's names of the logical devices to train on, such as ``("GPU:0", "GPU:1")``.
+
+    Raises:
+        PlanError: XLA would end the process on them.
     """
     plan, chosen = resolved.plan, resolved.placement.devices if resolved.placement else ()
     if threads is not None:
@@ -87,6 +90,11 @@ def configure(resolved: ResolvedPlan, inventory: Inventory, threads: int | None 
     physical, visible = tf.config.list_physical_devices("GPU"), _visible(inventory)
     gpus = [visible.index(name) for name in chosen if name.startswith("gpu:")]
     tf.config.set_visible_devices([physical[index] for index in gpus], "GPU")
+    if plan.xla == "on" and plan.force == "off" and gpus and are_newer_than_build():
+        reason = (
+            "ends the process on a GPU that is newer than this build of TensorFlow: use auto, or NVIDIA's container"
+        )
+        raise PlanError("xla", plan.xla, reason)
     for index in gpus:
         if plan.memory_limit is not None:
             limit = tf.config.LogicalDeviceConfiguration(memory_limit=plan.memory_limit * GIB // MIB)

@@ -14,7 +14,7 @@ import numpy as np
 import tensorflow as tf
 
 from accel_engine.data.structure import Batch, Structure, only_array
-from accel_engine.keras_support.losses import is_keras_defined
+from accel_engine.keras_support.losses import is_keras_defined, single_loss
 from accel_engine.keras_support.model_structure import metrics_of
 from accel_engine.private_names.keras_names import LayerLosses, keeps_losses, kept_losses, mask_of
 from accel_engine.run.series_names import SeriesNames
@@ -147,7 +147,25 @@ def compute_loss(model: keras.Model, batch: Batch, outputs: Structure, *, traini
     }
     if "training" in inspect.signature(model.compute_loss).parameters:  # since Keras 3.3
         arguments["training"] = training
-    return model.compute_loss(**arguments)
+    loss = model.compute_loss(**arguments)
+    replicas = tf.distribute.get_strategy().num_replicas_in_sync
+    if replicas == 1 or not _is_one_value(model, batch, outputs):
+        return loss
+    # Keras divides losses by the number of replicas, but not one value for a whole batch.
+    penalties = tf.add_n([tf.zeros_like(loss), *(tf.cast(each, loss.dtype) for each in model.losses)]) / replicas
+    return (loss - penalties) / replicas + penalties
+
+
+def _is_one_value(model: keras.Model, batch: Batch, outputs: Structure) -> bool:
+    """Whether Keras gets one value for a whole batch from the loss of a model's only output."""
+    loss: Any = single_loss(model.loss)
+    weighted = batch.weights is not None or not tf.is_tensor(outputs) or mask_of(outputs) is not None
+    if weighted or loss is None or isinstance(loss, list | dict) or not is_keras_defined(type(model).compute_loss):
+        return False
+    known: Any = keras.losses.get(loss) if isinstance(loss, str) else loss
+    targets, output = (tf.cast(each, keras.config.floatx()) for each in (only_array(batch.targets), outputs))
+    values = known.call(targets, output) if isinstance(known, keras.losses.Loss) else known(targets, output)
+    return bool(values.shape.rank == 0)
 
 
 def mean_loss(loss: tf.Tensor) -> tf.Tensor:

@@ -23,6 +23,7 @@ from accel_engine.keras_support.losses import (
     takes_indices,
 )
 from accel_engine.keras_support.metrics import MixedBinaryAccuracy
+from accel_engine.keras_support.output_form import output_activation
 from accel_engine.private_names.keras_names import loss_takes_logits
 
 SEVERAL_OUTPUTS = "several outputs"
@@ -118,7 +119,7 @@ def find_task(model: keras.Model, outputs: Structure, dataset: Dataset, chosen: 
     if name not in ("classification", "multi-label", "sequence", "segmentation"):
         return Task(name)
     units = int(output.shape[-1] or 1)
-    logits = loss_takes_logits(loss)
+    logits = loss_takes_logits(loss) and output_activation(model) not in ("softmax", "sigmoid")
     binary = units == 1
     classes = dataset.classes or (2 if binary else units)
     by_class = dataset.classes if name == "classification" else name != "multi-label" and units > 1

@@ -16,6 +16,7 @@ import tensorflow as tf
 from accel_engine import data
 from accel_engine.data.data_options import DataOptions, no_progress
 from accel_engine.data.structure import flatten
+from accel_engine.data.tables.table_file import SUFFIXES as TABLES
 from accel_engine.devices.energy_meter import energy_meter
 from accel_engine.errors import DataError
 from accel_engine.inference.arrays import check_inputs
@@ -25,7 +26,6 @@ from accel_engine.inference.example_batches import random_examples
 from accel_engine.inference.live_window import LiveWindow
 from accel_engine.inference.open_model import format_of, open_model
 from accel_engine.inference.runtime import Runtime
-from accel_engine.launch.prediction_files import TABLES
 from accel_engine.memory import available_memory
 from accel_engine.private_names.tensorflow_names import local_devices
 from accel_engine.training.evaluation.split_batches import batches

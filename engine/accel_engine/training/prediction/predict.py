@@ -11,6 +11,7 @@ import tensorflow as tf
 from accel_engine.data.data_options import OF_CLASSES
 from accel_engine.data.folders.image_header import SUFFIXES as IMAGES
 from accel_engine.data.structure import ArraySpec, Structure, flatten, has_texts, map_structure
+from accel_engine.data.tables.table_file import SUFFIXES as TABLES
 from accel_engine.errors import AccelError, DataError
 from accel_engine.training.prediction import file_examples, predicting_model
 from accel_engine.training.prediction.array_examples import read_arrays
@@ -19,7 +20,7 @@ from accel_engine.training.prediction.outputs import PredictedOutput
 from accel_engine.training.prediction.predicting_model import PredictingModel
 from accel_engine.training.prediction.raw_columns import read_raw_columns
 from accel_engine.training.prediction.series_examples import read_last_windows
-from accel_engine.training.prediction.table_examples import read_rows
+from accel_engine.training.prediction.table_examples import read_rows, read_text_column
 
 _ROWS, _BYTES = 1024, 1 << 24
 """The most examples of a batch, and their bytes."""
@@ -133,6 +134,8 @@ def _examples(model: PredictingModel, path: Path) -> Examples:
     if form.kind == "table" and model.plan is None:
         return read_raw_columns(path, spec, model.categories)
     if isinstance(spec, ArraySpec):
+        if has_texts(spec) and suffix in TABLES:
+            return read_text_column(path, form.feature_names, spec)
         if has_texts(spec) and suffix == ".txt":
             return file_examples.read_lines(path, spec)
         if form.kind == "audio" and suffix == ".wav":

@@ -1,12 +1,12 @@
 """Reads rows of a table to predict; without TensorFlow until they are preprocessed."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from accel_engine.data.data_options import DataOptions
-from accel_engine.data.structure import map_structure
+from accel_engine.data.structure import ArraySpec, map_structure
 from accel_engine.data.tables.column_format import ColumnFormat
 from accel_engine.data.tables.columns import Columns, read_columns
 from accel_engine.data.tables.preprocessing import unseen_notes
@@ -43,6 +43,27 @@ def read_rows(path: Path, table: TableFormat) -> Examples:
     notes += unseen_notes(table.vocabularies, raw, np.arange(found.rows), path)
     kept = without_problems(map_structure(np.asarray, matrix), problems)
     return Examples(rows, kept, problems, tuple(notes))
+
+
+def read_text_column(path: Path, names: Sequence[str], spec: ArraySpec) -> Examples:
+    """Read the texts of a table, an example for each row.
+
+    Args:
+        path: A CSV, TSV, Parquet or JSON lines file.
+        names: The column that the model was trained on; none if its texts were files: then the only one of texts.
+        spec: ``[]`` or ``[1]``.
+
+    Raises:
+        DataError: The file cannot be read, or does not have this column.
+    """
+    found = read_all_rows(path, DataOptions(), {name: ColumnFormat(name, "text") for name in names})
+    names = names or [name for name, column in found.columns.items() if column.kind == "text"]
+    if len(names) != 1:
+        raise DataError(f"{path.name} has {len(names)} columns of texts; the model needs one")
+    check_columns(path, names, found.columns)
+    raw = raw_inputs(found.columns, names)[0]
+    rows = tuple(str(row + 1) for row in range(found.rows))
+    return Examples(rows, raw.values.reshape(found.rows, *(1 for _ in spec.shape)))
 
 
 def read_all_rows(path: Path, options: DataOptions, like: Mapping[str, ColumnFormat] | None = None) -> Columns:

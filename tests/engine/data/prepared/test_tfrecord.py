@@ -258,3 +258,23 @@ def test_a_pipe_among_the_records_is_explained(records: Path) -> None:
     os.mkfifo(records)
     with pytest.raises(DataError, match=f"cannot read {records}: it is a pipe, not a file"):
         survey(records.parent)
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"), [((), ("bird", "cat", "dog")), (("dog", "cat", "bird"), ("dog", "cat", "bird"))]
+)
+def test_labels_may_be_texts(tmp_path: Path, names: tuple[str, ...], expected: tuple[str, ...]) -> None:
+    kinds = [b"cat", b"dog", b"bird"]
+    for split, count in (("train", 24), ("validation", 6)):
+        examples = [{"x": [float(row), 0.0], "label": kinds[row % 3]} for row in range(count)]
+        write(tmp_path / f"{split}.tfrecord", examples)
+    features = {"x": {"shape": [2]}, "label": {"dtype": "string", "shape": []}}
+    (tmp_path / "features.json").write_text(json.dumps({"features": features, "class_names": names}))
+    entry, dataset = survey(tmp_path), load(tmp_path)
+    assert (dataset.task, dataset.class_names) == ("classification", expected)
+    assert (entry.task, entry.spec.targets) == (dataset.task, dataset.spec.targets)
+    labels = [expected[label] for label in dataset.validation.targets.tolist()]
+    assert labels == ["cat", "dog", "bird", "cat", "dog", "bird"]
+    write(tmp_path / "validation.tfrecord", [{"x": [0.0, 0.0], "label": b"horse"}])
+    with pytest.raises(DataError, match=r"label\[0\] is 'horse', a class without training examples"):
+        load(tmp_path)

@@ -205,3 +205,24 @@ def test_another_file_has_the_kinds_of_the_training_file(file):
     columns = read_columns(file, DataOptions(), like=training.formats)
     assert columns.arrays["a"].tolist() == ["1", "2"]
     assert columns.arrays["when"][1] == np.datetime64("2020-04-03", "s").astype(int)
+
+
+@pytest.mark.parametrize(
+    ("name", "numbers", "kind"),
+    [
+        ("n", range(40), "key"),  # they count the rows
+        ("n", range(1, 41), "key"),
+        ("n", range(2, 42), "number"),
+        ("n", range(0, 80, 2), "number"),
+        ("n", range(10), "number"),  # too few to tell
+        ("row", [*range(20, 40), *range(20)], "key"),
+        ("passenger_id", [*range(20, 40), *range(20)], "key"),
+        ("__index_level_0__", [*range(20, 40), *range(20)], "key"),
+        ("", [*range(20, 40), *range(20)], "key"),
+        ("paid", [*range(20, 40), *range(20)], "number"),
+        ("id", [0, 1] * 20, "number"),
+    ],
+)
+def test_row_numbers_are_keys(file, name, numbers, kind):
+    columns = read_text(file, f"{name},b\n" + "".join(f"{number},x\n" for number in numbers))
+    assert next(iter(columns.columns.values())).kind == kind

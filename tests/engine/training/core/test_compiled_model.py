@@ -9,6 +9,7 @@ from accel_engine.errors import PlanError
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import resolve
 from accel_engine.training.core.assembly import Assembly, assemble
+from accel_engine.training.core.task import probabilities_of
 
 from .streams import ROWS, dataset
 
@@ -48,6 +49,11 @@ def plain():
 def averaging():
     return of(keras.Model, keras.optimizers.SGD(use_ema=True))
 
+def doubled():
+    model = of(keras.Model)
+    model.compile("sgd", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    return model
+
 def losing():
     return of(Losing)
 
@@ -83,6 +89,7 @@ def assembled(plan: Plan, name: str, replicas: int = 1) -> Assembly:
     [
         ("plain", 2, ()),
         ("averaging", 1, ()),
+        ("doubled", 1, ("has from_logits=True, but the model ends with a softmax: leave out one of the two",)),
         ("losing", 1, ()),
         ("losing", 2, ("compute_loss must divide the loss by 2",)),
         ("own", 1, ()),
@@ -97,6 +104,13 @@ def test_what_depends_on_replicas_and_the_step_is_noted(
 
     assert len(notes) == len(said), notes
     assert all(words in note for words, note in zip(said, notes, strict=True)), notes
+
+
+def test_a_softmax_is_taken_for_probabilities_whatever_the_loss_says(plan: Plan) -> None:
+    """A confident prediction stays one: Keras' loss, too, takes what comes before the softmax."""
+    task = assembled(plan, "doubled").task
+
+    assert probabilities_of([[0.9, 0.1, 0.0]], task).numpy().tolist() == [pytest.approx([0.9, 0.1, 0.0])]
 
 
 @pytest.mark.parametrize("replicas", [1, 2])

@@ -66,6 +66,16 @@ def test_the_plans_gpus_are_visible_with_memory_growth(told: Told) -> None:
     assert not told.limits
 
 
+def test_xla_is_refused_where_it_would_end_the_process(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device_visibility, "are_newer_than_build", lambda: True)
+    plan = Plan(devices=("gpu:1",), xla="on")
+    with pytest.raises(PlanError, match="ends the process on a GPU that is newer than this build"):
+        configure(place(resolve(plan), INVENTORY), INVENTORY)
+    forced = plan.replace(force="on")
+    assert configure(place(resolve(forced), INVENTORY), INVENTORY) == ("GPU:0",)
+    assert configure(place(resolve(plan.replace(xla="auto")), INVENTORY), INVENTORY) == ("GPU:0",)
+
+
 def test_a_memory_limit_replaces_memory_growth(told: Told) -> None:
     configure(place(resolve(Plan(devices=("gpu:1",), memory_limit=4)), INVENTORY), INVENTORY)
     assert told.limits == {"physical GPU 1": [4096]}

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.message import Message
@@ -29,6 +30,15 @@ _LABELS = {
 }
 
 
+class Choices(Select[str]):
+    """A field with a few choices; arrows go to other fields, as in text fields."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("down", "app.focus_next", id="bench.next", show=False, tooltip="Next field"),
+        Binding("up", "app.focus_previous", id="bench.previous", show=False, tooltip="Previous field"),
+    ]
+
+
 class BenchForm(Vertical):
     """Asks how to measure; posts :class:`Submitted`."""
 
@@ -46,6 +56,10 @@ class BenchForm(Vertical):
     """
 
     BINDING_GROUP_TITLE = "Choices"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("down", "app.focus_next", id="bench.next", tooltip="Next field"),
+        Binding("up", "app.focus_previous", id="bench.previous", tooltip="Previous field"),
+    ]
 
     HINT: ClassVar[str] = "[@click=screen.start]enter starts[/] in a field, [@click=screen.back]esc goes back[/]"
 
@@ -116,5 +130,5 @@ def _fields() -> Iterator[tuple[str, Widget]]:
         yield name, _select(name, options, value) if options else LineInput(value, id=name, compact=True)
 
 
-def _select(name: str, options: Iterable[str], value: str) -> Select[str]:
-    return Select([(each, each) for each in options], value=value, allow_blank=False, compact=True, id=name)
+def _select(name: str, options: Iterable[str], value: str) -> Choices:
+    return Choices([(each, each) for each in options], value=value, allow_blank=False, compact=True, id=name)

@@ -44,7 +44,7 @@ def line(
     prefix = Content.assemble(
         (f"{device.id:<{ids}}", "$accent"), " ", Content(short_name(device)).truncate(names, ellipsis=True, pad=True)
     )
-    if meter is None:
+    if meter is None or not meter.history:
         return Content.assemble(prefix, "  ", _without_readings(meter))
     bar = 6 if width < 100 else 12 if width < 160 else 20
     content = Content("").join(

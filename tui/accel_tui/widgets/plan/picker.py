@@ -164,7 +164,8 @@ class Picker(Widget):
         if self.is_open:
             option = self.listed.highlighted_option
             typed = self.value != self._value_before  # else all are listed
-            self._open_list(self._matching(self.value) if typed else self.choices, option.id if option else None)
+            choices = self._matching(self.value) if typed else self.choices
+            self._open_list(choices, option.id if option else None, is_typed=option is None)
 
     def watch_is_open(self) -> None:
         """Post :class:`Opened`, and update the keys."""
@@ -216,8 +217,8 @@ class Picker(Widget):
             return  # an input also posts its initial value
         self._last_value = event.value
         self.post_message(self.Changed(self, event.value))
-        if self.input.has_focus and self.choices and event.value != self._value_before:
-            self._open_list(self._matching(event.value))
+        if self.input.has_focus and self.choices and (self.is_open or event.value != self._value_before):
+            self._open_list(self._matching(event.value), is_typed=True)
 
     @on(OptionList.OptionSelected)
     def _clicked(self, event: OptionList.OptionSelected) -> None:
@@ -253,8 +254,14 @@ class Picker(Widget):
         """The last item of a list; any other text as it is."""
         return text.rpartition(",")[2] if self._is_list else text
 
-    def _open_list(self, choices: Sequence[FieldChoice], at: str | None = None) -> None:
-        """Open the list at an option's id, else at the current value, else at the first possible choice."""
+    def _open_list(self, choices: Sequence[FieldChoice], at: str | None = None, *, is_typed: bool = False) -> None:
+        """Open the list at an option's id, else at the current value, else at the first possible choice.
+
+        Args:
+            choices: What to list.
+            at: An option's id.
+            is_typed: Whether the text was just typed: if it is empty, enter takes no choice in its place.
+        """
         width = max((len(choice.value or "auto") for choice in choices), default=0)
         room = self.app.size.width - 4
         options = [
@@ -271,18 +278,21 @@ class Picker(Widget):
         possible = [index for index, choice in enumerate(choices) if choice.possible]
         if at in ids:
             self.listed.highlighted = ids.index(at)
+        elif is_typed and not self._last_of(self.value).strip():
+            self.listed.highlighted = None
         else:
             self.listed.highlighted = possible[0] if possible else None
         self.is_open = bool(options)
 
     def _list_width(self, options: Sequence[Option]) -> int:
-        """That of the field; a wider list reaches the end of the row, so that it cuts no word of another column."""
+        """The field's; a wider list reaches the end of the row, or has the whole width: it cuts no word beside it."""
         prompts = [line for option in options if isinstance(option.prompt, Content) for line in option.prompt.split()]
         longest = max((line.cell_length for line in prompts), default=0) + 1  # for a scrollbar
         if longest <= self.region.width:
             return self.region.width
         rows = (each for each in self.ancestors if isinstance(each, Widget) and each.has_class("columns"))
-        return next(rows, self.screen).region.right - self.region.x
+        beside = next(rows, self.screen).region.right - self.region.x
+        return beside if longest <= beside else self.screen.region.width
 
     def _move_in_list(self, by: int) -> None:
         """Skip impossible choices; single steps wrap around, longer ones stop at the ends."""

@@ -128,12 +128,6 @@ class RunsTable(CursorTable):
 
         run: RunSummary
 
-    @dataclass
-    class Compared(Message):
-        """The selected runs should be compared."""
-
-        runs: tuple[RunSummary, ...]
-
     class SelectionChanged(Message):
         """The cursor, the selection, or the listed runs have changed."""
 
@@ -194,11 +188,9 @@ class RunsTable(CursorTable):
         self.post_message(self.SelectionChanged())
 
     def action_open(self) -> None:
-        """Open the current run, or compare the selected ones; a press before the runs are read takes effect then."""
+        """Open the current run; a press before the runs are read takes effect then."""
         self._open_when_listed = self.runs is None
-        if len(self.selected_runs) > 1:
-            self.post_message(self.Compared(self.selected_runs))
-        elif self.current:
+        if self.current:
             self.post_message(self.Opened(self.current))
 
     def action_select(self) -> None:
@@ -286,15 +278,20 @@ class RunsTable(CursorTable):
             self.post_message(self.SelectionChanged())
 
     def _update_shown(self) -> None:
-        """Filter and sort; the cursor stays on its run, or on its line if the run is gone."""
-        kept = self.current
+        """Filter and sort; the cursor stays on its run, or on its line if the run is gone.
+
+        Without the focus, a list beside something else begins with the newest run.
+        """
+        kept = self.current if self._selectable or self.has_focus else None
         terms = parse(self.filter)
         self.shown = ordered((run for run in self.runs or () if matches(run, terms)), self.order)
         ids = [run.id for run in self.shown]
-        self._cursor = max(0, min(self._cursor, len(ids) - 1))
+        self._cursor = max(0, min(self._cursor, len(ids) - 1)) if kept else 0
         if kept and kept.id in ids:
             self._cursor = ids.index(kept.id)
         self.virtual_size = Size(max(1, self.size.width - 1), len(ids) + 1)
+        if self._layout() != self.lines:  # other columns have values now
+            self._rebuild_columns()
         self._update()
         self.go_to(self._cursor)
         self.post_message(self.SelectionChanged())
@@ -302,10 +299,13 @@ class RunsTable(CursorTable):
     watch_filter = _update_shown
 
     def _rebuild_columns(self) -> None:
-        self.lines = RunsLayout.fitting(self.size.width, _MARK if self._selectable else 1)
+        self.lines = self._layout()
         self.virtual_size = Size(max(1, self.size.width - 1), len(self.shown) + 1)
         self._lines.clear()
         self.refresh()
+
+    def _layout(self) -> RunsLayout:
+        return RunsLayout.fitting(self.size.width, _MARK if self._selectable else 1, self.shown)
 
     def _update(self) -> None:
         """Repaint the lines whose text has changed."""

@@ -73,7 +73,7 @@ def report_for(
             tuple(leaf.shape),
             views,
             own,
-            logits=loss_takes_logits(own) or "hinge" in loss_name(own),
+            logits=(task.logits if len(leaves) == 1 else loss_takes_logits(own)) or "hinge" in loss_name(own),
             index=index,
             target=target,
             name=name if len(leaves) > 1 else "",

@@ -76,7 +76,7 @@ def test_a_single_unit_has_scores_of_two_classes(numbers: np.random.Generator, l
     data = dataset(table, labels, class_names=("no", "yes"), kind="table", feature_names=("age", "income"))
 
     (report,) = reports(
-        Task("classification", binary=True),
+        Task("classification", binary=True, logits=logits),
         data,
         values if logits else chances[:, np.newaxis],
         keras.losses.BinaryCrossentropy(from_logits=logits),
