@@ -11,6 +11,7 @@ from accel_engine import data
 from accel_engine.data.column_format import ColumnFormat
 from accel_engine.data.data_options import DataOptions, Progress
 from accel_engine.data.dataset import Dataset, Examples, Split
+from accel_engine.data.structure import flatten, named_leaves
 from accel_engine.data.tables.category_values import truth_words
 from accel_engine.data.tables.columns import read_columns
 from accel_engine.data.tables.preprocessing import unseen_notes
@@ -20,7 +21,7 @@ from accel_engine.data.tables.table_file import read_cells
 from accel_engine.data.tables.targets import is_flag
 from accel_engine.errors import DataError
 from accel_engine.keras_support.model_structure import model_input
-from accel_engine.models.exported_model import categories, class_names, raw_columns
+from accel_engine.models.exported_model import categories, class_names, input_name, raw_columns
 from accel_engine.plan import Plan
 
 _SPLITS = {"train": "training", "validation": "validation", "test": "test"}
@@ -44,7 +45,7 @@ def load_for(model: keras.Model, plan: Plan, progress: Progress) -> Dataset:
         dataset = _with_columns(entry.path, model, columns, plan, progress)
     else:
         options = replace(plan.data_options, takes_texts=_takes_texts(model))
-        dataset = data.load(plan.data, options, progress)
+        dataset = _with_named_inputs(data.load(plan.data, options, progress), model_input(model))
     known = class_names(model)
     return _with_classes(dataset, known) if known and dataset.class_names not in ((), known) else dataset
 
@@ -83,6 +84,19 @@ def _options(path: Path, model: keras.Model, columns: dict[str, str], plan: Plan
         flags = [name for name, column in found.items() if name not in columns and is_flag(column)]
         formats += [ColumnFormat(name, "boolean", truth_words=words) for name in flags]
     return replace(plan.data_options, keeps_raw=True, formats=tuple(formats))
+
+
+def _with_named_inputs(dataset: Dataset, given: Any) -> Dataset:
+    """Data with several inputs in the dictionary that an exported model takes."""
+    names = [input_name(path) for path, _ in named_leaves(dataset.spec.inputs)]
+    if not isinstance(given, dict) or len(names) < 2 or set(names) != set(given):
+        return dataset
+    parts: dict[str, Any] = {
+        part: replace(split, inputs=dict(zip(names, flatten(split.inputs), strict=True)))
+        for part in _SPLITS
+        if isinstance(split := getattr(dataset, part), Split)
+    }
+    return replace(dataset, **parts)
 
 
 def _raw_split(split: Split, matrix: LazyMatrix, columns: dict[str, str]) -> Split:

@@ -123,3 +123,10 @@ def test_a_regression_has_its_errors_and_the_metric_that_counts_its_baseline() -
     texts = {column.title: column.text(found, 0.0) for column in COLUMNS}
     assert (texts["val mae"], texts["val rmse"], texts["val r²"], texts["baseline"]) == ("1.557G", "—", "0.5000", "2G")
     assert ids(ordered((run("b"), found), SortOrder("baseline"))) == "ab"
+
+
+def test_columns_without_a_value_make_room_for_others() -> None:
+    regression, labels = run("a", metrics={"validation_mean_absolute_error": 2.0}), run("b", metrics={"loss": 1.0})
+    titles = [{column.title for column in fitting(143, 2, shown)} for shown in ((regression, labels), (labels,))]
+    assert ["val mae" in each for each in titles] == [True, False]
+    assert all("val acc" not in each for each in titles)

@@ -1,7 +1,7 @@
 """The columns of the list of runs, with their texts and sort keys."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from accel_engine.run import RunSummary, Status
@@ -188,12 +188,12 @@ COLUMNS = (
         lambda run: (float(list(SYMBOLS).index(run.status)), ""),
     ),
     Column("run", 21, lambda run, _: title_of(run), _words(title_of)),
-    Column("name", 16, lambda run, _: _name(run), _words(_name), drop_priority=7),
+    Column("name", 16, lambda run, _: _name(run), _words(_name), drop_priority=11),
     _plan("model", 16, 3),
     _plan("data", 14, 4),
-    _plan("strategy", 10, 6),
-    Column("batch", 6, lambda run, _: plan_value(run, "batch_size"), _batch, right=True, drop_priority=8),
-    Column("tags", 12, lambda run, _: _tags(run), _words(_tags), drop_priority=9),
+    _plan("strategy", 10, 10),
+    Column("batch", 6, lambda run, _: plan_value(run, "batch_size"), _batch, right=True, drop_priority=12),
+    Column("tags", 12, lambda run, _: _tags(run), _words(_tags), drop_priority=13),
     Column(
         "steps",
         7,
@@ -217,15 +217,15 @@ COLUMNS = (
         lambda run, _: "—" if (value := baseline_of(run)) is None else numbers.metric(value),
         lambda run: None if (value := baseline_of(run)) is None else (value, ""),
         right=True,
-        drop_priority=12,
+        drop_priority=9,
     ),
     Column("monitor", 12, lambda run, _: monitor_of(run, 12), _words(lambda run: monitor_of(run, 99)), drop_priority=2),
-    _metric("accuracy", 8, "accuracy", 10, descending=True),
+    _metric("accuracy", 8, "accuracy", 14, descending=True),
     _metric("val loss", 8, "validation_loss", 5),
-    _metric("val acc", 7, "validation_accuracy", 11, descending=True),
-    _metric("val mae", 8, "validation_mean_absolute_error", 13),
-    _metric("val rmse", 8, "validation_root_mean_squared_error", 15),
-    _metric("val r²", 8, "validation_r2_score", 14, descending=True),
+    _metric("val acc", 7, "validation_accuracy", 6, descending=True),
+    _metric("val mae", 8, "validation_mean_absolute_error", 6),
+    _metric("val rmse", 8, "validation_root_mean_squared_error", 8),
+    _metric("val r²", 8, "validation_r2_score", 7, descending=True),
     Column(
         "duration",
         8,
@@ -244,19 +244,25 @@ COLUMNS = (
     ),
 )
 
+_KEPT = 4
+"""The highest drop priority of columns that stay in their order, also while they are empty."""
+
 TITLES = tuple(column.title for column in COLUMNS)
 """The titles of all columns."""
 
 
-def fitting(available_width: int, gap: int) -> tuple[Column, ...]:
-    """Return the columns that fit, in order.
+def fitting(available_width: int, gap: int, runs: Sequence[RunSummary] = ()) -> tuple[Column, ...]:
+    """Return the columns that fit, in order; optional ones without a value in any run are hidden first.
 
     Args:
         available_width: The available width in cells.
         gap: Cells between two columns.
+        runs: The runs that are listed.
     """
     chosen: set[str] = set()
-    for column in sorted(COLUMNS, key=lambda column: column.drop_priority):
+    optional = [column for column in COLUMNS if column.drop_priority > _KEPT]
+    empty = {column.title for column in optional if runs and not any(map(column.sort_key, runs))}
+    for column in sorted(COLUMNS, key=lambda column: (column.title in empty, column.drop_priority)):
         available_width -= column.width + gap
         if available_width < 0:
             break

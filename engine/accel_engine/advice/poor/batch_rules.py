@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from accel_engine.advice.finding import Confidence, Cure, Evidence, Finding
 from accel_engine.advice.poor.findings import of_loss, poor_finding, set_field, text_cure
 from accel_engine.advice.poor.learning import Learning, chance_loss, rate_of, start_and_end
+from accel_engine.text import format_metric
 
 SMALL_FOR_STATISTICS = 4
 """Examples per replica up to which batch normalization hurts: Wu and He, Group Normalization, 2018, figure 1."""
@@ -99,7 +100,9 @@ def few_updates(learning: Learning) -> Iterator[Finding]:
                 "epoch"
             ),
             of_loss(
-                learning, f"after {len(learning.loss):,} updates the loss is {end:.4g}, of {start:.4g}, and still falls"
+                learning,
+                f"after {len(learning.loss):,} updates the loss is {format_metric(end)}, of "
+                f"{format_metric(start)}, and still falls",
             ),
         ],
         "each epoch teaches little",

@@ -19,7 +19,7 @@ from accel_engine.advice.poor.learning import (
 )
 from accel_engine.advice.poor.number_rules import has_lost, number_repairs
 from accel_engine.run.diagnostics import DataProfile
-from accel_engine.text import percent
+from accel_engine.text import format_metric, percent
 
 LARGE_INPUTS = 10.0
 """Root mean square of inputs that are not scaled: those scaled to [0, 1] or standardised have about 1."""
@@ -165,7 +165,8 @@ def inputs_not_scaled(learning: Learning) -> Iterator[Finding]:
     uneven = scales >= UNEVEN_FEATURES and (first > HIGH_START * chance or end > 0.5 * chance)
     if not (size >= LARGE_INPUTS and first > HIGH_START * chance) and not uneven:
         return
-    size_text = f"inputs are from {numbers.low:.4g} to {numbers.high:.4g}, with a root mean square of {size:.4g}"
+    ends = " to ".join(format_metric(each) for each in (numbers.low, numbers.high) if each is not None)
+    size_text = f"inputs are from {ends}, with a root mean square of {format_metric(size)}"
     scales_text = f"; the widest feature varies {scales:,.0f} times as much as the narrowest" if uneven else ""
     yield poor_finding(
         "inputs-not-scaled",
@@ -174,7 +175,8 @@ def inputs_not_scaled(learning: Learning) -> Iterator[Finding]:
             Evidence(size_text + scales_text),
             of_loss(
                 learning,
-                f"the first loss is {first:.4g}; one that knows only how often targets occur is {chance:.4g}",
+                f"the first loss is {format_metric(first)}; one that knows only how often targets occur is "
+                f"{format_metric(chance)}",
                 (learning.first, learning.first + 1),
             ),
         ],
@@ -208,10 +210,11 @@ def initial_loss_high(learning: Learning) -> Iterator[Finding]:
         [
             of_loss(
                 learning,
-                f"the first loss is {first:.4g}; giving all {classes:,} classes the same gives {chance:.4g}",
+                f"the first loss is {format_metric(first)}; giving all {classes:,} classes the same gives "
+                f"{format_metric(chance)}",
                 (learning.first, learning.first + 1),
             ),
-            of_loss(learning, f"the last losses are about {end:.4g}"),
+            of_loss(learning, f"the last losses are about {format_metric(end)}"),
         ],
         "the first steps only undo it: initial weights or inputs are too large, or the loss takes logits for "
         "probabilities",

@@ -18,7 +18,7 @@ from accel_engine.advice.poor.learning import (
 from accel_engine.advice.poor.rates import rates_of
 from accel_engine.advice.poor.regularization import overfitting_cures
 from accel_engine.advice.poor.settled import accuracy_rises, is_settled
-from accel_engine.text import percent
+from accel_engine.text import format_metric, percent
 
 FEW_PER_CLASS = 20
 """Training examples of a class below which a model knows too little of it."""
@@ -98,7 +98,9 @@ def _gap_text(learning: Learning) -> Evidence:
         )
     _, losses = learning.validation("loss")
     end = start_and_end(learning.loss)[1]
-    return Evidence(f"the loss is {end:.4g} in training and {losses[-1]:.4g} in validation", "validation_loss")
+    return Evidence(
+        f"the loss is {format_metric(end)} in training and {format_metric(losses[-1])} in validation", "validation_loss"
+    )
 
 
 def underfitting(learning: Learning) -> Iterator[Finding]:
@@ -164,4 +166,4 @@ def _other_rate(learning: Learning) -> list[Cure]:
 
 def _loss_text(learning: Learning) -> str:
     half, end = float(np.median(learning.loss.mean[len(learning.loss) // 2 :][:20])), start_and_end(learning.loss)[1]
-    return f"the loss was {half:.4g} in the middle of the run, and is {end:.4g}"
+    return f"the loss was {format_metric(half)} in the middle of the run, and is {format_metric(end)}"

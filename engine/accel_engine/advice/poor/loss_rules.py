@@ -21,6 +21,7 @@ from accel_engine.advice.poor.learning import (
     start_and_end,
 )
 from accel_engine.advice.poor.rates import is_rate_low, is_warming_up
+from accel_engine.text import format_metric
 
 HELD = 0.05
 """How much worse than its best an accuracy may be, or the share of itself that another metric may, to be as good."""
@@ -65,7 +66,9 @@ def diverging(learning: Learning) -> Iterator[Finding]:
         "The loss diverges",
         [
             of_loss(
-                learning, f"the loss was {best:.4g} about step {step:,}, and is {last:.4g} now", (step, learning.stop)
+                learning,
+                f"the loss was {format_metric(best)} about step {step:,}, and is {format_metric(last)} now",
+                (step, learning.stop),
             )
         ],
         "what was learned is lost",
@@ -210,9 +213,8 @@ def at_chance_text(learning: Learning) -> str:
     """The last loss beside that of chance."""
     start, end = start_and_end(learning.loss)
     chance = chance_loss(learning.recorded) or math.nan
-    return (
-        f"the loss began at {start:.4g} and is {end:.4g}; knowing only how often each target occurs gives {chance:.4g}"
-    )
+    fell = f"the loss began at {format_metric(start)} and is {format_metric(end)}"
+    return f"{fell}; knowing only how often each target occurs gives {format_metric(chance)}"
 
 
 def loss_flat(learning: Learning) -> Iterator[Finding]:

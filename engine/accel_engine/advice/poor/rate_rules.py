@@ -19,6 +19,7 @@ from accel_engine.advice.poor.rates import is_rate_high, is_rate_low, is_warming
 from accel_engine.advice.wording import duration
 from accel_engine.run.series_names import LEARNING_RATE
 from accel_engine.run.steps import TIME
+from accel_engine.text import format_metric
 
 MIN_STEPS = 20
 """Steps from which a trend of the loss is judged."""
@@ -63,7 +64,8 @@ def rate_low(learning: Learning) -> Iterator[Finding]:
         [
             of_loss(
                 learning,
-                f"the loss was {start:.4g} and is {end:.4g}; chance gives {chance:.4g}",
+                f"the loss was {format_metric(start)} and is {format_metric(end)}; chance gives "
+                f"{format_metric(chance)}",
             ),
             Evidence(
                 f"the learning rate is {rate:.3g} at its highest; usual for this optimizer is about {wanted:g}",
@@ -110,8 +112,8 @@ def plateau(learning: Learning) -> Iterator[Finding]:
         [
             of_loss(
                 learning,
-                f"since step {middle:,}, for {duration(seconds)}, the loss is about {end.mean():.4g}; "
-                f"it began at {means[0]:.4g}",
+                f"since step {middle:,}, for {duration(seconds)}, the loss is about {format_metric(end.mean())}; "
+                f"it began at {format_metric(means[0])}",
                 (middle, learning.stop),
             )
         ],
@@ -192,15 +194,17 @@ def _early_rise(learning: Learning, early: np.ndarray) -> Evidence:
     opening, worst = learning.opening, int(np.argmax(early))
     return of_loss(
         learning,
-        f"the loss rose from {learning.first_loss:.4g} to {early.max():.4g} within the first steps, and ends at "
-        f"{start_and_end(learning.loss)[1]:.4g}",
+        f"the loss rose from {format_metric(learning.first_loss)} to {format_metric(early.max())} within the "
+        f"first steps, and ends at {format_metric(start_and_end(learning.loss)[1])}",
         (int(opening.first[0]), int(opening.first[worst]) + opening.width),
     )
 
 
 def _little_learned(learning: Learning) -> Evidence:
     end = start_and_end(learning.loss)[1]
-    return of_loss(learning, f"the loss is {end:.4g} at the end; it began at {learning.first_loss:.4g}")
+    return of_loss(
+        learning, f"the loss is {format_metric(end)} at the end; it began at {format_metric(learning.first_loss)}"
+    )
 
 
 def _stays_above(values: np.ndarray, level: float, count: int = 2) -> bool:

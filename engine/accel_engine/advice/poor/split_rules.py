@@ -9,7 +9,7 @@ from accel_engine.advice.poor.findings import poor_finding, set_field, text_cure
 from accel_engine.advice.poor.learning import Learning, accuracy_name, start_and_end
 from accel_engine.advice.poor.settled import is_settled
 from accel_engine.run.diagnostics import DataProfile
-from accel_engine.text import percent
+from accel_engine.text import format_metric, percent
 
 MIN_LEAKED = 5
 """Validation examples that training has, too, from which they count."""
@@ -186,7 +186,8 @@ def validation_better(learning: Learning) -> Iterator[Finding]:
         "Validation is far better than training",
         [
             Evidence(
-                f"the last losses are {losses[-1]:.4g} in validation and {trained:.4g} in training; {name} is "
+                f"the last losses are {format_metric(losses[-1])} in validation and "
+                f"{format_metric(trained)} in training; {name} is "
                 f"{percent(validated[-1], 1)} and {percent(right, 1)}",
                 "validation_loss",
             )
@@ -223,8 +224,8 @@ def _range_shift(learning: Learning, profile: DataProfile) -> Evidence | None:
     if max(distance / 3, quotient / 3) < SHIFTED_MEAN and not _is_worse(learning):
         return None
     return Evidence(
-        f"inputs have a mean of {mean:.4g} and deviate by {deviation:.4g} in training; "
-        f"{other_mean:.4g} and {other_deviation:.4g} in validation"
+        f"inputs have a mean of {format_metric(mean)} and deviate by {format_metric(deviation)} in training; "
+        f"{format_metric(other_mean)} and {format_metric(other_deviation)} in validation"
     )
 
 
@@ -261,7 +262,7 @@ def _feature_shift(learning: Learning, profile: DataProfile) -> Evidence | None:
     trained = start_and_end(learning.loss)[1]
     return Evidence(
         f"{shift.features:,} of {profile.features:,} features differ in the mean; {shift.feature} most, by "
-        f"{shift.deviations:.2g} standard deviations; the loss of validation is {losses[-1]:.4g}, of training "
-        f"{trained:.4g}",
+        f"{shift.deviations:.2g} standard deviations; the loss of validation is "
+        f"{format_metric(losses[-1])}, of training {format_metric(trained)}",
         "validation_loss",
     )

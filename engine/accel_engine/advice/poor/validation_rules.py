@@ -11,7 +11,7 @@ from accel_engine.advice.poor.learning import Learning, monitored, spread, start
 from accel_engine.advice.poor.regularization import overfitting_cures
 from accel_engine.advice.recorded import Floats
 from accel_engine.advice.wording import duration
-from accel_engine.text import percent
+from accel_engine.text import format_metric, percent
 
 RISEN = 1.15
 """Validation loss over its lowest, from which a model overfits, unless its metric is as good as before."""
@@ -55,13 +55,14 @@ def overfitting(learning: Learning) -> Iterator[Finding]:
         f"Overfitting since step {first:,}",
         [
             Evidence(
-                f"validation loss rose from {losses[best]:.4g} at step {first:,} to {losses[-1]:.4g}{later}",
+                f"validation loss rose from {format_metric(losses[best])} at step {first:,} to "
+                f"{format_metric(losses[-1])}{later}",
                 "validation_loss",
                 (first, last + 1),
             ),
             of_loss(
                 learning,
-                f"the loss of training fell from {at_best:.4g} to {at_end:.4g} meanwhile",
+                f"the loss of training fell from {format_metric(at_best)} to {format_metric(at_end)} meanwhile",
                 (first, learning.stop),
             ),
         ],
@@ -160,7 +161,8 @@ def stopped_late(learning: Learning) -> Iterator[Finding]:
         f"Early stopping would have saved {duration(saved)}",
         [
             Evidence(
-                f"validation {name} was {values[best]:.4g} at step {int(steps[best]):,}, and is {values[-1]:.4g}",
+                f"validation {name} was {format_metric(values[best])} at step "
+                f"{int(steps[best]):,}, and is {format_metric(values[-1])}",
                 f"validation_{name}",
                 (int(steps[best]), int(steps[-1]) + 1),
             )

@@ -145,7 +145,7 @@ class Validation:
         self._baseline_sums, self._sums = np.split(total[measured:], [self._baseline_width])
         states = self._states.unpack(tf.constant(total[2:measured], tf.float32))
         metrics = {name: float(value) for name, value in self._states.results(states).items()}
-        return {**metrics, "loss": float(total[0] / total[1])}
+        return {"loss": float(total[0] / total[1]), **metrics}
 
     def report(self) -> tuple[DiagnosticsItem, ...]:
         """What is stored of the last :meth:`run` for the run's diagnostics."""

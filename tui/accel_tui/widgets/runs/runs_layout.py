@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from rich.segment import Segment
 from rich.style import Style
 
+from accel_engine.run import RunSummary
 from accel_engine.text import printable_line
 from accel_tui.formatting.text import fit
 from accel_tui.run_list.columns import Column, SortOrder, fitting
@@ -31,9 +32,9 @@ class RunsLayout:
     lead: int = 1
 
     @classmethod
-    def fitting(cls, room: int, lead: int) -> "RunsLayout":
-        """The layout with as many columns as fit."""
-        return cls(fitting(room - lead + GAP - 1, GAP), room, lead)
+    def fitting(cls, room: int, lead: int, runs: Sequence[RunSummary] = ()) -> "RunsLayout":
+        """The layout with as many columns as fit, first those in which some run has a value."""
+        return cls(fitting(room - lead + GAP - 1, GAP, runs), room, lead)
 
     def width(self, column: Column) -> int:
         """Width of a column; the run column gets the spare cells."""

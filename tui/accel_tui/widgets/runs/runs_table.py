@@ -290,6 +290,8 @@ class RunsTable(CursorTable):
         if kept and kept.id in ids:
             self._cursor = ids.index(kept.id)
         self.virtual_size = Size(max(1, self.size.width - 1), len(ids) + 1)
+        if self._layout() != self.lines:  # other columns have values now
+            self._rebuild_columns()
         self._update()
         self.go_to(self._cursor)
         self.post_message(self.SelectionChanged())
@@ -297,10 +299,13 @@ class RunsTable(CursorTable):
     watch_filter = _update_shown
 
     def _rebuild_columns(self) -> None:
-        self.lines = RunsLayout.fitting(self.size.width, _MARK if self._selectable else 1)
+        self.lines = self._layout()
         self.virtual_size = Size(max(1, self.size.width - 1), len(self.shown) + 1)
         self._lines.clear()
         self.refresh()
+
+    def _layout(self) -> RunsLayout:
+        return RunsLayout.fitting(self.size.width, _MARK if self._selectable else 1, self.shown)
 
     def _update(self) -> None:
         """Repaint the lines whose text has changed."""
