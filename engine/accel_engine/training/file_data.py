@@ -1,17 +1,21 @@
 """Data in the form in which the model of a file takes it: raw columns of a table, and its own order of classes."""
 
-from dataclasses import replace
+import math
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import keras
 import numpy as np
+import numpy.typing as npt
 
 from accel_engine import data
 from accel_engine.data.column_format import ColumnFormat
 from accel_engine.data.data_options import DataOptions, Progress
-from accel_engine.data.dataset import Dataset, Examples, Split
-from accel_engine.data.structure import flatten, named_leaves
+from accel_engine.data.dataset import Dataset, Examples, LazyArray, Split, take_rows
+from accel_engine.data.series.normalization_model import WindowNormalization
+from accel_engine.data.standardization import Standardization
+from accel_engine.data.structure import flatten, map_structure, named_leaves
 from accel_engine.data.tables.category_values import truth_words
 from accel_engine.data.tables.columns import read_columns
 from accel_engine.data.tables.preprocessing import unseen_notes
@@ -46,7 +50,7 @@ def load_for(model: keras.Model, plan: Plan, progress: Progress) -> Dataset:
     else:
         options = replace(plan.data_options, takes_texts=_takes_texts(model))
         dataset = _with_named_inputs(data.load(plan.data, options, progress), model_input(model))
-    known = class_names(model)
+    dataset, known = _in_units(dataset), class_names(model)
     return _with_classes(dataset, known) if known and dataset.class_names not in ((), known) else dataset
 
 
@@ -84,6 +88,50 @@ def _options(path: Path, model: keras.Model, columns: dict[str, str], plan: Plan
         flags = [name for name, column in found.items() if name not in columns and is_flag(column)]
         formats += [ColumnFormat(name, "boolean", truth_words=words) for name in flags]
     return replace(plan.data_options, keeps_raw=True, formats=tuple(formats))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Restored:
+    """An array in its units; see :class:`accel_engine.data.dataset.LazyArray`."""
+
+    standardized: npt.NDArray[Any] | LazyArray
+    scaling: Standardization
+    dtype: np.dtype[Any]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.standardized.shape
+
+    @property
+    def nbytes(self) -> int:
+        return math.prod(self.shape) * self.dtype.itemsize
+
+    def take(self, rows: npt.NDArray[np.integer[Any]]) -> npt.NDArray[Any]:
+        return self.scaling.restore(take_rows(self.standardized, rows)).astype(self.dtype)
+
+    def __len__(self) -> int:
+        return len(self.standardized)
+
+
+def _in_units(dataset: Dataset) -> Dataset:
+    """Data whose windows and targets are as they were given: a file's model takes and gives them so."""
+    windows, targets = dataset.preprocess, dataset.target_scaling
+    raw = windows if isinstance(windows, WindowNormalization) else None
+    if not isinstance(dataset.train, Split) or (raw is None and targets is None):
+        return dataset
+
+    def restored(split: Split) -> Split:
+        inputs, wanted = split.inputs, split.targets
+        if raw is not None:
+            inputs = _Restored(inputs, raw.scaling, np.dtype(raw.dtype))
+        if targets is not None:
+            wanted = map_structure(lambda array: _Restored(array, targets, np.dtype(np.float32)), wanted)
+        return replace(split, inputs=inputs, targets=wanted)
+
+    parts: dict[str, Any] = {
+        part: restored(split) for part in _SPLITS if isinstance(split := getattr(dataset, part), Split)
+    }
+    return replace(dataset, preprocess=None if raw else windows, target_scaling=None, **parts)
 
 
 def _with_named_inputs(dataset: Dataset, given: Any) -> Dataset:
