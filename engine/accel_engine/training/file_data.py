@@ -10,10 +10,12 @@ import numpy as np
 from accel_engine import data
 from accel_engine.data.data_options import Progress
 from accel_engine.data.dataset import Dataset, Examples, Split
+from accel_engine.data.structure import flatten, named_leaves
 from accel_engine.data.tables.preprocessing_model import LazyMatrix
 from accel_engine.data.tables.table_file import read_cells
 from accel_engine.errors import DataError
-from accel_engine.models.exported_model import class_names, raw_columns
+from accel_engine.keras_support.model_structure import model_input
+from accel_engine.models.exported_model import class_names, input_name, raw_columns
 from accel_engine.plan import Plan
 
 _SPLITS = {"train": "training", "validation": "validation", "test": "test"}
@@ -36,7 +38,7 @@ def load_for(model: keras.Model, plan: Plan, progress: Progress) -> Dataset:
     if columns and entry.path is not None and entry.reader == "tables.table":
         dataset = _with_columns(entry.path, columns, plan, progress)
     else:
-        dataset = data.load(plan.data, plan.data_options, progress)
+        dataset = _with_named_inputs(data.load(plan.data, plan.data_options, progress), model_input(model))
     known = class_names(model)
     return _with_classes(dataset, known) if known and dataset.class_names not in ((), known) else dataset
 
@@ -62,6 +64,19 @@ def _with_columns(path: Path, columns: dict[str, str], plan: Plan, progress: Pro
         if isinstance(split := getattr(dataset, part), Split)
     }
     return replace(dataset, preprocess=None, raw_inputs={}, feature_names=(), **parts)
+
+
+def _with_named_inputs(dataset: Dataset, given: Any) -> Dataset:
+    """Data with several inputs in the dictionary that an exported model takes."""
+    names = [input_name(path) for path, _ in named_leaves(dataset.spec.inputs)]
+    if not isinstance(given, dict) or len(names) < 2 or set(names) != set(given):
+        return dataset
+    parts: dict[str, Any] = {
+        part: replace(split, inputs=dict(zip(names, flatten(split.inputs), strict=True)))
+        for part in _SPLITS
+        if isinstance(split := getattr(dataset, part), Split)
+    }
+    return replace(dataset, **parts)
 
 
 def _fits(dataset: Dataset, columns: dict[str, str]) -> bool:
