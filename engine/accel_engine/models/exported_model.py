@@ -14,6 +14,12 @@ PROBABILITIES, LABEL = "probabilities", "label"
 """The outputs of an exported classifier: the probability of each class, and the name of the most probable one."""
 
 
+def input_name(path: str) -> str:
+    """The name of an input, from its path in the structure of a dataset's inputs; letters that SavedModels allow."""
+    name = "".join(char if char.isascii() and (char.isalnum() or char in "_.-") else "_" for char in path)
+    return f"input_{name}" if name[:1].isdecimal() else name or INPUT
+
+
 def text_lookups(model: keras.Model) -> list[keras.layers.StringLookup]:
     """The layers whose outputs are texts, although Keras takes them for integers."""
     return [layer for layer in model.layers if isinstance(layer, keras.layers.StringLookup) and layer.invert]

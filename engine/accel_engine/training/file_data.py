@@ -1,19 +1,25 @@
 """Data in the form in which the model of a file takes it: raw columns of a table, and its own order of classes."""
 
-from dataclasses import replace
+import math
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import keras
 import numpy as np
+import numpy.typing as npt
 
 from accel_engine import data
 from accel_engine.data.data_options import Progress
-from accel_engine.data.dataset import Dataset, Examples, Split
+from accel_engine.data.dataset import Dataset, Examples, LazyArray, Split, take_rows
+from accel_engine.data.series.normalization_model import WindowNormalization
+from accel_engine.data.standardization import Standardization
+from accel_engine.data.structure import flatten, map_structure, named_leaves
 from accel_engine.data.tables.preprocessing_model import LazyMatrix
 from accel_engine.data.tables.table_file import read_cells
 from accel_engine.errors import DataError
-from accel_engine.models.exported_model import class_names, raw_columns
+from accel_engine.keras_support.model_structure import model_input
+from accel_engine.models.exported_model import class_names, input_name, raw_columns
 from accel_engine.plan import Plan
 
 _SPLITS = {"train": "training", "validation": "validation", "test": "test"}
@@ -36,8 +42,8 @@ def load_for(model: keras.Model, plan: Plan, progress: Progress) -> Dataset:
     if columns and entry.path is not None and entry.reader == "tables.table":
         dataset = _with_columns(entry.path, columns, plan, progress)
     else:
-        dataset = data.load(plan.data, plan.data_options, progress)
-    known = class_names(model)
+        dataset = _with_named_inputs(data.load(plan.data, plan.data_options, progress), model_input(model))
+    dataset, known = _in_units(dataset), class_names(model)
     return _with_classes(dataset, known) if known and dataset.class_names not in ((), known) else dataset
 
 
@@ -62,6 +68,63 @@ def _with_columns(path: Path, columns: dict[str, str], plan: Plan, progress: Pro
         if isinstance(split := getattr(dataset, part), Split)
     }
     return replace(dataset, preprocess=None, raw_inputs={}, feature_names=(), **parts)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Restored:
+    """An array in its units; see :class:`accel_engine.data.dataset.LazyArray`."""
+
+    standardized: npt.NDArray[Any] | LazyArray
+    scaling: Standardization
+    dtype: np.dtype[Any]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.standardized.shape
+
+    @property
+    def nbytes(self) -> int:
+        return math.prod(self.shape) * self.dtype.itemsize
+
+    def take(self, rows: npt.NDArray[np.integer[Any]]) -> npt.NDArray[Any]:
+        return self.scaling.restore(take_rows(self.standardized, rows)).astype(self.dtype)
+
+    def __len__(self) -> int:
+        return len(self.standardized)
+
+
+def _in_units(dataset: Dataset) -> Dataset:
+    """Data whose windows and targets are as they were given: a file's model takes and gives them so."""
+    windows, targets = dataset.preprocess, dataset.target_scaling
+    raw = windows if isinstance(windows, WindowNormalization) else None
+    if not isinstance(dataset.train, Split) or (raw is None and targets is None):
+        return dataset
+
+    def restored(split: Split) -> Split:
+        inputs, wanted = split.inputs, split.targets
+        if raw is not None:
+            inputs = _Restored(inputs, raw.scaling, np.dtype(raw.dtype))
+        if targets is not None:
+            wanted = map_structure(lambda array: _Restored(array, targets, np.dtype(np.float32)), wanted)
+        return replace(split, inputs=inputs, targets=wanted)
+
+    parts: dict[str, Any] = {
+        part: restored(split) for part in _SPLITS if isinstance(split := getattr(dataset, part), Split)
+    }
+    return replace(dataset, preprocess=None if raw else windows, target_scaling=None, **parts)
+
+
+def _with_named_inputs(dataset: Dataset, given: Any) -> Dataset:
+    """Data with several inputs in the dictionary that an exported model takes."""
+    names = [input_name(path) for path, _ in named_leaves(dataset.spec.inputs)]
+    if not isinstance(given, dict) or len(names) < 2 or set(names) != set(given):
+        return dataset
+    parts: dict[str, Any] = {
+        part: replace(split, inputs=dict(zip(names, flatten(split.inputs), strict=True)))
+        for part in _SPLITS
+        if isinstance(split := getattr(dataset, part), Split)
+    }
+    return replace(dataset, **parts)
 
 
 def _fits(dataset: Dataset, columns: dict[str, str]) -> bool:
