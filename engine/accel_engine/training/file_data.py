@@ -1,16 +1,20 @@
 """Data in the form in which the model of a file takes it: raw columns of a table, and its own order of classes."""
 
-from dataclasses import replace
+import math
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import keras
 import numpy as np
+import numpy.typing as npt
 
 from accel_engine import data
 from accel_engine.data.data_options import Progress
-from accel_engine.data.dataset import Dataset, Examples, Split
-from accel_engine.data.structure import flatten, named_leaves
+from accel_engine.data.dataset import Dataset, Examples, LazyArray, Split, take_rows
+from accel_engine.data.series.normalization_model import WindowNormalization
+from accel_engine.data.standardization import Standardization
+from accel_engine.data.structure import flatten, map_structure, named_leaves
 from accel_engine.data.tables.preprocessing_model import LazyMatrix
 from accel_engine.data.tables.table_file import read_cells
 from accel_engine.errors import DataError
@@ -39,7 +43,7 @@ def load_for(model: keras.Model, plan: Plan, progress: Progress) -> Dataset:
         dataset = _with_columns(entry.path, columns, plan, progress)
     else:
         dataset = _with_named_inputs(data.load(plan.data, plan.data_options, progress), model_input(model))
-    known = class_names(model)
+    dataset, known = _in_units(dataset), class_names(model)
     return _with_classes(dataset, known) if known and dataset.class_names not in ((), known) else dataset
 
 
@@ -64,6 +68,50 @@ def _with_columns(path: Path, columns: dict[str, str], plan: Plan, progress: Pro
         if isinstance(split := getattr(dataset, part), Split)
     }
     return replace(dataset, preprocess=None, raw_inputs={}, feature_names=(), **parts)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Restored:
+    """An array in its units; see :class:`accel_engine.data.dataset.LazyArray`."""
+
+    standardized: npt.NDArray[Any] | LazyArray
+    scaling: Standardization
+    dtype: np.dtype[Any]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.standardized.shape
+
+    @property
+    def nbytes(self) -> int:
+        return math.prod(self.shape) * self.dtype.itemsize
+
+    def take(self, rows: npt.NDArray[np.integer[Any]]) -> npt.NDArray[Any]:
+        return self.scaling.restore(take_rows(self.standardized, rows)).astype(self.dtype)
+
+    def __len__(self) -> int:
+        return len(self.standardized)
+
+
+def _in_units(dataset: Dataset) -> Dataset:
+    """Data whose windows and targets are as they were given: a file's model takes and gives them so."""
+    windows, targets = dataset.preprocess, dataset.target_scaling
+    raw = windows if isinstance(windows, WindowNormalization) else None
+    if not isinstance(dataset.train, Split) or (raw is None and targets is None):
+        return dataset
+
+    def restored(split: Split) -> Split:
+        inputs, wanted = split.inputs, split.targets
+        if raw is not None:
+            inputs = _Restored(inputs, raw.scaling, np.dtype(raw.dtype))
+        if targets is not None:
+            wanted = map_structure(lambda array: _Restored(array, targets, np.dtype(np.float32)), wanted)
+        return replace(split, inputs=inputs, targets=wanted)
+
+    parts: dict[str, Any] = {
+        part: restored(split) for part in _SPLITS if isinstance(split := getattr(dataset, part), Split)
+    }
+    return replace(dataset, preprocess=None if raw else windows, target_scaling=None, **parts)
 
 
 def _with_named_inputs(dataset: Dataset, given: Any) -> Dataset:
