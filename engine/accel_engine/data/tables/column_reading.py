@@ -261,9 +261,10 @@ class ColumnReading:
             distinct = in_words(distinct, words)
         else:
             distinct = normal_texts(distinct, as_spelled=True)
-        used = set(distinct)
-        order = words if used <= set(words) else sorted(used)
-        categories = tuple(text for text in order if text in used) if kind in ("category", "boolean") else ()
+        categories = tuple[str, ...]()
+        if kind in ("category", "boolean"):
+            used = set(distinct)
+            categories = tuple(word for word in words if word in used) if used <= set(words) else tuple(sorted(used))
         values = np.array([*distinct, None], object)[codes]
         return TableColumn(self.name, kind, values, cells.null_count, categories, words, as_spelled)
 
