@@ -50,7 +50,7 @@ def test_a_line_and_its_validations() -> None:
 
 def test_gaps_stay_open_and_are_counted() -> None:
     assert lines(picture(Series("loss", curve(2, 1, GAP, 1, GAP, GAP, 0, 2, 1, 1)))) == [
-        "loss ━━ 1.000                     3 gaps",
+        "loss ━━ 1.0000                    3 gaps",
         "   2 ┤⢣┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈⡜⢄┈┈┈┈┈┈┈┈┈",
         "     │ ⢣                    ⢠⠃⠈⢆",
         "     │  ⢣                   ⡎  ⠈⢢",
@@ -195,7 +195,7 @@ def test_a_line_ends_where_it_leaves_a_clipped_plot_with_a_mark_at_the_edge() ->
     values = [1 + step % 3 for step in range(60)]
     values[40:43] = [50, 60, 50]
     assert lines(through(ChartOptions(clip=True), Series("loss", curve(*values)), columns=66)) == [
-        "loss (clipped) ━━ 3.000               3 of 60 steps hidden above 4",
+        "loss (clipped) ━━ 3.0000              3 of 60 steps hidden above 4",
         "   4 ┤┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈▲▲▲▲⡇┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈",
         "     │  ⡄  ⡄  ⡄  ⡄  ⡄  ⡄  ⡄  ⡄  ⡄  ⡄  ⡄  ⡄  ⡄⡇   ⡇⡄  ⡄  ⡄  ⡄  ⡄  ⡄",
         "     │ ⡸⢣ ⡸⢣ ⡸⢣ ⡸⢣ ⡸⢣ ⡸⢣ ⡸⢣ ⡸⢣ ⡸⢣ ⡸⢣ ⡸⢣ ⡸⢣ ⡸⢣⡇   ⡿⢣ ⡸⢣ ⡸⢣ ⡸⢣ ⡸⢣ ⡸",
@@ -286,20 +286,20 @@ def test_less_is_said_where_there_is_less_room() -> None:
     one = Series("loss", curve(*values))
     heads = [lines(through(ChartOptions(clip=True), one, columns=columns))[0] for columns in (60, 52, 40, 26, 15)]
     assert heads == [
-        "loss (clipped) ━━ 1.000     1 of 100 steps hidden above 1.05",
-        "loss (clipped) ━━ 1.000     1 step hidden above 1.05",
-        "loss (clipped) ━━ 1.000    1 step hidden",
-        "loss ━━ 1.000     1 hidden",
-        "loss ━━ 1.000",
+        "loss (clipped) ━━ 1.0000    1 of 100 steps hidden above 1.05",
+        "loss (clipped) ━━ 1.0000    1 step hidden above 1.05",
+        "loss (clipped) ━━ 1.0000   1 step hidden",
+        "loss ━━ 1.0000    1 hidden",
+        "loss ━━ 1.0000",
     ]
 
 
 def test_many_series_lose_their_lines_first_then_their_values_and_then_those_that_do_not_fit() -> None:
     many = [Series(name, curve(1, 2), style="success") for name in "abcdefgh"]
     assert (
-        lines(picture(*many, columns=110))[0] == "loss" + "".join(f" ━━ {name} 2.000 " for name in "abcdefgh").rstrip()
+        lines(picture(*many, columns=118))[0] == "loss" + "".join(f" ━━ {name} 2.0000 " for name in "abcdefgh").rstrip()
     )
-    assert lines(picture(*many, columns=80))[0] == "loss" + "".join(f" {name} 2.000 " for name in "abcdefgh").rstrip()
+    assert lines(picture(*many, columns=88))[0] == "loss" + "".join(f" {name} 2.0000 " for name in "abcdefgh").rstrip()
     assert lines(picture(*many, columns=60))[0] == "loss" + "".join(f" ━━ {name} " for name in "abcdefgh").rstrip()
     assert lines(picture(*many, columns=41))[0] == "loss ━━ a  ━━ b  ━━ c  ━━ d  ━━ e  +3"
     assert lines(picture(*many, columns=6))[0] == "loss"
