@@ -141,7 +141,8 @@ def _export(
 def _lost_in_outputs(trained: Figures) -> Iterator[str]:
     """Notes on metrics of the trained model that what is served cannot tell."""
     for name, value in trained.metrics.items():
-        if not math.isclose(served := trained.of_outputs[name], value, rel_tol=1e-3, abs_tol=1e-6):
+        served = trained.of_outputs.get(name, value)
+        if not math.isclose(served, value, rel_tol=1e-3, abs_tol=1e-6):
             yield (
                 f"{name}: {format_metric(value)} from the model's logits, {format_metric(served)} from its "
                 "probabilities, which are all that exports give: compare theirs with that"

@@ -86,10 +86,15 @@ class OutputMetrics:
 
         Args:
             served: The form of the outputs.
+
+        Returns:
+            The function. Its values are empty where layers add losses, which outputs do not tell.
         """
         names = tuple(served.model.output)
 
         def compute(raw: Batch, outputs: list[tf.Tensor]) -> tf.Tensor:
+            if self._activations is None:
+                return tf.zeros([0])
             batch, restored = self._trained.prepare(raw), served.restore(dict(zip(names, outputs, strict=True)))
             for leaf, activation in zip(keras.tree.flatten(restored), self._activations, strict=True):
                 if activation:
@@ -106,21 +111,27 @@ class OutputMetrics:
         return run
 
     @cached_property
-    def _activations(self) -> list[str]:
-        """Of each output, the activation before which Keras' losses take it: see :func:`activation_before_loss`."""
+    def _activations(self) -> list[str] | None:
+        """Of each output, the activation before which Keras' losses take it: see :func:`activation_before_loss`.
+
+        ``None`` where layers add losses when they are called.
+        """
         found, compiled, dataset = list[str](), self._trained.compiled, self._trained.dataset
+        losses = list[int]()
 
         def trace(inputs: Structure) -> None:
             outputs = call_model(compiled.model, scaler(compiled.scaling.factor, dataset)(inputs), training=False)
             found.extend(map(activation_before_loss, keras.tree.flatten(outputs)))
+            losses.append(len(compiled.model.losses))
 
         spec = map_structure(lambda each: tf.TensorSpec((None, *each.shape), each.dtype), dataset.spec.inputs)
         tf.function(trace, autograph=False).get_concrete_function(spec)
-        return found
+        regularized = [each for each in compiled.model.trainable_variables if each.regularizer is not None]
+        return found if losses == [len(regularized)] else None
 
     def results(self, sums: MetricSums) -> dict[str, float]:
         """The loss and the metrics of all batches; empty where they cannot be computed from outputs."""
-        if self._states is None or not sums.count:
+        if self._states is None or not np.ndim(sums.states):
             return {}
         results = self._states.results(self._states.unpack(tf.constant(sums.states, tf.float32)))
         return {"loss": sums.loss / sums.count, **{name: float(np.mean(value)) for name, value in results.items()}}

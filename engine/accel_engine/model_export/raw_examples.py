@@ -13,17 +13,11 @@ from accel_engine.data.structure import Batch, named_leaves
 from accel_engine.data.tables.preprocessing_model import LazyMatrix
 from accel_engine.errors import ModelError
 from accel_engine.inference.runtime import Arrays
-from accel_engine.models.exported_model import INPUT
+from accel_engine.models.exported_model import INPUT, input_name
 from accel_engine.training.evaluation.split_batches import EXAMPLES_AT_A_TIME, batches, number_of_examples
 
 SAMPLED = 512
 """Examples of a sample at most, but for one batch."""
-
-
-def input_name(path: str) -> str:
-    """The name of an input, from its path in the structure of a dataset's inputs; letters that SavedModels allow."""
-    name = "".join(char if char.isascii() and (char.isalnum() or char in "_.-") else "_" for char in path)
-    return f"input_{name}" if name[:1].isdecimal() else name or INPUT
 
 
 class RawExamples:

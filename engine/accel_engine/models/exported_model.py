@@ -2,7 +2,9 @@
 
 import keras
 
+from accel_engine.data.tables.preprocessing_model import CATEGORIES
 from accel_engine.keras_support.model_structure import model_input, model_output
+from accel_engine.private_names.keras_names import all_layers
 
 INPUT = "inputs"
 """The only input of a model that has no name for it."""
@@ -12,6 +14,12 @@ OUTPUT = "outputs"
 
 PROBABILITIES, LABEL = "probabilities", "label"
 """The outputs of an exported classifier: the probability of each class, and the name of the most probable one."""
+
+
+def input_name(path: str) -> str:
+    """The name of an input, from its path in the structure of a dataset's inputs; letters that SavedModels allow."""
+    name = "".join(char if char.isascii() and (char.isalnum() or char in "_.-") else "_" for char in path)
+    return f"input_{name}" if name[:1].isdecimal() else name or INPUT
 
 
 def text_lookups(model: keras.Model) -> list[keras.layers.StringLookup]:
@@ -26,6 +34,12 @@ def class_names(model: keras.Model) -> tuple[str, ...]:
         return ()
     lookups = (layer for layer in text_lookups(model) if layer.name == LABEL)
     return next((tuple(map(str, lookup.get_vocabulary())) for lookup in lookups), ())
+
+
+def categories(model: keras.Model) -> dict[str, tuple[str, ...]]:
+    """The categories of a table's inputs, by their keys, which the layers of the preprocessing have."""
+    lookups = [layer for layer in all_layers(model) if layer.name.endswith(CATEGORIES)]
+    return {each.name.removesuffix(CATEGORIES): tuple(each.get_vocabulary()[1:]) for each in lookups}  # without others
 
 
 def raw_columns(model: keras.Model) -> dict[str, str]:

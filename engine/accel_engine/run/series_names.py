@@ -34,10 +34,11 @@ _LOWER_IS_BETTER = re.compile(
     r"loss|error|perplexity|divergence|(cross)?entropy|poisson|hinge|(log)?cosh|mae|mse|rmse|mape|msle|kld|nll|wer|cer|fid|"
     r"latency|p50|p90|p99|p999|memory|energy|seconds"
 )
-_HIGHER_IS_BETTER = re.compile(
-    r"acc|accuracy|auc|auroc|auprc|f1|fbeta|iou|miou|dice|precision|recall|sensitivity|specificity|r2|similarity|score|"
-    r"bleu|rouge|psnr|ssim|hits|mrr|ndcg|kappa|correlation|map|throughput"
+_AT_MOST_ONE = (
+    r"acc|accuracy|auc|auroc|auprc|f1|fbeta|iou|miou|dice|precision|recall|sensitivity|specificity|r2|similarity|"
+    r"ssim|mrr|ndcg|kappa|correlation|map"
 )
+_HIGHER_IS_BETTER = re.compile(rf"{_AT_MOST_ONE}|score|bleu|rouge|psnr|hits|throughput")
 """Words of metrics' names. The losses come first: a ``cosine_similarity_loss`` is a loss."""
 
 _RESERVED = frozenset((*FIXED_CHUNK_COLUMNS, "event", "step", "epoch", "time", "seconds", "steps_per_second"))
@@ -66,6 +67,12 @@ def is_better_lower(name: str, mode: object = "auto") -> bool | None:
     if any(_LOWER_IS_BETTER.fullmatch(word) for word in words):
         return True
     return False if any(_HIGHER_IS_BETTER.fullmatch(word) for word in words) else None
+
+
+def is_at_most_one(name: str) -> bool:
+    """Whether a metric is 1 at best, such as an accuracy, unless it is recorded in percent."""
+    known = any(re.fullmatch(_AT_MOST_ONE, word) for word in name.lower().replace("io_u", "iou").split("_"))
+    return known and is_better_lower(name) is False
 
 
 def is_loss(name: str) -> bool:

@@ -255,3 +255,50 @@ def test_the_file_of_a_model_is_exported_with_data_to_prove_it_on(tmp_path: Path
     assert (found["name"], found["exported"][0]["problem"]) == ("own.keras", "")
     outputs = open_model(tmp_path / "m.onnx").run({"inputs": x})
     np.testing.assert_allclose(outputs["probabilities"], model(x), atol=1e-5)
+
+
+ADDS_LOSS = """
+import keras
+
+def build(input_shape, classes):
+    hidden = keras.layers.ActivityRegularization(l2=0.1)
+    return keras.Sequential([
+        keras.Input(input_shape), keras.layers.Flatten(), keras.layers.Dense(4), hidden,
+        keras.layers.Dense(classes, "softmax", kernel_regularizer="l2"),
+    ])
+"""
+
+
+def test_an_export_of_a_model_whose_layers_add_losses_is_proved_by_its_outputs_alone(gym: Gym, tmp_path: Path) -> None:
+    """Its outputs do not tell these losses; the trained model has them."""
+    (tmp_path / "nets.py").write_text(ADDS_LOSS)
+    directory = gym.train(DIGITS.replace(model=f"{tmp_path}/nets.py:build")).directory
+    found = exported(directory, tmp_path, target(tmp_path, "keras"))
+    assert (found["exported"][0]["problem"], found["exported"][0]["metrics"]) == ("", {})
+    assert found["original"]["metrics"] == pytest.approx(metrics_of(directory), rel=1e-4)
+
+
+def test_a_file_that_names_its_inputs_takes_those_of_data_without_names(tmp_path: Path) -> None:
+    source = "import numpy as np\n\ndef load():\n    x = np.arange(40, dtype='float32')[:, None] / 40\n"
+    (tmp_path / "pairs.py").write_text(f"{source}    return (x, 2 * x), 3 * x[:, 0]\n")
+    given = {name: keras.Input((1,), name=name) for name in ("input_0", "input_1")}
+    both = keras.layers.Add()([given["input_0"], given["input_1"]])
+    weights = keras.initializers.Constant(0.5)
+    keras.Model(given, keras.layers.Dense(1, kernel_initializer=weights)(both)).save(tmp_path / "m.keras")
+    found = evaluated(model=str(tmp_path / "m.keras"), data=f"{tmp_path}/pairs.py:load", split="random")
+    x = load_for(keras.models.load_model(tmp_path / "m.keras"), Plan(data=f"{tmp_path}/pairs.py:load"), lambda *_: None)
+    expected = np.mean((1.5 * x.validation.inputs["input_0"][:, 0] - x.validation.targets) ** 2)
+    assert found["metrics"][0]["value"] == pytest.approx(float(expected), rel=1e-5)
+
+
+def test_an_exported_file_of_a_series_is_evaluated_in_the_units_of_its_data(gym: Gym, tmp_path: Path) -> None:
+    rows = "".join(f"{row},{20 + 5 * np.sin(row / 3):.3f}\n" for row in range(120))
+    (tmp_path / "s.csv").write_text(f"hour,temperature\n{rows}")
+    options = {"data": f"{tmp_path}/s.csv", "time": "hour", "target": ("temperature",), "window": 6, "batch_size": 20}
+    directory = gym.train(Plan(model="linear", epochs=2, **options)).directory
+    exported(directory, tmp_path, target(tmp_path, "keras"))
+    expected = metrics_of(directory)
+    found = {each["name"]: each["value"] for each in evaluated(model=f"{tmp_path}/m.keras", **options)["metrics"]}
+    names = ("root_mean_squared_error", "r2_score")
+    assert {name: found[name] for name in names} == pytest.approx({name: expected[name] for name in names}, rel=1e-3)
+    assert found["loss"] == pytest.approx(expected["root_mean_squared_error"] ** 2, rel=1e-3)

@@ -1,4 +1,4 @@
-from accel_tui.formatting.text import fit, shorten, shorten_lines, shorten_start
+from accel_tui.formatting.text import fit, shorten, shorten_lines, shorten_middle, shorten_start
 
 
 def test_the_end_of_a_long_text_is_cut() -> None:
@@ -30,3 +30,11 @@ def test_of_what_is_too_long_the_end_is_told() -> None:
     assert shorten_start("漢字.py:f", 7) == "….py:f"
     assert shorten_start("漢字漢", 5) == "…字漢"
     assert shorten_start("abc", 0) == ""
+
+
+def test_the_middle_of_a_name_is_cut() -> None:
+    assert shorten_middle("block1/conv/kernel", 18) == "block1/conv/kernel"
+    assert shorten_middle("block1/conv/kernel", 11) == "block…ernel"
+    assert shorten_middle("block1/conv/kernel", 10) == "block…rnel"
+    assert [shorten_middle("abc", width) for width in (2, 1, 0)] == ["a…", "…", ""]
+    assert shorten_middle("漢字漢字", 5) == "漢…字"

@@ -77,6 +77,15 @@ async def test_each_kind_is_shown_at_its_newest_step(engine: FakeEngine, size: t
         await shows(pilot, "prediction  step 30")
 
 
+async def test_long_names_are_cut_in_the_middle_and_whole_above_the_item(engine: FakeEngine) -> None:
+    names = [f"encoder/attention/output/kernel_{number}" for number in range(1, 4)]
+    for name in names:
+        engine.writer.write_media(30, 1.0, name, histogram_of(np.arange(9.0)))
+    async with logged(engine, SMALL) as pilot:
+        await shows(pilot, *(f"encoder/atte…ut/kernel_{number} histogram " for number in range(1, 4)))
+        await shows(pilot, f"{names[0]}", "step 30, 1 of 1  9 values from 0 to 8")
+
+
 async def test_keys_lead_through_the_steps(engine: FakeEngine) -> None:
     async with logged(engine) as pilot:
         await shows(pilot, "4 of 4")

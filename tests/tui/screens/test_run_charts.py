@@ -64,14 +64,14 @@ async def test_the_mouse_reads_all_charts_at_its_step_and_repaints_no_more_than_
     engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with StubApp(engine.directory).run_test(size=WIDE) as pilot:
-        await shows(pilot, "step 2,000", "accuracy ━━ 0.9995")
+        await shows(pilot, "step 2,000", "accuracy ── 0.9995")
         loss = chart_of(pilot)
         await pilot.hover(loss, (x_of(loss, 0.5), 3))
         await until(pilot, lambda: charts_of(pilot).cursor, "the cursor")
         step = charts_of(pilot).cursor.step  # type: ignore[union-attr]
         assert step == pytest.approx(1000, abs=30)
         await shows(
-            pilot, f"loss ━ {step:.0f}", f"accuracy ━ {step / 2000:.4f}"[:15], f"step {step:,}, epoch {step // 100 + 1}"
+            pilot, f"loss ─ {step:.0f}", f"accuracy ─ {step / 2000:.4f}"[:15], f"step {step:,}, epoch {step // 100 + 1}"
         )
         pictures: list[object] = []
         for kind, method in ((Chart, "_draw_frame"), (RunScreen, "refresh")):
@@ -86,7 +86,7 @@ async def test_the_mouse_reads_all_charts_at_its_step_and_repaints_no_more_than_
         await until(pilot, lambda: charts_of(pilot).cursor.step < 600, "the cursor to move")  # type: ignore[union-attr]
         await pilot.hover(ChartBar, (0, 0))
         await until(pilot, lambda: charts_of(pilot).cursor is None, "the end of the cursor")
-        await shows(pilot, "loss ━━ 1999")
+        await shows(pilot, "loss ── 1999")
         assert pictures == []
         monkeypatch.undo()
 
@@ -110,7 +110,7 @@ async def test_a_chart_that_is_made_later_is_read_at_the_cursor_too(engine: Fake
     async with StubApp(engine.directory).run_test(size=SMALL) as pilot:
         await shows(pilot, "step 2,000")
         await pilot.press("v", "f", "down", "down")
-        await shows(pilot, "steps/s ━ ")
+        await shows(pilot, "steps/s ─ ")
         assert chart_of(pilot, "throughput").cursor == charts_of(pilot).cursor.step  # type: ignore[union-attr]
 
 
@@ -176,7 +176,7 @@ async def test_keys_move_the_cursor_and_the_window_with_it(engine: FakeEngine) -
             await pilot.press("shift+left")
         low, high = charts.window.bounds(2000) or (0, 0)
         assert low == charts.cursor.step < 1000 + 11 * near
-        await shows(pilot, f"loss ━ {charts.cursor.step:.0f}")
+        await shows(pilot, f"loss ─ {charts.cursor.step:.0f}")
         await pilot.press("v")
         assert charts.cursor is None
         before = charts.window
@@ -227,19 +227,19 @@ async def test_a_chart_fills_the_screen_by_key_and_by_double_click(
         await pilot.press("down")
         await shows(pilot, "▸ accuracy")
         await pilot.press("f")
-        await hides(pilot, "loss ━━")
+        await hides(pilot, "loss ──")
         second = chart_of(pilot, "second")
         await until(pilot, lambda: second.size.height >= 20, "all the room")
         await pilot.press("down")
-        await shows(pilot, "steps/s ━━")  # which has no room beside the others
+        await shows(pilot, "steps/s ──")  # which has no room beside the others
         await pilot.press("up", "escape")
-        await shows(pilot, "▸ accuracy", "loss ━━")
+        await shows(pilot, "▸ accuracy", "loss ──")
         loss = chart_of(pilot)
         await pilot.double_click(loss, (x_of(loss, 0.5), 3))
         await until(pilot, lambda: loss.size.height >= 20, "all the room")
         assert charts_of(pilot).cursor is None or not charts_of(pilot).cursor.is_pinned  # type: ignore[union-attr]
         await pilot.click(ChartBar, (text_of(pilot).splitlines()[1].index("full") - 1, 0))
-        await shows(pilot, "accuracy ━━")
+        await shows(pilot, "accuracy ──")
         assert isinstance(pilot.app.screen, RunScreen)
 
 
@@ -261,11 +261,11 @@ async def test_charts_are_chosen_and_what_is_read_of_devices_is_shown(engine: Fa
         await pilot.press("a")
         await shows(pilot, "[x] loss", "[ ] utilization %")
         await pilot.press("space", "down", "space", "down", "down", "space", "escape")
-        await shows(pilot, "1 of 6 charts", "utilization % ━━ 37", "100 ┤")
+        await shows(pilot, "1 of 6 charts", "utilization % ── 37", "100 ┤")
         now = time.time()
         engine.writer.write_samples([Sample(now + 3.5, "cpu:0", {"utilization": Reading(80.0, "%")})])
         engine.chunk(np.arange(2000, 2010), seconds=1.0, at=now + 3)
-        await shows(pilot, "utilization % ━━ 80")
+        await shows(pilot, "utilization % ── 80")
         await pilot.press("a")
         await until(pilot, lambda: isinstance(pilot.app.screen, SelectChartsScreen), "the list")
         await pilot.press("d")
@@ -275,23 +275,23 @@ async def test_charts_are_chosen_and_what_is_read_of_devices_is_shown(engine: Fa
 
 async def test_what_is_read_of_devices_stays_while_a_chart_fills_the_screen(engine: FakeEngine) -> None:
     async with StubApp(engine.directory).run_test(size=(200, 50)) as pilot:
-        await shows(pilot, "6 of 6 charts", "utilization % ━━ 37")
+        await shows(pilot, "6 of 6 charts", "utilization % ── 37")
         read = charts_of(pilot).readings
         await pilot.press("f")
         await hides(pilot, "utilization %")
         assert charts_of(pilot).readings == read
         await pilot.press("f")
-        await shows(pilot, "utilization % ━━ 37")
+        await shows(pilot, "utilization % ── 37")
 
 
 async def test_the_learning_rate_is_drawn_as_it_changed(engine: FakeEngine) -> None:
     async with StubApp(engine.directory).run_test(size=WIDE) as pilot:
         await shows(pilot, "step 2,000")
         charts_of(pilot).selected = ("learning-rate",)
-        await shows(pilot, "learning rate ━━ 0.001")
+        await shows(pilot, "learning rate ── 0.001")
         engine.say(LearningRateChanged, step=2000, learning_rate=0.5)
         engine.chunk(np.arange(2000, 2010))
-        await shows(pilot, "learning rate ━━ 0.5")
+        await shows(pilot, "learning rate ── 0.5")
 
 
 async def test_the_rate_of_a_schedule_is_drawn_as_it_was_at_each_step(engine: FakeEngine) -> None:
@@ -301,14 +301,14 @@ async def test_the_rate_of_a_schedule_is_drawn_as_it_was_at_each_step(engine: Fa
         engine.say(LearningRateChanged, step=2000, learning_rate=0.5, schedule="LinearDecay")
         series = {"loss": np.ones(50), "learning_rate": np.linspace(0.5, 0.25, 50)}
         engine.writer.write_chunk(2000, engine.now, engine.now + 1, series)
-        await shows(pilot, "learning rate ━━ 0.25", "0.25, LinearDecay")
+        await shows(pilot, "learning rate ── 0.25", "0.25, LinearDecay")
         rate = chart_of(pilot, "learning-rate")
         assert rate.series[0].curve.at(1999) == (0.001, 0.001, 0.001)
         assert rate.series[0].curve.at(2000) == (0.5, 0.5, 0.5)
         await pilot.press("m", "o", "y")
         assert (rate.options, chart_of(pilot).options) == (
-            ChartOptions(log=True),
-            ChartOptions(log=True, smoothing=0.6, clip=True),
+            ChartOptions(log=True, clip=False),
+            ChartOptions(log=True, smoothing=0.6, clip=False),
         )
         await pilot.press("y", "plus", "plus", "plus", "plus", "plus", "end")
         await until(pilot, lambda: rate.window and rate.series[0].detail.end_step == 0, "a part that is known exactly")
@@ -323,7 +323,7 @@ async def test_a_metric_of_validations_alone_has_a_chart_that_can_be_chosen(engi
         await shows(pilot, "[ ] f1 score")
         await pilot.press("escape")
         charts_of(pilot).selected = ("series-f1_score",)
-        await shows(pilot, "f1 score ● 0.7500")
+        await shows(pilot, "f1 score ━━ 0.7500")
 
 
 async def test_which_mode_is_on_is_always_seen_and_a_click_changes_it(engine: FakeEngine) -> None:

@@ -44,13 +44,14 @@ async def test_every_key_changes_all_charts_and_is_said(engine: FakeEngine, size
             shown = [chart for chart in charts.query(Chart) if chart.display]  # others are drawn when they are shown
             await until(pilot, lambda: {chart.options for chart in shown} == {options}, "all charts")
 
-        await press("y", ChartOptions(log=True), "loss (log)", "hidden at or below 0")
-        await press("o", ChartOptions(log=True, clip=True), "loss (log, clipped)", "outliers hidden")
-        await press("y", ChartOptions(clip=True), "loss (clipped)", "1 of 2,000 steps hidden above")
-        await press("o", PLAIN, "loss ━━")
+        await press("y", ChartOptions(log=True), "loss (log) ──", "y  log ")
+        await press("o", ChartOptions(log=True, clip=False), "hidden at or below 0", "all values")
+        await press("y", ChartOptions(log=False, clip=False), "loss ──", "linear")
+        await press("o", ChartOptions(log=False), "1 step hidden above")
+        await press("y", PLAIN, "loss ──")
         for weight in SMOOTHINGS[1:]:
             await press("m", ChartOptions(smoothing=weight), f"loss (smoothed {weight:g})", f"m  smoothed {weight:g}")
-        await press("m", PLAIN, "loss ━━")
+        await press("m", PLAIN, "loss ──")
         await press("x", ChartOptions(x="epoch"), " epoch 0", "by epoch")
         await press("x", ChartOptions(x="time"), " time 0.0s", "by time")
         await press("x", PLAIN)
@@ -59,7 +60,7 @@ async def test_every_key_changes_all_charts_and_is_said(engine: FakeEngine, size
 
 async def test_a_click_is_as_good_as_a_key(engine: FakeEngine) -> None:
     async with StubApp(engine.directory).run_test(size=(200, 50)) as pilot:
-        await shows(pilot, "y log", "m smooth", "o hide outliers", "x by step")
+        await shows(pilot, "y auto log", "m smooth", "o outliers hidden", "x by step")
         row = next(row for row, line in enumerate(text_of(pilot).splitlines()) if "m smooth" in line)
         await pilot.click(offset=(text_of(pilot).splitlines()[row].index("m smooth") + 2, row))
         await shows(pilot, "loss (smoothed 0.6)")
@@ -80,9 +81,8 @@ async def test_what_happens_is_marked_as_it_happens_and_explained_once(engine: F
 async def test_a_lens_stays_through_a_closer_look_and_counts_what_is_seen(engine: FakeEngine) -> None:
     async with StubApp(engine.directory).run_test(size=WIDE) as pilot:
         await shows(pilot, "step 2,000")
-        await pilot.press("o")
-        await shows(pilot, "1 of 2,000 steps hidden above")
+        await shows(pilot, "1 step hidden above")
         charts = pilot.app.screen_stack[-1].query_one(RunCharts)
         await pilot.press("home", "m")
         await until(pilot, lambda: charts.window.bounds(2000) == (0, 1000), "the first 1,000 steps")
-        await shows(pilot, "1 step hidden above", "loss (smoothed 0.6, clipped)")
+        await shows(pilot, "1 step hidden above", "loss (smoothed 0.6)")

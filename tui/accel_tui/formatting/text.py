@@ -30,6 +30,12 @@ def shorten_start(text: str, width: int) -> str:
     return "…"[: max(width, 0)] + end
 
 
+def shorten_middle(text: str, width: int) -> str:
+    """Cut the middle of a text that is wider than ``width`` cells: names of one script often begin alike."""
+    half = max(width - 1, 0) // 2
+    return text if cell_len(text) <= width else shorten(text, width - half) + shorten_start(text, half + 1)[1:]
+
+
 def fit(text: str, width: int, *, right: bool = False) -> str:
     """Cut or pad a text to ``width`` cells; ``right`` aligns it at the right."""
     text = shorten(text, width)

@@ -52,14 +52,14 @@ def differ_by_zeros(texts: Iterable[str]) -> bool:
 def truth_words(texts: Iterable[str]) -> tuple[str, str] | None:
     """The words for false and true of a column; ``None`` if it has others, or one of them only.
 
-    Words that are spelled in several ways, such as True and TRUE, are in lower case.
+    true and false are in lower case, as each program spells them in its own way, and so are words in several cases.
     """
     spelled = set(texts)
     found = {text.lower(): text for text in spelled}
     if found.keys() not in TRUTHS:
         return None
     false, true = sorted(found)
-    return (found[false], found[true]) if len(spelled) == len(found) else (false, true)
+    return (found[false], found[true]) if len(spelled) == len(found) and true != "true" else (false, true)
 
 
 def in_words(texts: Iterable[str], words: tuple[str, ...]) -> list[str]:

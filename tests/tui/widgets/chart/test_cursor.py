@@ -16,7 +16,7 @@ from accel_tui.widgets.chart.scale import epochs
 
 def view(columns: int = 80, rows: int = 12, steps: int = 1000, first: int = 0) -> ChartView:
     curve = Curve().extend(np.arange(steps, dtype=np.float32))
-    points = Series("validation", points=((99, 5.0), (199, 4.0)), style="secondary")
+    points = Series("validation", points=((99, 505.0), (199, 404.0)), style="secondary")
     axes = Axis(first, steps), Axis(0, steps)
     return ChartView(columns, rows, *axes, (Series("training", curve), points), "loss")
 
@@ -37,7 +37,7 @@ def test_the_line_is_at_the_step_and_the_values_there_are_said() -> None:
     one = view()
     plain = render(one)
     read = with_cursor(plain, one, 150)
-    assert read.text(0).startswith("loss ━ training 150  ━ validation 5.0000")
+    assert read.text(0).startswith("loss ─ training 150  ━ validation 505")
     column = column_of(one, 150) or 0
     assert all(read.text(y)[column] == "│" or "\u2800" < read.text(y)[column] <= "\u28ff" for y in range(1, 10))
     assert read.text(10)[column] == "┴"
@@ -58,7 +58,7 @@ def test_many_steps_known_as_one_are_said_as_a_range() -> None:
     one = view(steps=steps)
     assert value_at(one, one.series[0], 101) == "100 to 101"
     assert value_at(one, one.series[1], 50) == ""
-    assert value_at(one, one.series[1], steps - 1) == "4.0000"
+    assert value_at(one, one.series[1], steps - 1) == "404"
 
 
 def test_where_nothing_is_that_is_said() -> None:
@@ -79,4 +79,4 @@ def test_of_many_series_as_many_as_fit_are_said_whole_with_their_names() -> None
     one = view(columns=50)
     one = replace(one, series=tuple(replace(one.series[0], name=name) for name in "abcdefgh"))
     head = with_cursor(render(one), one, 150).text(0)
-    assert head.rstrip() == "loss ━ a 150  ━ b 150  ━ c 150  ━ d 150  +4"
+    assert head.rstrip() == "loss ─ a 150  ─ b 150  ─ c 150  ─ d 150  +4"

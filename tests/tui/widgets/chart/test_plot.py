@@ -20,11 +20,11 @@ def lines(plot: Plot, columns: int = 40, rows: int = 12) -> list[str]:
 
 def test_points_are_dots_and_those_outside_are_left_out() -> None:
     found = dots.scatter(np.array([0.0, 1.0, 0.5, 2.0, np.nan]), np.array([1.0, 0.0, np.nan, 0.5, 0.5]), 4, 2)
-    assert text(found) == ["⠁   ", "   ⢀"]
+    assert text(found) == ["⠂   ", "   ⠐"]
 
 
 def test_a_line_goes_in_any_direction_without_holes() -> None:
-    assert text(dots.polyline(np.array([0.0, 1.0]), np.array([0.0, 1.0]), 4, 2)) == ["  ⢀⠜", "⡠⠊⠁ "]
+    assert text(dots.polyline(np.array([0.0, 1.0]), np.array([0.0, 1.0]), 4, 3)) == ["  ⢀⡴", "⢀⡰⠃ ", "⠋   "]
     down_and_back = dots.polyline(np.array([1.0, 0.0, 0.0]), np.array([1.0, 1.0, 0.0]), 2, 1)
     assert text(down_and_back) == ["⡏⠉"]
 

@@ -25,29 +25,31 @@ def test_every_dot_has_its_place() -> None:
 
 def test_a_slope() -> None:
     rising = [step / 15 for step in range(16)]
-    assert drawn(rising, rising, 2) == [
-        "    ⢀⡠⠔⠊",
-        "⣀⡠⠔⠊⠁   ",
+    assert drawn(rising, rising, 3) == [
+        "     ⢀⡠⠔",
+        " ⢀⡠⠔⠊⠁  ",
+        "⠊⠁      ",
     ]
 
 
 def test_neighbours_far_apart_are_joined() -> None:
     zigzag = [0.0, 1.0] * 4
     assert drawn(zigzag, zigzag, 2) == [
-        "⢸⢸⢸⢸",
-        "⡇⡇⡇⡇",
+        "⢰⢰⢰⢰",
+        "⠃⠃⠃⠃",
     ]
 
 
 def test_a_gap_stays_open() -> None:
     broken = [0, 0.3, GAP, GAP, 0.8, GAP, 1, 1]
-    assert drawn(broken, broken, 1) == ["⣀ ⠂⠉"]
+    assert drawn(broken, broken, 1) == ["⡠ ⠂⠉"]
 
 
 def test_a_band_is_filled() -> None:
-    assert drawn([0, 0.2, 0.3, 0.3, 0.2, 0], [0.5, 0.7, 1, 1, 0.8, 0.5], 2) == [
-        "⢠⣿⡄",
-        "⡿⠿⢿",
+    assert drawn([0, 0.2, 0.3, 0.3, 0.2, 0], [0.5, 0.7, 1, 1, 0.8, 0.5], 3) == [
+        "⢀⣶⡀",
+        "⣾⣿⣷",
+        "⠃ ⠘",
     ]
 
 
@@ -55,7 +57,7 @@ def test_what_is_outside_is_not_drawn_and_a_line_ends_at_the_edge() -> None:
     far = [-5, 0.5, 5, 0.5]
     assert drawn(far, far, 2) == [
         "⢸⢸",
-        "⢸⠈",
+        "⢸ ",
     ]
     assert drawn([1.5] * 8, [1.5] * 8, 1) == ["    "]
     assert drawn([-0.2] * 8, [-0.2] * 8, 1) == ["    "]
@@ -65,7 +67,7 @@ def test_what_is_outside_is_not_drawn_and_a_line_ends_at_the_edge() -> None:
 
 def test_the_end_of_an_axis_may_be_missed_by_a_rounding() -> None:
     ends = [1 + 1e-9, 1 - 1e-9, 1e-9, -1e-9]
-    assert raster.dot_rows(np.array(ends), 3).tolist() == [0, 0, 11, 11]
+    assert raster.dot_rows(np.array(ends), 3).tolist() == [1, 1, 9, 9]
     assert raster.dot_rows(np.array([1.01, -0.01, 1e30, -1e30]), 3).tolist() == [-1, 12, -16000, 16000]
 
 

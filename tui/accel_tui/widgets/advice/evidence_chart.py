@@ -9,17 +9,12 @@ from accel_tui.run_state.advice import Advice
 from accel_tui.run_state.evidence_curves import chart_name
 from accel_tui.run_state.marks import with_advice
 from accel_tui.widgets.chart.chart import Chart
-from accel_tui.widgets.chart.chart_view import ChartOptions, Series
-from accel_tui.widgets.chart_panels.run_panels import points_of
+from accel_tui.widgets.chart.chart_view import Series
+from accel_tui.widgets.chart_panels.run_panels import limits_of, points_of
 
 
 class EvidenceChart(Chart):
     """The whole run, with a mark where the evidence begins; hidden if no series shows it."""
-
-    def on_mount(self) -> None:
-        """Hide outliers, such as the first losses of a run, which would hide the evidence; they are counted."""
-        super().on_mount()
-        self.options = ChartOptions(clip=True)
 
     def show_finding(self, finding: Finding | None, advice: Advice | None) -> None:
         """Show the first series that a finding is seen in."""
@@ -34,6 +29,7 @@ class EvidenceChart(Chart):
         is_rate = series == THROUGHPUT
         self.title = series.replace("_", " ")
         self.format = numbers.compact if is_rate else numbers.metric
+        self.y_limits = limits_of(series)
         self.end = advice.coverage.steps
         found = advice.curves[series]
         self.marks = with_advice({}, [steps[0]] if steps else [])

@@ -1,7 +1,7 @@
 """Axes: linear and logarithmic ranges, round ticks, and number formats."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +18,8 @@ _ROUND_ENDS = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 10.0)  # at most a third of a 
 _MIN_STEPS = 10
 _EXACT = 1e-3  # rows, or units in the last place: tolerance for rounding
 _DECIMALS = 2  # beyond the first digit of the spacing
+_DOT = 1 / 4  # rows
+_ROUND = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.001)  # of a number's power of ten
 _UNITS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 
 
@@ -106,7 +108,7 @@ class LogAxis(Axis):
         return found[:: math.ceil(len(found) / max_count)]
 
     def ticks_on_rows(self, rows: int, max_count: int) -> list[tuple[float, int]]:
-        """Powers of ten on evenly spaced rows if possible, and digits on the nearest rows."""
+        """Powers of ten on evenly spaced rows if possible, and round numbers whose dot is in the middle of a row."""
         ticks = self.ticks(max_count)
         if not self._are_on_rows([tick for tick in ticks if math.isclose(tick, 10.0 ** round(math.log10(tick)))], rows):
             first, last = math.ceil(math.log10(self.low) - 1e-9), math.floor(math.log10(self.high) + 1e-9)
@@ -115,12 +117,21 @@ class LogAxis(Axis):
                 if 2 <= len(powers) <= max_count and self._are_on_rows(powers, rows):
                     ticks = powers
                     break
-        found = dict(zip(self._rows(reversed(ticks), rows), reversed(ticks), strict=True))  # at most one per row
-        return [(tick, round(row)) for row, tick in found.items()][::-1]
+        positions = ((1 - self.fraction(np.array(ticks))) * rows).tolist()
+        found = {round(at): tick for at, tick in zip(positions, ticks, strict=True) if abs(at - round(at)) < _DOT / 2}
+        if len(found) < 2:
+            apart = max(2, math.ceil(rows / max(max_count - 1, 1)))
+            for row in (rows, *range(0, rows, apart)):
+                if all(abs(row - other) >= apart for other in found):
+                    found[row] = self._roundest_at(row, rows)
+        return [(found[row], row) for row in sorted(found, reverse=True)]
 
-    def _rows(self, ticks: Iterable[float], rows: int) -> list[float]:
-        positions: list[float] = np.rint((1 - self.fraction(np.array([*ticks]))) * rows).tolist()
-        return positions
+    def _roundest_at(self, row: int, rows: int) -> float:
+        """The number with the fewest digits whose dot is in the middle of a row; of an end of the axis, within it."""
+        low, high = (self.at(min(max(1 - (row + beside) / rows, 0.0), 1.0)) for beside in (_DOT / 2, -_DOT / 2))
+        power = 10.0 ** math.floor(math.log10(high))
+        rounded = (math.floor(high / power / unit * (1 + 1e-9)) * unit * power for unit in _ROUND)
+        return next((number for number in rounded if number >= low * (1 - 1e-9)), self.at(1 - row / rows))
 
     def _are_on_rows(self, ticks: Sequence[float], rows: int) -> bool:
         exact = (1 - self.fraction(np.array(ticks))) * rows

@@ -53,7 +53,7 @@ class Layout:
 
     Attributes:
         frame: Axes, labels and grid.
-        plot: The rectangle of the plot; empty if there is no room.
+        plot: The rectangle of the plot; empty if there is no room. Its last row is the axis if the chart has one.
         label_width: Width of the longest value label, whether it fits or not.
     """
 
@@ -73,7 +73,7 @@ def plot_region(view: ChartView) -> Region:
 
 
 def value_axis_rows(rows: int) -> int:
-    """Rows between the labels at the ends of the value axis; 0 if only the ends have labels."""
+    """Rows from the label at one end of the value axis to that at the other; 0 if the chart has no axis below it."""
     return rows - 3 if rows >= _MIN_ROWS_WITH_AXIS else 0
 
 
@@ -91,9 +91,8 @@ def draw_background(view: ChartView, layout: Layout) -> Frame:
 def _layout(columns: int, rows: int, x: Axis, y: Axis, min_label_width: int, *, steps: bool) -> Layout:
     frame = Frame.blank(columns, rows)
     has_axis = value_axis_rows(rows) > 0
-    height = value_axis_rows(rows) or max(0, rows - 1)
-    # Without an axis below the plot, the lower end has its label in the last row.
-    found = y.ticks_on_rows(height, max_ticks(height)) if has_axis else [(y.low, height - 1), (y.high, 0)]
+    height = max(0, rows - 2 if has_axis else rows - 1)
+    found = y.ticks_on_rows(height - 1, max_ticks(height - 1)) if has_axis else [(y.low, height - 1), (y.high, 0)]
     texts = y.labels([value for value, _ in found])
     longest = max(map(len, texts), default=0)
     gutter = max(min_label_width, longest) + 2
@@ -103,9 +102,9 @@ def _layout(columns: int, rows: int, x: Axis, y: Axis, min_label_width: int, *, 
     if gutter and height:
         _value_axis(frame, plot, [(row + 1, text) for (_, row), text in zip(found, texts, strict=True)])
     if has_axis:
-        frame.write(gutter, plot.bottom, "─" * plot.width, "axis")
+        frame.write(gutter, plot.bottom - 1, "─" * plot.width, "axis")
         if gutter:
-            frame.write(gutter - 1, plot.bottom, "└", "axis")
+            frame.write(gutter - 1, plot.bottom - 1, "└", "axis")
         if steps:
             ticks = x.ticks(max(2, plot.width // 8))
             columns_of_ticks = (x.fraction(np.array(ticks)) * plot.width).astype(np.int64).tolist()
@@ -120,20 +119,19 @@ def _value_axis(frame: Frame, plot: Region, ticks: Iterable[tuple[int, str]]) ->
     for y, text in ticks:
         frame.write(plot.x - 2 - len(text), y, text, "label")
         frame.write(plot.x - 1, y, "┤", "axis")
-        if y < plot.bottom:
-            frame.write(plot.x, y, "┈" * plot.width, "grid")
+        frame.write(plot.x, y, "┈" * plot.width, "grid")
 
 
 def _ticks(frame: Frame, ticks: Iterable[tuple[int, str]], plot: Region, name: str = "") -> None:
     """Write as many step labels as do not touch, and the axis title left of them."""
-    frame.write(0, plot.bottom + 1, name, "note")
+    frame.write(0, plot.bottom, name, "note")
     free = first_free = len(name) + 1 if name else 0
     for column, text in ticks:
         x = plot.x + min(column, plot.width - 1)
         start = max(first_free, min(x - len(text) // 2, plot.right - len(text)))
         if start >= free:
-            frame.write(x, plot.bottom, "┬", "axis")
-            frame.write(start, plot.bottom + 1, text, "label")
+            frame.write(x, plot.bottom - 1, "┬", "axis")
+            frame.write(start, plot.bottom, text, "label")
             free = start + len(text) + 1
 
 
@@ -144,9 +142,9 @@ def draw_marks(frame: Frame, marks: Marks, x: Axis, plot: Region) -> None:
         frame: The chart with its axes; drawn on.
         marks: The marks.
         x: Range of steps.
-        plot: The rectangle of the plot, above the axis.
+        plot: The rectangle of the plot, whose last row is the axis.
     """
-    row = plot.bottom
+    row = plot.bottom - 1
     taken: set[int] = set()
     for kind, glyph, _, cells in _seen(marks, x, plot.width):
         for cell in cells:
@@ -158,7 +156,7 @@ def draw_marks(frame: Frame, marks: Marks, x: Axis, plot: Region) -> None:
             tick = kind is MarkKind.EPOCH and frame.characters[row, column] == ord("┬")
             frame.write(column, row, _TICKS[glyph] if tick else glyph, _STYLES.get(kind, "title"))
             if kind in _LINED:
-                line = frame.part(column, plot.y, 1, plot.height)
+                line = frame.part(column, plot.y, 1, plot.height - 1)
                 empty = np.isin(line.characters, (ord(" "), ord("┈")))
                 line.characters[empty] = ord("┊")
                 line.styles[empty] = STYLE_ID["axis"]

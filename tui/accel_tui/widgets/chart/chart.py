@@ -65,6 +65,9 @@ class Chart(ChartMouse):
     y_bounds: reactive[tuple[float | None, float | None]] = reactive((None, None), repaint=False)
     """Values that the value axis always includes, e.g. 0 and 100 for a utilization in percent."""
 
+    y_limits: reactive[tuple[float | None, float | None]] = reactive((None, None), repaint=False)
+    """Where the value axis ends at the latest, unless a value is beyond."""
+
     end: reactive[int | None] = reactive(None, repaint=False)
     """The last step of the run, if known; the step axis does not go beyond it."""
 
@@ -103,6 +106,7 @@ class Chart(ChartMouse):
         title: str = "",
         *,
         y_bounds: tuple[float | None, float | None] = (None, None),
+        y_limits: tuple[float | None, float | None] = (None, None),
         name: str | None = None,
         id: str | None = None,  # noqa: A002 - Textual's own name
         classes: str | None = None,
@@ -110,6 +114,7 @@ class Chart(ChartMouse):
         super().__init__(name=name, id=id, classes=classes)
         self.set_reactive(Chart.title, title)
         self.set_reactive(Chart.y_bounds, y_bounds)
+        self.set_reactive(Chart.y_limits, y_limits)
         self._plain = self._frame = Frame.blank(0, 0)  # without and with the cursor
         self._head: Sequence[TextSpan] = ()
         self._line: Sequence[TextSpan] = ()  # the header with the cursor
@@ -119,11 +124,13 @@ class Chart(ChartMouse):
         self._drawn = 0.0
         self._waiting: asyncio.TimerHandle | None = None
         self.draw_seconds = DRAW_SECONDS
+        self._has_dots = True
 
     def on_mount(self) -> None:
-        """Read how often curves are drawn from the settings."""
+        """Read from the settings how often curves are drawn, and with which characters."""
         if settings := getattr(self.app, "settings", None):
             self.draw_seconds = 1 / settings.curves
+            self._has_dots = settings.glyphs != "ascii"
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """Render the requested cells; Textual would render and cache whole lines."""
@@ -149,7 +156,9 @@ class Chart(ChartMouse):
             self._plain = self._draw_frame()
             self._repaint_changes()
 
-    _watch_title = _watch_y_bounds = _watch_end = _watch_window = _watch_format = _watch_empty = _repaint
+    _watch_title = _watch_y_bounds = _watch_y_limits = _watch_end = _watch_window = _watch_format = _watch_empty = (
+        _repaint
+    )
     _watch_options = _watch_shows_mark_legend = _watch_min_label_width = _watch_note = _repaint
 
     @property
@@ -253,6 +262,7 @@ class Chart(ChartMouse):
                 self.y_bounds,
                 before.y if before and (before.options, before.rows) == (self.options, size.height) else None,
                 value_axis_rows(size.height),
+                self.y_limits,
             ),
             self.series,
             self.title,
@@ -264,6 +274,7 @@ class Chart(ChartMouse):
             self.shows_mark_legend,
             self.min_label_width,
             self.note,
+            self._has_dots,
         )
         self._drawn = time.monotonic()
         self._drawing = draw(view)

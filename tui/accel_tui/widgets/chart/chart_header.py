@@ -13,11 +13,11 @@ import numpy as np
 from accel_tui.widgets.chart.axes import Axis, labels
 from accel_tui.widgets.chart.background import mark_legend
 from accel_tui.widgets.chart.chart_view import ChartView, Series
-from accel_tui.widgets.chart.draw_series import POINT, are_joined
+from accel_tui.widgets.chart.draw_series import POINT
 from accel_tui.widgets.chart.raster import EDGE
 from accel_tui.widgets.styled_text import TextSpan
 
-_LINE = "━━"
+_CURVE, _POINTS = "──", "━━"  # points are drawn thicker
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +28,13 @@ class Legend:
         signs: How each series is drawn.
         notes: Notes on hidden values, the longest first.
         marks: Legends of the marks and the chart's note, the shortest first.
+        has_gaps: Whether values are not finite.
     """
 
     signs: Sequence[str]
     notes: Sequence[str]
     marks: Sequence[str]
+    has_gaps: bool
 
 
 def legend_of(view: ChartView, width: int) -> Legend:
@@ -40,11 +42,12 @@ def legend_of(view: ChartView, width: int) -> Legend:
     dense = [series.curve for series in view.series if not series.is_resampled and not series.curve.is_sparse]
     gaps = sum(curve.gaps for curve in dense)
     gap = f"{gaps} gap{'s' * (gaps != 1)}" if gaps else ""
-    beyond = describe_hidden(view.series, view.x, view.y, clipped=view.options.clip or not view.options.log)
+    beyond = describe_hidden(view.series, view.x, view.y, clipped=view.options.clip or not view.is_log)
     return Legend(
-        [_LINE if series.curve.end_step or are_joined(view.x, series, width) else POINT for series in view.series],
+        [_CURVE if series.curve.end_step else _POINTS if view.has_dots else POINT for series in view.series],
         [", ".join(filter(None, (note, gap))) for note in beyond] if beyond else [gap],
         _ends(mark_legend(view.marks, view.x, width) if view.shows_mark_legend else [], view.note),
+        gaps > 0,
     )
 
 
@@ -72,7 +75,7 @@ def chart_header(view: ChartView, legend: Legend, series: Sequence[Series]) -> l
     shorter = _legend(view, legend, series, named=many, signed=not many)
     shortest = _legend(view, legend, series, named=many, valued=not many)
     plain = view.title
-    full = f"{plain} ({view.options.description})" if view.options.description else plain
+    full = f"{plain} ({view.description})" if view.description else plain
     forms = [(full, named), (full, shorter), (plain, named), (plain, shorter), (full, shortest), (plain, shortest)]
     title, entries = next(
         (form for form in forms if len(form[0]) + sum(map(_length, form[1])) + shortest_note <= view.columns), forms[-1]
@@ -89,11 +92,16 @@ def chart_header(view: ChartView, legend: Legend, series: Sequence[Series]) -> l
         x += _length(entry)
         if left == 1:
             break
-    end, style = next((note for note in legend.notes if x + len(note) < view.columns), ""), "warning"
-    if not end:
-        style = "note"
-        end = next((text for text in reversed(legend.marks) if x + len(text) < view.columns), "")
-    return [*line, (" " * (view.columns - x - len(end)), style), (end, style)]
+    note, mark = _end(legend, view.columns - x - 1)
+    style = "warning" if legend.has_gaps else "note"
+    return [*line, (" " * (view.columns - x - len(note) - len(mark)), "note"), (note, style), (mark, "note")]
+
+
+def _end(legend: Legend, room: int) -> tuple[str, str]:
+    """What fits of the notes and the marks: a note in any case, if in few words."""
+    marks = [f"   {mark}" if any(legend.notes) else mark for mark in reversed(legend.marks) if mark]
+    fitting = ((note, mark) for mark in (*marks, "") for note in legend.notes if len(note) + len(mark) <= room)
+    return next(fitting, ("", ""))
 
 
 def _legend(
@@ -131,19 +139,17 @@ class Hidden:
     Attributes:
         above: Values above it, at least.
         below: Values below it, at least.
-        total: All values.
         exact: Whether the counts are exact.
     """
 
     above: int = 0
     below: int = 0
-    total: int = 0
     exact: bool = True
 
     def __add__(self, other: "Hidden") -> "Hidden":
         """The sum of both."""
         exact = self.exact and other.exact
-        return Hidden(self.above + other.above, self.below + other.below, self.total + other.total, exact)
+        return Hidden(self.above + other.above, self.below + other.below, exact)
 
 
 def hidden_steps(series: Series, first: float, last: float, low: float, high: float) -> Hidden:
@@ -155,13 +161,13 @@ def hidden_steps(series: Series, first: float, last: float, low: float, high: fl
     lows, highs, finite = curve.low[span], curve.high[span], curve.finite[span]
     above = int(np.where(lows > high, finite, highs > high).sum())
     below = int(np.where(highs < low, finite, lows < low).sum())
-    return Hidden(above, below, int(finite.sum()), curve.width == 1)
+    return Hidden(above, below, curve.width == 1)
 
 
 def hidden_points(series: Series, first: float, last: float, low: float, high: float) -> Hidden:
     """Count the points of those steps, such as validations, beyond ``low`` to ``high``."""
     values = [value for _, value in series.within(first, last) if math.isfinite(value)]
-    return Hidden(sum(value > high for value in values), sum(value < low for value in values), len(values))
+    return Hidden(sum(value > high for value in values), sum(value < low for value in values))
 
 
 def describe_hidden(series: Sequence[Series], x: Axis, y: Axis, *, clipped: bool) -> list[str]:
@@ -189,10 +195,9 @@ def describe_hidden(series: Sequence[Series], x: Axis, y: Axis, *, clipped: bool
     if any(one.is_resampled for one in series):
         return [f"some hidden {sides}", "some hidden"]
     counts = [(each, name) for each, name in ((steps, "step"), (points, "point")) if each.above + each.below]
-    many = " and ".join(f"{_number(each)} of {each.total:,} {_several(name, each.total)}" for each, name in counts)
     few = " and ".join(f"{_number(each)} {_several(name, each.above + each.below)}" for each, name in counts)
     shortest = f"{_number(counts[0][0])} hidden"  # only the steps, if points are hidden too
-    return [f"{many} hidden {sides}", f"{few} hidden {sides}", f"{few} hidden", shortest]
+    return [f"{few} hidden {sides}", f"{few} hidden", shortest]
 
 
 def _number(found: Hidden) -> str:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from accel_tui.run_state.curve import Curve
 from accel_tui.run_state.marks import Marks
-from accel_tui.widgets.chart.axes import Axis, significant
+from accel_tui.widgets.chart.axes import Axis, LogAxis, significant
 from accel_tui.widgets.chart.scale import XScale
 
 X = Literal["step", "epoch", "time"]
@@ -20,30 +20,24 @@ SMOOTHINGS = (0.0, 0.6, 0.9, 0.98)
 
 @dataclass(frozen=True, slots=True)
 class ChartOptions:
-    """Options of how curves are drawn. ``ChartOptions()`` draws them unchanged.
+    """Options of how curves are drawn.
 
     Attributes:
-        log: Whether the value axis is logarithmic.
+        log: Whether the value axis is logarithmic; ``None`` for where the range of the values asks for it.
         smoothing: Weight of the exponential moving average; 0 for none.
-        clip: Whether the value axis ignores outliers.
+        clip: Whether the value axis ignores outliers, which are marked and counted.
         x: Labels of the x-axis.
     """
 
-    log: bool = False
+    log: bool | None = None
     smoothing: float = 0.0
-    clip: bool = False
+    clip: bool = True
     x: X = "step"
 
     @property
     def exact(self) -> "ChartOptions":
         """The same for exact values, such as the learning rate: without smoothing and clipping."""
-        return replace(self, smoothing=0.0, clip=False)
-
-    @property
-    def description(self) -> str:
-        """The options in words; empty for the defaults."""
-        smoothed = f"smoothed {self.smoothing:g}" if self.smoothing else ""
-        return ", ".join(filter(None, ("log" if self.log else "", smoothed, "clipped" if self.clip else "")))
+        return replace(self, log=bool(self.log), smoothing=0.0, clip=False)
 
 
 PLAIN = ChartOptions()
@@ -130,6 +124,7 @@ class ChartView:
         shows_mark_legend: Whether the header explains the marks if there is room.
         min_label_width: Minimum width of value labels, shared by charts below one another.
         note: A note at the end of the header if there is room.
+        has_dots: Whether the terminal shows dots; else signs tell points from curves.
     """
 
     columns: int
@@ -146,3 +141,15 @@ class ChartView:
     shows_mark_legend: bool = False
     min_label_width: int = LABELS
     note: str = ""
+    has_dots: bool = True
+
+    @property
+    def is_log(self) -> bool:
+        """Whether the value axis is logarithmic."""
+        return isinstance(self.y, LogAxis)
+
+    @property
+    def description(self) -> str:
+        """How the curves are drawn, in words; empty for a linear axis and curves that are not smoothed."""
+        smoothed = f"smoothed {self.options.smoothing:g}" if self.options.smoothing else ""
+        return ", ".join(filter(None, ("log" if self.is_log else "", smoothed)))

@@ -33,14 +33,14 @@ def with_cursor(frame: Frame, view: ChartView, step: int) -> Frame:
         return frame
     plot = plot_region(view)
     frame = frame.copy()
+    has_axis = plot.bottom < view.rows
     for y in range(plot.y, plot.bottom):
         # Curves stay visible where the line crosses them.
         if not BLANK < frame.characters[y, column] <= BLANK + 0xFF:
-            frame.write(column, y, "│", "label")
-    if plot.bottom + 1 < view.rows:
+            frame.write(column, y, "┴" if has_axis and y == plot.bottom - 1 else "│", "label")
+    if has_axis:
         label = _place(view, step)
-        frame.write(column, plot.bottom, "┴", "label")
-        _write_over(frame, plot.bottom + 1, min(max(column - len(label) // 2, 0), view.columns - len(label)), label)
+        _write_over(frame, plot.bottom, min(max(column - len(label) // 2, 0), view.columns - len(label)), label)
     _head(frame, view, step)
     return frame
 
@@ -92,7 +92,8 @@ def _head(frame: Frame, view: ChartView, step: int) -> None:
         if x + length + (len(f"  +{left - 1}") if left > 1 else 0) > view.columns and x + 2 <= view.columns:
             frame.write(x, 0, f"+{left}", "note")
             return
-        pieces = (("━ ", series.style), (f"{series.name} " if named else "", "note"), (f"{value}  ", "title"))
+        sign = "─ " if series.curve.end_step else "━ "
+        pieces = ((sign, series.style), (f"{series.name} " if named else "", "note"), (f"{value}  ", "title"))
         for text, style in pieces:
             frame.write(x, 0, text, style)
             x += len(text)

@@ -1,24 +1,26 @@
 """Draws the series of a chart on its plot: curves with their bands, edges, and points such as validations."""
 
 import math
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from accel_tui.run_state.curve import Curve, Floats
-from accel_tui.widgets.chart import raster
+from accel_tui.widgets.chart import dots, raster
 from accel_tui.widgets.chart.axes import Axis
-from accel_tui.widgets.chart.cell_frame import COLOURS, STYLE_ID, Frame
+from accel_tui.widgets.chart.background import value_axis_rows
+from accel_tui.widgets.chart.cell_frame import STYLE_ID, Frame
 from accel_tui.widgets.chart.chart_view import ChartView, Series
 from accel_tui.widgets.chart.smoothing import smoothed
 
 POINT = "●"
-"""Sign of a point."""
+"""Sign of a point, where the terminal shows no dots."""
 
 _ABOVE, _BELOW = "▲", "▼"  # by the edge of the plot
 _CELLS_A_POINT = 3  # closer points are joined to a line
-_CURVES = [STYLE_ID[colour] for colour in COLOURS]
-_DASH = 2  # cells
+_DASH = np.array([[-1.0], [0.0], [1.0]])  # dot columns of a point, beside its own
+_NO_SIGNS = tuple(map(ord, " ┈┊─┬"))  # characters of the background that may be hidden
 _SPARSE = np.uint8(0b10010101)  # every other dot, so that the mean stands out from the band
 
 
@@ -29,49 +31,65 @@ def draw_series(plot: Frame, view: ChartView) -> None:
         plot: The plot with its grid; drawn on.
         view: The chart's inputs.
     """
-    drawn = [(series, _draw_curve(plot, view, series)) for series in view.series if series.curve.end_step]
-    for series, (low, high) in drawn:  # on top of all curves, so that no series hides a mark
-        _mark_edges(plot, low, high, series.style)
-    for series in view.series:
-        if series.points:
-            _draw_points(plot, view, series)
+    height, width = plot.characters.shape
+    axis = plot.part(0, height - 1, width, 1)
+    before, signs = axis.copy(), ~np.isin(axis.characters, _NO_SIGNS) if view.marks else slice(0)
+    curves = [(series, _curve_lines(view, series, 2 * width)) for series in view.series if series.curve.end_step]
+    points = [(series, _Points.of(view, series, width, height)) for series in view.series if series.points]
+    lines = [*(line for _, found in curves for line in found), *((each.line, each.line) for _, each in points)]
+    # Several lines at once take hardly longer than one.
+    ends = np.array([[low for low, _ in lines], [high for _, high in lines]])
+    patterns = iter(raster.trace(ends[0], ends[1], height) if lines else ())
+    for series, found in curves:
+        _paint_curve(plot, [next(patterns) for _ in found], series.style)
+    inside = plot.part(0, 0, width, height - 1) if height > 1 and value_axis_rows(view.rows) else plot
+    for series, found in curves:  # on top of all curves, so that no series hides a mark
+        low, high = found[0]
+        for line, _ in found[1:]:
+            low, high = np.fmin(low, line), np.fmax(high, line)
+        _mark_edges(inside, low, high, series.style)
+    for series, each in points:
+        _paint_points(plot, each.patterns(next(patterns)), series.style, has_dots=view.has_dots)
+        if each.are_beyond:
+            _mark_edges(inside, *each.ends, series.style)
+    axis.characters[signs], axis.styles[signs] = before.characters[signs], before.styles[signs]
 
 
 def are_joined(x: Axis, series: Series, width: int) -> bool:
-    """Whether points are too close to be drawn one by one."""
-    return sum(x.low <= step <= x.high for step, _ in series.points) * _CELLS_A_POINT > width
+    """Whether points are drawn as a line: those without a curve, and those that are too close to be apart."""
+    seen = sum(x.low <= step <= x.high for step, _ in series.points)
+    return seen > 1 and (not series.curve.end_step or seen * _CELLS_A_POINT > width)
 
 
-def _draw_curve(plot: Frame, view: ChartView, series: Series) -> tuple[Floats, Floats]:
-    """Draw the mean of a curve, and behind it a band between its extremes.
+def _curve_lines(view: ChartView, series: Series, columns: int) -> list[tuple[Floats, Floats]]:
+    """The lower and upper lines of a curve: of its extremes, of its mean, and of the smoothed mean if asked for.
 
-    Of a smoothed curve the unsmoothed mean is behind too.
-
-    Returns:
-        Minimum and maximum of each dot column, as fractions of the height.
+    All are fractions of the height by dot column.
     """
-    height, width = plot.characters.shape
     curve = series.curve_in(view.x.low, view.x.high)
-    low, high, mean = _resampled(curve, view, 2 * width)
-    lows, highs = [low, mean], [high, mean]
-    if view.options.smoothing:
-        front = _resampled(smoothed(curve, view.options.smoothing), view, 2 * width)[2]
-        lows, highs = [*lows, front], [*highs, front]
-    band, line, *fronts = raster.trace(np.array(lows), np.array(highs), height)
+    low, high, mean = _resampled(curve, view, columns)
+    if not view.options.smoothing:
+        return [(low, high), (mean, mean)]
+    front = _resampled(smoothed(curve, view.options.smoothing), view, columns)[2]
+    return [(low, high), (mean, mean), (front, front)]
+
+
+def _paint_curve(plot: Frame, patterns: Sequence[raster.Patterns], style: str) -> None:
+    """Draw the mean of a curve, and behind it the band; of a smoothed curve the unsmoothed mean is behind too."""
+    band, line, *fronts = patterns
     band &= _SPARSE
     if fronts:
         band |= line
-    _paint(plot, band, f"{series.style}-band")
-    _paint(plot, fronts[0] if fronts else line, series.style)
-    return np.fmin.reduce(lows), np.fmax.reduce(highs)
+    _paint(plot, band, f"{style}-band")
+    _paint(plot, fronts[0] if fronts else line, style)
 
 
 def _resampled(curve: Curve, view: ChartView, columns: int) -> Floats:
     """Minimum, maximum and mean of the dot columns, as fractions of the height."""
-    if view.options.log:
+    if view.is_log:
         curve = _positive(curve)
     found = view.y.fraction(curve.columns(view.x.low, view.x.high, columns))
-    if view.options.log:
+    if view.is_log:
         found[0, np.isnan(found[0]) & ~np.isnan(found[1])] = 0  # to the lower edge, where there is no logarithm
     return found
 
@@ -90,37 +108,74 @@ def _positive(curve: Curve) -> Curve:
     )
 
 
-def _draw_points(plot: Frame, view: ChartView, series: Series) -> None:
-    """Draw points, or a line that joins them if they are too close. Those beyond the plot are marked at its edge."""
-    height, width = plot.characters.shape
-    steps, values = np.array(series.points, dtype=np.float64).T
-    across, up = view.x.fraction(steps), view.y.fraction(np.where(np.isfinite(values), values, np.nan))
-    shown = (across >= 0) & (across <= 1)
-    across, up = across[shown], up[shown]
-    if are_joined(view.x, series, width):
-        dots = (np.arange(2 * width) + 0.5) / (2 * width)
-        line = np.interp(dots, across, up, left=math.nan, right=math.nan)
-        _paint_dashed(plot, raster.trace(line, line, height), series.style)
-    else:
+@dataclass(frozen=True, slots=True, eq=False)
+class _Points:
+    """The visible points of a series, as fractions of the width and the height.
+
+    Attributes:
+        across: From the left.
+        up: From the bottom; NaN for values that are not finite.
+        line: The height of each dot column if they are joined, else NaN.
+        dash: Dot columns of a point, beside its own.
+        size: Columns and rows of the plot.
+    """
+
+    across: Floats
+    up: Floats
+    line: Floats
+    dash: Floats
+    size: tuple[int, int]
+
+    @classmethod
+    def of(cls, view: ChartView, series: Series, width: int, height: int) -> "_Points":
+        """The points of a series."""
+        steps, values = np.array(series.points, dtype=np.float64).T
+        across, up = view.x.fraction(steps), view.y.fraction(np.where(np.isfinite(values), values, np.nan))
+        shown = (across >= 0) & (across <= 1)
+        across, up = across[shown], up[shown]
         line = np.full(2 * width, math.nan)
-        columns = np.minimum((across * width).astype(np.int64), width - 1)
-        inside = (up >= -raster.EDGE) & (up <= 1 + raster.EDGE)
-        rows = raster.dot_rows(up[inside], height) // 4
-        plot.characters[rows, columns[inside]] = ord(POINT)
-        plot.styles[rows, columns[inside]] = STYLE_ID[series.style]
-    low, high = line.copy(), line
-    dot_columns = np.minimum((across * 2 * width).astype(np.int64), 2 * width - 1)
-    np.fmin.at(low, dot_columns, up)
-    np.fmax.at(high, dot_columns, up)
-    _mark_edges(plot, low, high, series.style)
+        if are_joined(view.x, series, width):
+            line = np.interp((np.arange(2 * width) + 0.5) / (2 * width), across, up, left=math.nan, right=math.nan)
+        return cls(across, up, line, _DASH if view.has_dots else _DASH[1:2], (width, height))
+
+    def patterns(self, line: raster.Patterns) -> raster.Patterns:
+        """The points, or the line that joins them."""
+        if not np.isnan(self.line).all():
+            return line
+        width, height = self.size
+        across = self.across + self.dash / (2 * width)
+        return dots.scatter(across.ravel(), np.tile(self.up, len(self.dash)), width, height)
+
+    @property
+    def are_beyond(self) -> bool:
+        """Whether some are above or below the plot."""
+        return bool(((self.up > 1 + raster.EDGE) | (self.up < -raster.EDGE)).any())
+
+    @property
+    def ends(self) -> tuple[Floats, Floats]:
+        """Minimum and maximum of each dot column."""
+        low, high = self.line.copy(), self.line.copy()
+        columns = np.minimum((self.across * len(low)).astype(np.int64), len(low) - 1)
+        np.fmin.at(low, columns, self.up)
+        np.fmax.at(high, columns, self.up)
+        return low, high
+
+
+def _paint_points(plot: Frame, patterns: raster.Patterns, style: str, *, has_dots: bool) -> None:
+    """Draw points in the cells that they need: twice as thick as curves, or as signs."""
+    if has_dots:
+        _paint(plot, raster.thick(patterns), style)
+    else:
+        plot.characters[patterns > 0], plot.styles[patterns > 0] = ord(POINT), STYLE_ID[style]
 
 
 def _mark_edges(plot: Frame, low: raster.Fractions, high: raster.Fractions, style: str) -> None:
     """Mark the cell columns in which a curve is beyond the plot; of each dot column the minimum and maximum count."""
-    for row, dots, mark in ((0, high > 1 + raster.EDGE, _ABOVE), (-1, low < -raster.EDGE, _BELOW)):
-        cells = dots[::2] | dots[1::2]
-        plot.characters[row, cells] = ord(mark)
-        plot.styles[row, cells] = STYLE_ID[style]
+    for row, beyond, mark in ((0, high > 1 + raster.EDGE, _ABOVE), (-1, low < -raster.EDGE, _BELOW)):
+        if beyond.any():
+            cells = beyond[::2] | beyond[1::2]
+            plot.characters[row, cells] = ord(mark)
+            plot.styles[row, cells] = STYLE_ID[style]
 
 
 def _paint(plot: Frame, patterns: raster.Patterns, style: str) -> None:
@@ -128,13 +183,3 @@ def _paint(plot: Frame, patterns: raster.Patterns, style: str) -> None:
     mask = patterns > 0
     plot.characters[mask] = patterns[mask] + np.uint32(raster.BLANK)
     plot.styles[mask] = STYLE_ID[style]
-
-
-def _paint_dashed(plot: Frame, patterns: raster.Patterns, style: str) -> None:
-    """Draw braille patterns; cells with a curve keep its dots, and alternate in colour."""
-    both = (patterns > 0) & (plot.characters > raster.BLANK) & np.isin(plot.styles, _CURVES)
-    patterns = np.where(both, patterns | (plot.characters - raster.BLANK).astype(np.uint8), patterns)
-    before = plot.styles.copy()
-    _paint(plot, patterns, style)
-    both &= np.arange(both.shape[1]) // _DASH % 2 == 1
-    plot.styles[both] = before[both]

@@ -1,6 +1,7 @@
 """Rasterizes lines to braille characters of two by four dots.
 
-Values are fractions of the plot's height, 0 at the bottom and 1 at the top, two per character; NaN is a gap.
+Values are fractions of the plot's height, two per character: 1 is at the label of the first row and 0 at the label of
+the last one, which is the row of the axis. NaN is a gap.
 """
 
 import numpy as np
@@ -13,6 +14,11 @@ BLANK = 0x2800
 """The empty braille pattern, to which dots are added (Unicode block "Braille Patterns")."""
 
 _DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
+
+DOTS = 4
+"""Dot rows of a character."""
+
+_MIDDLE = 1  # dot row of a character at the height of its label and its gridline
 
 EDGE = 1e-6
 """Tolerance at the edges of the plot, as a share of its height, since the ends of an axis are rounded."""
@@ -77,15 +83,25 @@ def trace(low: Fractions, high: Fractions, rows: int) -> Patterns:
     return fill_columns(upper, lower, rows)
 
 
+def thick(patterns: Patterns) -> Patterns:
+    """Patterns with another dot below each, so that the middle of a line at a label is the middle of its row."""
+    inside = (patterns & 0x1B) << 1 | (patterns & 0x04) << 4 | (patterns & 0x20) << 2
+    carried = np.zeros_like(patterns)
+    carried[1:] = patterns[:-1]
+    thicker: Patterns = (patterns | inside | (carried & 0x40) >> 6 | (carried & 0x80) >> 4).astype(np.uint8)
+    return thicker
+
+
 def dot_rows(fractions: Fractions, rows: int) -> npt.NDArray[np.int16]:
     """Dot rows of fractions of the height, counted from the top; undefined for NaN.
 
-    The value of a row's label, also if rounded, is in the first dot row of that row. 0, whose label is in the row below
-    the plot, is in the plot's last dot row. Values outside the plot have rows outside of it.
+    The value of a row's label is in the dot row beside the middle of that row; only a plot of a single row has its ends
+    at the first and the last dot. Values outside the plot have rows outside of it.
     """
+    first, last = (_MIDDLE, DOTS * (rows - 1) + _MIDDLE) if rows > 1 else (0, DOTS - 1)
     known = np.where(np.isnan(fractions), 0.0, fractions)
-    dots = np.rint(np.clip((1 - known) * 4 * rows, -_FAR, _FAR))
+    dots = np.rint(np.clip(first + (1 - known) * (last - first), -_FAR, _FAR))
     inside = (known >= -EDGE) & (known <= 1 + EDGE)
-    beyond = np.where(known > 1, np.minimum(dots, -1), np.maximum(dots, 4 * rows))
-    placed: npt.NDArray[np.int16] = np.where(inside, np.clip(dots, 0, 4 * rows - 1), beyond).astype(np.int16)
+    beyond = np.where(known > 1, np.minimum(dots, -1), np.maximum(dots, DOTS * rows))
+    placed: npt.NDArray[np.int16] = np.where(inside, np.clip(dots, first, last), beyond).astype(np.int16)
     return placed

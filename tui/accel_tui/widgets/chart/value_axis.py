@@ -8,11 +8,9 @@ import math
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-import numpy as np
-
-from accel_tui.run_state.curve import Floats
 from accel_tui.widgets.chart.axes import NARROW, Axis, LogAxis, round_down, round_up
 from accel_tui.widgets.chart.chart_view import ChartOptions, Series
+from accel_tui.widgets.chart.visible_values import asks_for_log, parts_of
 
 Bounds = tuple[float | None, float | None]
 """Values that an axis includes."""
@@ -27,8 +25,6 @@ _TALL = 6  # rows from which there are at least three ticks
 _UNLABELLED = 1.03  # how much longer an axis may be for a tick at an end
 _QUARTERS = 1.05  # how much longer an axis may be for shorter labels than those of 2.5
 _LONG = 10.0  # ratio of the ends from which powers of ten can be on rows
-_QUANTILE = 0.05  # quantile on either side, a common choice
-_MARGIN = 0.5  # share of the range between the quantiles: a steadily falling curve is not clipped
 
 
 def axis_of(
@@ -38,6 +34,7 @@ def axis_of(
     bounds: Bounds = (None, None),
     previous: Axis | None = None,
     rows: int = 0,
+    limits: Bounds = (None, None),
 ) -> Axis:
     """The value axis of a chart: of all visible values, except those that the options leave out.
 
@@ -48,52 +45,19 @@ def axis_of(
         bounds: Values to include.
         previous: The axis until now, with the same options and as many rows.
         rows: Rows between the labels at the ends; 0 if only the ends have labels.
+        limits: The lowest and highest value that there can be, if known.
     """
-    lows, highs = _extremes(series, *(window or (0, math.inf)))
-    low = high = math.nan
-    if options.log or options.clip:
-        known = ~np.isnan(lows)
-        lows, highs = lows[known], highs[known]
-        if options.log:  # of a bucket with both, only the maximum certainly has a logarithm
-            lows, highs = (values[values > 0] for values in (np.where(lows > 0, lows, highs), highs))
-    if lows.size:
-        low, high = fence(lows, highs, log=options.log) if options.clip else _span(lows, highs)
-    return (log_axis if options.log else value_axis)(low, high, bounds, previous, rows)
-
-
-def _extremes(series: tuple[Series, ...], first: float, last: float) -> tuple[Floats, Floats]:
-    """Minima and maxima of all buckets in a range of steps, NaN where one has no values, and the points."""
-    points = np.array([y for each in series for _, y in each.within(first, last) if math.isfinite(y)])
-    curves = [each.curve_in(first, last) for each in series]
-    spans = [slice(*curve.span(first, last)) for curve in curves]
-    low = np.concatenate([points, *(curve.low[span] for curve, span in zip(curves, spans, strict=True))])
-    high = np.concatenate([points, *(curve.high[span] for curve, span in zip(curves, spans, strict=True))])
-    return low, high
-
-
-def _span(lows: Floats, highs: Floats) -> tuple[float, float]:
-    return float(np.fmin.reduce(lows)), float(np.fmax.reduce(highs))
-
-
-def fence(lows: Floats, highs: Floats, *, log: bool = False) -> tuple[float, float]:
-    """Minimum and maximum without outliers.
-
-    Outliers are beyond the quantiles 0.05 and 0.95 by more than half of their distance.
-
-    Args:
-        lows: Minimum of each bucket, at least one, without NaN.
-        highs: Maximum of each bucket, without NaN.
-        log: Whether distances are logarithmic; all values must be positive then.
-    """
-    forth, back = (math.log, math.exp) if log else (float, float)
-    low, high = forth(_at(lows, _QUANTILE)), forth(_at(highs, 1 - _QUANTILE))
-    margin = _MARGIN * (high - low)
-    return max(float(lows.min()), back(low - margin)), min(float(highs.max()), back(high + margin))
-
-
-def _at(values: Floats, quantile: float) -> float:
-    index = round(quantile * (len(values) - 1))
-    return float(np.partition(values, index)[index])
+    parts = list(parts_of(series, *(window or (0, math.inf))))
+    is_free = bounds[0] is None and limits[1] is None
+    log = is_free and asks_for_log(parts, previous) if options.log is None else options.log
+    if log:
+        parts = [positive for part in parts if (positive := part.positive)]
+    ends = [part.fence(log=log) if options.clip else part.ends for part in parts]
+    low = min((low for low, _ in ends), default=math.nan)
+    high = max((high for _, high in ends), default=math.nan)
+    if log:
+        return log_axis(low, high, bounds, previous, rows)
+    return value_axis(low, high, bounds, None if isinstance(previous, LogAxis) else previous, rows, limits)
 
 
 def value_axis(
@@ -102,6 +66,7 @@ def value_axis(
     bounds: Bounds = (None, None),
     previous: Axis | None = None,
     rows: int = 0,
+    limits: Bounds = (None, None),
 ) -> Axis:
     """An axis that includes two extremes.
 
@@ -113,11 +78,14 @@ def value_axis(
         bounds: Values to include.
         previous: The axis until now, of as many rows.
         rows: Rows between the labels at the ends; 0 if only the ends have labels.
+        limits: Where the axis ends at the latest, unless an extreme is beyond.
     """
+    least, (lowest, highest) = low, limits
     if math.isnan(low) or math.isnan(high):
         low, high = 0.0, 1.0
     elif high - low <= _FLAT * max(abs(low), abs(high)):
-        low, high = min(0.0, _ROOM * low), max(0.0, _ROOM * high) or float(low == 0)
+        room = _ROOM * high if highest is None or high > highest else min(_ROOM * high, highest)
+        low, high = min(0.0, _ROOM * low), max(0.0, room) or float(low == 0)
     elif 0 < low < high / 2:
         low = 0.0  # to 0, which a falling loss approaches, so that the axis need not follow
     elif low / 2 < high < 0:
@@ -126,7 +94,10 @@ def value_axis(
     high = high if bounds[1] is None else max(high, bounds[1])
     if previous and previous.low <= low and high <= previous.high <= previous.low + (high - low) / _SHRINK_BELOW:
         return previous
-    return Axis(*(ends_on_rows(low, high, rows, _DIGITS) if rows else _round_ends(low, high)))
+    ends = ends_on_rows(low, high, rows, _DIGITS) if rows else _round_ends(low, high)
+    if lowest is not None and highest is not None and lowest <= low and high <= highest < ends[1]:
+        ends = _ends_at_limits(low, least, lowest, highest, rows)
+    return Axis(*ends)
 
 
 def log_axis(
@@ -157,7 +128,7 @@ def log_axis(
         linear = value_axis(low, high)
         low, high = max(linear.low, low / NARROW), max(linear.high, low * 1.01)
     elif rows and high >= _LONG * low:
-        min_ticks = 1 if high < _LONG**2 * low else 2  # powers of ten; with only one, there are digits too
+        min_ticks = 1 if high < _LONG**2 * low else 2 + (rows >= 2 * _TALL)  # powers of ten; beside one are digits
         decades = ends_on_rows(math.log10(low), math.log10(high), rows, _DECADES, min_ticks=min_ticks, min_step=1.0)
         low, high = min(low, 10 ** decades[0]), max(high, 10 ** decades[1])
     else:
@@ -207,6 +178,21 @@ def ends_on_rows(
                 shortest, ends = length, (_multiple(first, step, rows_per_tick), _multiple(last, step, rows_per_tick))
             break
     return ends
+
+
+@lru_cache(maxsize=256)
+def _ends_at_limits(low: float, least: float, lowest: float, highest: float, rows: int) -> tuple[float, float]:
+    """The ends of an axis up to the highest value, from 0 or the least value on if there are ticks on rows for it."""
+    for bottom in filter(highest.__gt__, (low, least)):
+        lengths = [
+            step * rows / rows_per_tick
+            for rows_per_tick in range(1, rows)
+            for _, step in _steps((highest - bottom) * rows_per_tick / rows, _DIGITS)
+            if 2 < rows // rows_per_tick + 1 <= max_ticks(rows) and math.isclose(highest / step, round(highest / step))
+        ]
+        if lengths and highest - min(lengths) >= lowest - _ROUNDING:
+            return highest - min(lengths), highest
+    return lowest, highest
 
 
 def _steps(minimum: float, digits: Sequence[float]) -> Iterator[tuple[float, float]]:

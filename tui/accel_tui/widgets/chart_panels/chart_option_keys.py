@@ -13,6 +13,8 @@ from accel_tui.widgets.chart_panels.chart_bar import BarItem
 
 T = TypeVar("T")
 
+_SCALES = {None: "auto log", True: "log", False: "linear"}
+
 
 class ChartOptionKeys(Vertical):
     """Charts with shared chart options."""
@@ -24,7 +26,7 @@ class ChartOptionKeys(Vertical):
             "Log axis",
             show=False,
             id="charts.log",
-            tooltip="Logarithmic or linear value axis; a logarithmic one hides values at or below 0",
+            tooltip="A logarithmic value axis where the range asks for it, always, or never; it hides values up to 0",
         ),
         Binding(
             "m",
@@ -37,10 +39,10 @@ class ChartOptionKeys(Vertical):
         Binding(
             "o",
             "clip",
-            "Hide outliers",
+            "Show outliers",
             show=False,
             id="charts.clip",
-            tooltip="Hide outliers, or show all values",
+            tooltip="Fit all values, or hide outliers, which are marked and counted",
         ),
         Binding(
             "x",
@@ -68,7 +70,9 @@ class ChartOptionKeys(Vertical):
         """Items of the options, those that are on first."""
         options = self.options
         items = [
-            BarItem("log", "log", "y", is_active=options.log, drop_first=not options.log),
+            BarItem(
+                _SCALES[options.log], "log", "y", is_active=options.log is not None, drop_first=options.log is None
+            ),
             BarItem(
                 f"smoothed {options.smoothing:g}" if options.smoothing else "smooth",
                 "smooth",
@@ -77,11 +81,11 @@ class ChartOptionKeys(Vertical):
                 drop_first=not options.smoothing,
             ),
             BarItem(
-                "outliers hidden" if options.clip else "hide outliers",
+                "outliers hidden" if options.clip else "all values",
                 "clip",
                 "o",
-                is_active=options.clip,
-                drop_first=not options.clip,
+                is_active=not options.clip,
+                drop_first=options.clip,
             ),
             *self._x_items,
         ]
@@ -96,15 +100,15 @@ class ChartOptionKeys(Vertical):
         return [BarItem(f"by {x}", "x", "x", is_active=x != PLAIN.x, drop_first=True)]
 
     def action_log(self) -> None:
-        """Toggle the logarithmic axis."""
-        self.options = replace(self.options, log=not self.options.log)
+        """Switch the value axis between chosen by the range, logarithmic and linear."""
+        self.options = replace(self.options, log=_after(tuple(_SCALES), self.options.log))
 
     def action_smooth(self) -> None:
         """Smooth more, or not at all after the maximum."""
         self.options = replace(self.options, smoothing=_after(SMOOTHINGS, self.options.smoothing))
 
     def action_clip(self) -> None:
-        """Toggle the clipping of outliers."""
+        """Show outliers, or hide them."""
         self.options = replace(self.options, clip=not self.options.clip)
 
     def action_x(self) -> None:

@@ -23,7 +23,7 @@ from accel_tui.widgets.chart_panels.chart_bar import ChartBar
 from accel_tui.widgets.chart_panels.chart_grid import ChartGrid, default_charts
 from accel_tui.widgets.chart_panels.chart_keys import ChartKeys, Cursor
 from accel_tui.widgets.chart_panels.lettered_chart import LetteredChart
-from accel_tui.widgets.chart_panels.run_panels import points_of
+from accel_tui.widgets.chart_panels.run_panels import limits_of, points_of
 from accel_tui.widgets.chart_panels.shared_axis import SharedAxis
 
 _MAX_CHARTS = 6
@@ -177,6 +177,7 @@ class CompareCharts(ChartKeys):
                 chart.title = f"{_MARK} {title}" if active_chart else title
                 chart.note = "" if isinstance(self._axis, BatchAxis) else kinds_of_value(self.runs, name)
                 chart.format = self._format(name)
+                chart.y_limits = limits_of(name)
                 chart.empty = "no steps recorded" if self.runs else "reading the runs…"
                 chart.options = self.options.exact if name == LEARNING_RATE else self.options
                 chart.end = self._last_step

@@ -148,7 +148,9 @@ class RunCharts(ChartKeys, RunView):
         """Make new charts, and hide those that are not shown."""
         new = [panel for panel in shown if panel.id not in self._charts_by_id]
         for panel in new:
-            chart = self._charts_by_id[panel.id] = Chart(panel.title, y_bounds=panel.bounds, id=panel.id)
+            chart = self._charts_by_id[panel.id] = Chart(
+                panel.title, y_bounds=panel.bounds, y_limits=panel.limits, id=panel.id
+            )
             if panel.of_devices or panel.id == "throughput":
                 chart.format = numbers.compact
             elif panel.of_bench:

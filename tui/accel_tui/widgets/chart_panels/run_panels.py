@@ -6,7 +6,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from accel_engine.run import RunInfo
-from accel_engine.run.series_names import LEARNING_RATE, MEAN_PREFIXES, VALIDATION_PREFIX, elements, is_loss
+from accel_engine.run.series_names import (
+    LEARNING_RATE,
+    MEAN_PREFIXES,
+    VALIDATION_PREFIX,
+    elements,
+    is_at_most_one,
+    is_loss,
+)
 from accel_engine.run.steps import THROUGHPUT
 from accel_tui.formatting.bench_figures import figure
 from accel_tui.run_state.device_curves import READINGS
@@ -58,6 +65,18 @@ class Panel:
         if not self.of_devices:
             return None, None
         return (0.0, 100.0) if self.name == "utilization" else (0.0, None)
+
+    @property
+    def limits(self) -> tuple[float | None, float | None]:
+        """The lowest and the highest value that there can be, if known."""
+        if self.of_devices:
+            return self.bounds
+        return limits_of(self.name) if not self.of_bench else (None, None)
+
+
+def limits_of(series: str) -> tuple[float | None, float | None]:
+    """The lowest and the highest value that a series can have, if known."""
+    return (0.0, 1.0) if is_at_most_one(series) else (None, None)
 
 
 def readings_of(state: RunState) -> frozenset[str]:

@@ -10,12 +10,12 @@ from textual.strip import Strip
 
 from accel_engine.run.media import MediaSeries
 from accel_engine.text import printable_line
-from accel_tui.formatting.text import fit
+from accel_tui.formatting.text import fit, shorten_middle
 from accel_tui.widgets.text_page import TextPage
 
 _KIND, _STEPS, _LAST = 9, 6, 9  # widths of the columns after the name
 _ALL_COLUMNS = _KIND + _STEPS + _LAST + 3
-_NAME = 18  # width of a name for which the column of the number of steps is left out
+_NAME = 18  # width of a name for which columns are left out, that of the number of steps first
 
 
 class MediaNames(TextPage):
@@ -87,14 +87,16 @@ class MediaNames(TextPage):
         rows = max(height - 1, 1)
         first = min(self._first, self.chosen, max(len(self.series) - rows, 0))
         self._first = max(first, self.chosen - rows + 1)
-        has_steps = width >= _ALL_COLUMNS + min(self._longest, _NAME)
-        yield self.line((_row(("NAME", "KIND", "STEPS", "LAST STEP"), width, has_steps=has_steps), "title"))
+        room = width - min(self._longest, _NAME)
+        columns = 4 if room >= _ALL_COLUMNS else 3 if room >= _ALL_COLUMNS - _STEPS - 1 else 2
+        yield self.line((_row(("NAME", "KIND", "STEPS", "LAST STEP"), width, columns), "title"))
         for index, each in enumerate(self.series[self._first : self._first + rows], self._first):
             cells = (printable_line(each.name), each.kind, f"{each.count:,}", f"{each.last_step:,}")
-            yield self.line((_row(cells, width, has_steps=has_steps), "cursor" if index == self.chosen else ""))
+            yield self.line((_row(cells, width, columns), "cursor" if index == self.chosen else ""))
 
 
-def _row(cells: tuple[str, str, str, str], width: int, *, has_steps: bool) -> str:
+def _row(cells: tuple[str, str, str, str], width: int, columns: int) -> str:
     name, kind, steps, last = cells
-    end = f" {kind:<{_KIND}} " + (f"{steps:>{_STEPS}} " if has_steps else "") + f"{last:>{_LAST}}"
-    return fit(name, max(width - len(end), 1)) + end
+    end = f" {kind:<{_KIND}}" + f" {steps:>{_STEPS}}" * (columns > 3) + f" {last:>{_LAST}}" * (columns > 2)
+    room = max(width - len(end), 1)
+    return fit(shorten_middle(name, room), room) + end

@@ -13,7 +13,7 @@ from textual.strip import Strip
 from accel_engine.run.media import Histogram, Image, Text
 from accel_engine.text import printable_line
 from accel_tui.formatting import numbers
-from accel_tui.formatting.text import shorten
+from accel_tui.formatting.text import shorten_middle
 from accel_tui.run_state.logged import ChosenItem
 from accel_tui.widgets.chart.cell_frame import STYLES
 from accel_tui.widgets.chart.plot import position_at
@@ -88,14 +88,15 @@ class MediaView(ScrollPage, can_focus=False):
         logged = self.shown.logged
         where = ""
         if logged.steps:
-            where = f"  step {logged.steps[logged.index]:,}, {logged.index + 1:,} of {len(logged.steps):,}"
-        name = shorten(printable_line(logged.series.name), max(width - len(where), 1))
-        about = list(self._about(logged))
+            where = f"step {logged.steps[logged.index]:,}, {logged.index + 1:,} of {len(logged.steps):,}"
+        name = shorten_middle(printable_line(logged.series.name), width)
+        has_room = length([(f"{name}  {where}", "")]) <= width
+        about = [*([] if has_room else [(f"{where}  ", "")]), *self._about(logged)]
         if len(visible) < lines:
             about.append((f"  lines {visible.start + 1:,} to {visible.stop:,}", "faint"))
         if length(about) > width:
             about = [*cut(about, 0, width - 1), ("…", "faint")]
-        return [self.line((name, "head"), (where, "")), self.line(*about)]
+        return [self.line((name, "head"), (f"  {where}" if has_room else "", "")), self.line(*about)]
 
     def lines(self, width: int) -> Iterator[Strip]:
         """The picture, the lines of the text, or the bars."""

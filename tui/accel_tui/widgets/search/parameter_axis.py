@@ -12,6 +12,7 @@ from accel_engine.search.trial import Trial
 from accel_tui.formatting.text import shorten
 from accel_tui.study_state.state import Floats
 from accel_tui.study_state.texts import value_text
+from accel_tui.widgets.chart import raster
 from accel_tui.widgets.chart.axes import Axis, LogAxis
 
 _LONGEST = 12  # cells of the name of a choice
@@ -33,9 +34,10 @@ class ChoiceAxis(Axis):
         return [float(index) for index in range(0, len(self.names), stride)]
 
     def ticks_on_rows(self, rows: int, max_count: int) -> list[tuple[float, int]]:
-        """The positions with their rows, counted from 0 at the end."""
+        """The positions with the rows of their dots, counted from 0 at the end."""
         ticks = self.ticks(max_count)
-        return [(tick, round((1 - float(self.fraction(np.array(tick)))) * rows)) for tick in ticks]
+        dots = raster.dot_rows(self.fraction(np.array(ticks)), rows + 1)
+        return [(tick, dot // raster.DOTS) for tick, dot in zip(ticks, dots.tolist(), strict=True)]
 
     def labels(self, ticks: Sequence[float]) -> list[str]:
         """The names of the choices; at an end of the axis, of the nearest."""

@@ -12,7 +12,7 @@ from accel_tui.formatting import numbers
 from accel_tui.run_state.run_follower import RunFollower
 from accel_tui.run_state.state import RunState
 from accel_tui.widgets.chart.chart import Chart
-from accel_tui.widgets.chart.chart_view import ChartOptions, Series
+from accel_tui.widgets.chart.chart_view import Series
 from accel_tui.widgets.chart_panels.run_panels import points_of
 
 LOSS = "loss"
@@ -26,9 +26,8 @@ class TrialLoss(Chart):
     _run: Path | None = None
 
     def on_mount(self) -> None:
-        """Hide outliers, such as the first losses of a run; they are counted."""
+        """Format the values as elsewhere."""
         super().on_mount()
-        self.options = ChartOptions(clip=True)
         self.format = numbers.metric
 
     def on_unmount(self) -> None:
