@@ -44,14 +44,22 @@ def in_units(outputs: Any, scaling: Standardization, shape: Sequence[int]) -> An
     Raises:
         ValueError: The outputs have other values than the targets.
     """
-    shown, dtype = shape_in_units(outputs.shape[1:], scaling, shape), dtype_of_units(scaling)
-    if shown is None:
-        raise ValueError(f"outputs of the shape {outputs.shape[1:]} are not targets of the shape {shape}")
-    if shown != tuple(outputs.shape[1:]):
-        outputs = keras.layers.Reshape(shown, dtype="float32")(outputs)
+    outputs, dtype = shaped(outputs, scaling, shape), dtype_of_units(scaling)
     centre = scaling.mean.astype(np.float32).astype(np.float64)  # a layer's numbers are float32, whatever its type
     near = keras.layers.Rescaling(scaling.scale.tolist(), (scaling.mean - centre).tolist(), dtype=dtype)(outputs)
     return keras.layers.Rescaling(1.0, centre.tolist(), dtype=dtype, name="units")(near)
+
+
+def shaped(outputs: Any, scaling: Standardization, shape: Sequence[int]) -> Any:
+    """Give standardised outputs the shape of :func:`in_units`.
+
+    Raises:
+        ValueError: The outputs have other values than the targets.
+    """
+    shown = shape_in_units(outputs.shape[1:], scaling, shape)
+    if shown is None:
+        raise ValueError(f"outputs of the shape {outputs.shape[1:]} are not targets of the shape {shape}")
+    return outputs if shown == tuple(outputs.shape[1:]) else keras.layers.Reshape(shown, dtype="float32")(outputs)
 
 
 def dtype_of_units(scaling: Standardization) -> str:

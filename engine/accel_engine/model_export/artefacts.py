@@ -9,6 +9,7 @@ from typing import Any
 
 import keras
 
+from accel_engine.data.standardization import Standardization
 from accel_engine.data.structure import ArraySpec, has_texts
 from accel_engine.errors import ModelError
 from accel_engine.inference.encoded_runtime import sidecar_of
@@ -17,13 +18,14 @@ from accel_engine.inference.runtime import Arrays
 from accel_engine.inference.text_encoding import TextEncoding, encode, to_json
 from accel_engine.model_export.onnx_file import write_onnx
 from accel_engine.model_export.raw_examples import RawExamples
-from accel_engine.model_export.servable_model import Servable, servable
+from accel_engine.model_export.servable_model import Servable, servable, units_of
 from accel_engine.model_export.serving_warmup import write_warmup
 from accel_engine.model_export.text_cut import cut_text, has_text
 from accel_engine.model_export.tflite_file import REPRESENTATIVE, write_tflite
 from accel_engine.model_export.unrolled_model import is_recurrent, unrolled
 from accel_engine.models.exported_model import INPUT
 from accel_engine.private_names.keras_names import all_layers
+from accel_engine.private_names.tflite_file_names import can_scale
 from accel_engine.training.inference_bench.trained_runtime import computing_in_float32
 from accel_engine.training.trained_model import TrainedModel
 from accel_engine.user_code import reason
@@ -78,9 +80,9 @@ class Artefacts:
     def _write_numeric(self, kind: str, quantize: str, path: Path) -> None:
         """Write a format that has neither operations on texts nor half precision."""
         self._check_precision()
-        model, encodings = self._unrolled if kind == "tflite" and self._is_recurrent else self._numeric
+        model, encodings = self._for_litert if kind == "tflite" else self._numeric
         if kind == "tflite":
-            write_tflite(model, path, quantize, lambda: encode(self._training_examples(), encodings))
+            write_tflite(model, path, quantize, lambda: encode(self._training_examples(), encodings), self._added_units)
         else:
             write_onnx(model, path, {key: json.dumps(value) for key, value in self._described({}).items()})
         self._describe(sidecar_of(path), encodings)
@@ -115,28 +117,30 @@ class Artefacts:
         return make() if make else None
 
     @cached_property
-    def _is_recurrent(self) -> bool:
-        return is_recurrent(self.trained.compiled.model)
-
-    @cached_property
     def _numeric(self) -> tuple[keras.Model, dict[str, TextEncoding]]:
         """The model without string operations."""
-        return self._without_text(self.trained.compiled.model)
+        return self._without_text(self.trained.compiled.model, has_units=True)
 
     @cached_property
-    def _unrolled(self) -> tuple[keras.Model, dict[str, TextEncoding]]:
-        """The same with unrolled recurrent layers."""
-        return self._without_text(unrolled(self.trained.compiled.model))
+    def _for_litert(self) -> tuple[keras.Model, dict[str, TextEncoding]]:
+        """The same with unrolled recurrent layers, and without units if they are added to the file."""
+        model = self.trained.compiled.model
+        return self._without_text(unrolled(model) if is_recurrent(model) else model, has_units=not self._added_units)
 
-    def _without_text(self, model: keras.Model) -> tuple[keras.Model, dict[str, TextEncoding]]:
+    @cached_property
+    def _added_units(self) -> Standardization | None:
+        """The units that a TFLite file gets after it was converted, so that they are not quantized."""
+        return units_of(self.trained) if can_scale() else None
+
+    def _without_text(self, model: keras.Model, *, has_units: bool) -> tuple[keras.Model, dict[str, TextEncoding]]:
         preprocessing = self._preprocessing
         if preprocessing is not None:
             if not has_text(preprocessing):
-                return servable(self.trained, preprocessing, model).model, {}
+                return servable(self.trained, preprocessing, model, has_units=has_units).model, {}
             cut = cut_text(preprocessing, INPUT)
-            return servable(self.trained, cut.model, model).model, cut.encodings
+            return servable(self.trained, cut.model, model, has_units=has_units).model, cut.encodings
         if not has_texts(self.trained.dataset.spec.inputs):
-            return servable(self.trained, None, model).model, {}
+            return servable(self.trained, None, model, has_units=has_units).model, {}
         cut = cut_text(model, INPUT)
         return servable(self.trained, None, cut.model, is_encoded=True).model, cut.encodings
 

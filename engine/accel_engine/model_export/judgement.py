@@ -69,10 +69,12 @@ class OutputScale:
     Attributes:
         center: The median of each value on the last axis, ``[values]``; of all values, ``[1]``; empty for none.
         spread: Their spread, in the same shape, but at least what their type can tell; not for values farther away.
+        by_value: Whether each value of an example is judged by itself, not by the largest difference of all.
     """
 
     center: Floats
     spread: Floats
+    by_value: bool = False
 
     @classmethod
     def of(cls, outputs: npt.NDArray[Any], scaling: Scaling) -> Self:
@@ -90,17 +92,17 @@ class OutputScale:
         spread = _NORMAL * np.nanmedian(apart, axis=0)
         rounding = np.finfo(outputs.dtype if outputs.dtype.kind == "f" else np.float32).eps
         least = LEAST_SPREAD * rounding * np.abs(center)
-        return cls(center, np.maximum(least, np.where(spread > 0, spread, np.nanmean(apart, axis=0))))
+        return cls(center, np.maximum(least, np.where(spread > 0, spread, np.nanmean(apart, axis=0))), by_value=True)
 
     def differences(self, expected: npt.NDArray[Any], found: npt.NDArray[Any]) -> Floats:
-        """The largest difference of each example in each value on the last axis, in parts of its scale.
+        """The difference of each value of each example, in parts of its scale.
 
         Args:
             expected: ``[batch, ...]``.
             found: The same; what is not a number differs infinitely from what is.
 
         Returns:
-            ``[batch, values]``; ``[batch, 1]`` where all values have one scale.
+            ``[batch, values]``; ``[batch, 1]``, the largest one, unless they are judged by value.
 
         Raises:
             ValueError: The shapes differ.
@@ -112,7 +114,8 @@ class OutputScale:
             apart = np.where(wanted == had, 0.0, np.abs(wanted - had))
         apart[np.isnan(wanted) & np.isnan(had)] = 0.0
         apart[np.isnan(apart)] = np.inf
-        return np.asarray((apart / self._scale(wanted)).max(axis=1, initial=0.0))
+        parts = np.asarray(apart / self._scale(wanted)).reshape(len(apart), -1)
+        return parts if self.by_value else parts.max(axis=1, initial=0.0, keepdims=True)
 
     def _scale(self, wanted: Floats) -> Floats:
         """What a difference from each of some values is divided by."""
@@ -176,7 +179,8 @@ def worsened(
 ) -> str:
     """Which loss or metric is so much worse that the outputs are ruined; empty if none is.
 
-    A change counts in parts of the value, or of what it is away from that of constant outputs, whichever is larger.
+    A change of a loss or an error counts in parts of its value, or of what it is away from that of constant outputs,
+    whichever is larger; of other metrics, such as accuracies, in parts of their value, but at least of 1.
 
     Args:
         found: The loss and the metrics.
@@ -191,7 +195,7 @@ def worsened(
         if lower is None or not math.isfinite(before):
             continue
         gained = constant.get(name, before) - before
-        scale = max(abs(before), abs(gained) if math.isfinite(gained) else 0.0)
+        scale = max(abs(before), (abs(gained) if math.isfinite(gained) else 0.0) if lower else 1.0)
         worse = after - before if lower else before - after
         if not worse <= limit * scale:
             return f"the {name} is {format_metric(after)}, not {format_metric(before)}"

@@ -202,10 +202,12 @@ class Proof:
     def _value_name(self, output: int, place: int) -> str:
         """The name of a value of an output; empty if there is only one that has a scale."""
         name, columns = self._names[output], self._trained.dataset.target_names
-        count = len(self._apart[""].sums[output])
-        if count == 1:
+        sides = self._served.model.output[name].shape[1:]
+        if len(self._apart[""].sums[output]) == 1:
             return name if len(self._names) > 1 else ""
-        return columns[place] if len(columns) == count and len(self._names) == 1 else f"{name}[{place}]"
+        if len(self._names) == 1 and sides[-1] == len(columns):
+            return columns[place % len(columns)]
+        return f"{name}[{', '.join(map(str, np.unravel_index(place, sides)))}]"
 
 
 def explained(error: Exception) -> str:

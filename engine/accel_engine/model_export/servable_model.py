@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from accel_engine.data.standardization import Standardization
-from accel_engine.data.standardization_model import dtype_of_units, in_units, shape_in_units
+from accel_engine.data.standardization_model import dtype_of_units, in_units, shape_in_units, shaped
 from accel_engine.data.structure import Structure, flatten, map_structure, named_leaves
 from accel_engine.errors import ModelError
 from accel_engine.keras_support.losses import is_of_keras, single_loss
@@ -52,6 +52,7 @@ def servable(
     model: keras.Model | None = None,
     *,
     is_encoded: bool = False,
+    has_units: bool = True,
 ) -> Servable:
     """Build the model that is served.
 
@@ -60,6 +61,7 @@ def servable(
         preprocessing: A model from raw columns to the inputs; ``None`` if inputs are used as they are.
         model: A model that computes what the trained one does, in another form; by default the trained model itself.
         is_encoded: Whether ``model`` takes a dictionary of encoded texts, not the dataset's inputs.
+        has_units: Whether outputs have the units of the targets, not of :func:`units_of`.
 
     Raises:
         ModelError: The model cannot be called on symbolic inputs.
@@ -69,7 +71,7 @@ def servable(
     raw, prepared = _inputs(trained, preprocessing, model if is_encoded else None)
     try:
         outputs = model(prepared)
-        found = _outputs(outputs, model, trained)
+        found = _outputs(outputs, model, trained, has_units=has_units)
         named = keras.Model(raw, found, name=compiled.model.name)
     except Exception as error:  # of several kinds, from layers of the user's too
         raise ModelError(f"the model cannot be traced: {reason(error)}") from error
@@ -133,13 +135,14 @@ def _packed(specs: Structure, tensors: dict[str, Any], name: str = "") -> Struct
     return tensors[name]
 
 
-def _outputs(outputs: Structure, model: keras.Model, trained: TrainedModel) -> dict[str, Any]:
+def _outputs(outputs: Structure, model: keras.Model, trained: TrainedModel, *, has_units: bool) -> dict[str, Any]:
     leaves, task = flatten(outputs), trained.compiled.task
     if len(leaves) == 1 and task.name in _CLASSIFIERS:
         is_known_loss = is_of_keras(single_loss(trained.compiled.model.loss))
         return {PROBABILITIES: _probabilities(_float32(leaves[0]), task, is_known_loss=is_known_loss)}
     if units := units_of(trained):
-        leaves = [in_units(_float32(leaves[0]), units, trained.dataset.spec.targets.shape)]
+        convert = in_units if has_units else shaped
+        leaves = [convert(_float32(leaves[0]), units, trained.dataset.spec.targets.shape)]
         outputs = map_structure(lambda _: leaves[0], outputs)
     if len(leaves) == 1 and task.name in _NAMES:
         return {_NAMES[task.name]: _float32(leaves[0])}

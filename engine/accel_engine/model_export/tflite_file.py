@@ -14,9 +14,12 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from accel_engine.data.standardization import Standardization
+from accel_engine.data.standardization_model import dtype_of_units
 from accel_engine.errors import ModelError
 from accel_engine.inference.runtime import Arrays
 from accel_engine.inference.savedmodel_runtime import SIGNATURE
+from accel_engine.private_names.tflite_file_names import scaled_output
 from accel_engine.user_code import reason
 
 _MISSING = re.compile(r"'tf\.(\w+)' op is neither a custom op nor a flex op")
@@ -27,7 +30,13 @@ REPRESENTATIVE = 200
 """Examples from which the ranges of activations are measured for full integer quantization."""
 
 
-def write_tflite(model: keras.Model, path: Path, quantize: str, examples: Callable[[], Arrays]) -> None:
+def write_tflite(
+    model: keras.Model,
+    path: Path,
+    quantize: str,
+    examples: Callable[[], Arrays],
+    units: Standardization | None = None,
+) -> None:
     """Write a ``.tflite`` file.
 
     Args:
@@ -37,11 +46,14 @@ def write_tflite(model: keras.Model, path: Path, quantize: str, examples: Callab
             ``int8-weights``: int8 weights, float32 activations; ``int8``: weights and activations, with inputs and
             outputs as they are.
         examples: Returns inputs of :data:`REPRESENTATIVE` training examples.
+        units: How the values of its only output are standardised; the file gives them in their units, in float32.
 
     Raises:
         ModelError: LiteRT lacks an operation of the model, a layer cannot be converted, or a library is missing.
     """
-    if precise := [name for name, each in (*model.input.items(), *model.output.items()) if each.dtype == "float64"]:
+    precise = [name for name, each in (*model.input.items(), *model.output.items()) if each.dtype == "float64"]
+    precise += list(model.output) if units and dtype_of_units(units) == "float64" else []
+    if precise:
         raise ModelError(
             f"float32 would lose digits of {', '.join(precise)}, and LiteRT does not compute in float64: use another "
             "format, or train on differences from a fixed value"
@@ -55,7 +67,8 @@ def write_tflite(model: keras.Model, path: Path, quantize: str, examples: Callab
                 content: bytes = _converter(folder, quantize, examples).convert()
         except Exception as error:  # of several kinds, some of them private
             raise ModelError(f"the model cannot be converted to TFLite: {_explained(error)}") from error
-    path.write_bytes(_with_int8_weights(content, quantizer) if quantizer else content)
+    content = _with_int8_weights(content, quantizer) if quantizer else content
+    path.write_bytes(scaled_output(content, units.scale.tolist(), units.mean.tolist()) if units else content)
 
 
 def import_quantizer() -> Any:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from accel_engine.data.standardization import Standardization
 from accel_engine.errors import ModelError
 from accel_engine.inference.open_model import open_model
 from accel_engine.model_export.judgement import Differences, OutputScale, Scaling, worsened
@@ -91,7 +92,7 @@ def test_outputs_of_another_shape_are_an_error() -> None:
 
 
 def test_the_worst_value_of_all_outputs_is_found() -> None:
-    scale = OutputScale(np.zeros(0), np.zeros(0)), OutputScale(np.zeros(2), np.ones(2))
+    scale = OutputScale(np.zeros(0), np.zeros(0)), OutputScale(np.zeros(2), np.ones(2), by_value=True)
     found = Differences(scale)
     for value in (0.5, 0.0):
         found.add([np.zeros((1, 3)), np.zeros((1, 2))], [np.full((1, 3), value), np.array([[0.125, 0.375]])])
@@ -113,6 +114,12 @@ def test_the_worst_value_of_all_outputs_is_found() -> None:
 def test_a_loss_or_a_metric_that_is_far_worse_is_named(found: dict[str, float], words: str) -> None:
     expected, constant = {"loss": 0.0165, "accuracy": 0.98}, {"loss": 1.0165, "accuracy": 0.1}
     assert worsened(found, expected, constant, 0.05, 1000) == words
+
+
+def test_metrics_near_0_are_judged_as_parts_of_1() -> None:
+    before = {"r2_score": 0.001}
+    assert not worsened({"r2_score": -0.001}, before, {"r2_score": 0.0}, 0.05, 1000)
+    assert worsened({"r2_score": -0.1}, before, {"r2_score": 0.0}, 0.05, 1000) == "the r2_score is -0.1000, not 0.0010"
 
 
 def test_one_example_may_be_another_class() -> None:
@@ -170,6 +177,18 @@ def test_int8_weights_are_converted_back_by_the_scale_of_their_channel(tmp_path:
     found = open_model(tmp_path / "m.tflite").run({"x": x})["y"]
     np.testing.assert_allclose(found, x @ (np.round(kernel / scale) * scale), atol=1e-5)
     assert (tmp_path / "m.tflite").stat().st_size < 0.6 * (tmp_path / "float.tflite").stat().st_size
+
+
+@pytest.mark.parametrize("quantize", ["int8", "float16"])
+def test_units_are_not_quantized(tmp_path: Path, quantize: str) -> None:
+    """An integer whose range holds 0 and 1000 has steps of 4."""
+    model = named(keras.layers.Dense(2, kernel_initializer=keras.initializers.RandomNormal(seed=1)))
+    x = np.random.default_rng(0).normal(size=(20, 3)).astype(np.float32)
+    units = Standardization(np.array([1000.0, -5.0]), np.array([10.0, 0.5]))
+    write_tflite(model, tmp_path / "plain.tflite", quantize, lambda: {"x": x})
+    write_tflite(model, tmp_path / "units.tflite", quantize, lambda: {"x": x}, units)
+    plain, found = (open_model(tmp_path / f"{name}.tflite").run({"x": x})["y"] for name in ("plain", "units"))
+    np.testing.assert_allclose(found, units.restore(plain), rtol=1e-6)
 
 
 def test_a_missing_quantizer_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

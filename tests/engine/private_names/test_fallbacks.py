@@ -16,7 +16,7 @@ from tensorflow.python.eager import context
 from tensorflow.python.ops import script_ops
 
 from accel_engine.errors import AccelError
-from accel_engine.private_names import keras_graph_names, keras_names, python_names, tensorflow_names
+from accel_engine.private_names import keras_graph_names, keras_names, python_names, tensorflow_names, tflite_file_names
 from accel_engine.training.core.rematerialization.division import divide
 
 
@@ -287,3 +287,9 @@ def test_layers_of_losses() -> None:
         assert keras_names.layer_of_loss(layers, loss) is layer
         vars(layer).pop("_loss_ids")
     assert keras_names.layer_of_loss(layers, scope.losses[1]) is layers[0]
+
+
+def test_operations_added_to_a_tflite_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert tflite_file_names.can_scale()
+    monkeypatch.setitem(sys.modules, "tensorflow.lite.tools.flatbuffer_utils", None)
+    assert not tflite_file_names.can_scale()
