@@ -12,6 +12,7 @@ import tensorflow as tf
 
 from accel_engine import data
 from accel_engine.data.data_options import DataOptions
+from accel_engine.data.standardization import Standardization
 from accel_engine.errors import AccelError, DataError, RunError
 from accel_engine.model_export.artefacts import Artefacts
 from accel_engine.plan import Plan
@@ -19,6 +20,7 @@ from accel_engine.run import diagnostics
 from accel_engine.run.connection import connect
 from accel_engine.run.run_paths import trained_model
 from accel_engine.training.prediction.data_formats import data_format_of
+from accel_engine.training.prediction.outputs import OutputForm, PredictedOutput
 from accel_engine.training.prediction.predict import predict
 from accel_engine.training.prediction.series_examples import read_last_windows
 from accel_engine.training.trained_model import of_run
@@ -435,3 +437,14 @@ def test_times_are_read_as_in_training(tmp_path: Path) -> None:
     assert form is not None
     rows.write_text("day,level\n01/03/2024,30\n02/01/2024,1\n05/02/2024,20\n")  # either order of day and month fits
     assert read_last_windows(rows, form, plan).inputs[0].reshape(-1).tolist() == [20, 30]
+
+
+def test_outputs_keep_the_digits_of_large_numbers() -> None:
+    units = Standardization(np.array([1.2e8]), np.array([2.0]))
+    for form, outputs in (
+        (OutputForm("", Task("regression")), np.array([[120_000_002.25]])),
+        (OutputForm("", Task("regression"), units=units), np.array([[1.125]], np.float32)),
+    ):
+        found = PredictedOutput()
+        found.add(form, outputs)
+        assert found.values[0].tolist() == [[120_000_002.25]]
