@@ -19,7 +19,9 @@ from accel_engine.plan import Plan
 from accel_engine.run import diagnostics
 from accel_engine.run.connection import connect
 from accel_engine.run.run_paths import trained_model
+from accel_engine.training.prediction.data_formats import data_format_of
 from accel_engine.training.prediction.predict import predict
+from accel_engine.training.prediction.series_examples import read_last_windows
 from accel_engine.training.trained_model import of_run
 
 from ..conftest import Gym
@@ -193,6 +195,9 @@ def test_texts_are_classified_by_the_words_of_the_trained_model(gym: Gym, tmp_pa
     assert arrays["values 0"].argmax(1).tolist() == [0, 1, 0]
     expected = saved(directory)(tf.constant(["dull grey"])).numpy()
     np.testing.assert_allclose(arrays["values 0"][1], expected[0], atol=1e-5)
+    table = tmp_path / "new.csv"
+    table.write_text("id,review\n1,dull grey and much more\n2,a great film with all of it\n")
+    assert predicted(directory, table)[1]["values 0"].argmax(1).tolist() == [1, 0]
     of_file, its_arrays = predicted(file, lines)
     assert of_file["outputs"][0]["classes"] == ("glad", "sorry")
     np.testing.assert_allclose(its_arrays["values 0"], arrays["values 0"][1:], atol=1e-5)
@@ -434,3 +439,14 @@ def test_examples_whose_outputs_are_not_finite_have_a_problem(tmp_path: Path, pr
     np.testing.assert_allclose(arrays["values 0"], keras.ops.softmax(1e2 * x[[0, 2]]), atol=1e-6)
     reply, arrays = predicted(tmp_path / "n.keras", tmp_path / "x.npy")  # one of two numbers is finite
     assert (reply["problems"], arrays["values 0"][:, 0].tolist()) == ({}, [1, 3, 5])
+
+
+def test_times_are_read_as_in_training(tmp_path: Path) -> None:
+    source, rows = tmp_path / "days.csv", tmp_path / "new.csv"
+    days = [f"{row % 28 + 1:02d}/{row // 28 + 1:02d}/2024,{row}\n" for row in range(60)]
+    source.write_text("day,level\n" + "".join(days))
+    plan = Plan(data=str(source), time="day", window=2, scale="none")
+    form = data_format_of(data.load(str(source), plan.data_options), plan, "regression")
+    assert form is not None
+    rows.write_text("day,level\n01/03/2024,30\n02/01/2024,1\n05/02/2024,20\n")  # either order of day and month fits
+    assert read_last_windows(rows, form, plan).inputs[0].reshape(-1).tolist() == [20, 30]
