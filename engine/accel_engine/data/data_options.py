@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import TypeAlias
 
+from accel_engine.data.column_format import ColumnFormat
 from accel_engine.errors import DataError, FieldValue, UnreadableError
 
 TASKS = (
@@ -71,6 +72,7 @@ class DataOptions:
         keeps_split: Whether ``validation_data`` takes the place of the validation examples once the data is split, so
             that training examples, and what is learned from them, are those of a run without it. No field of a plan.
         keeps_raw: Whether the raw rows of a table are kept beside the converted ones. No field of a plan.
+        formats: How columns of a table are read that a trained model takes. No field of a plan.
         takes_texts: Whether the model takes texts, so that a table whose only input is one gives them as they are. No
             field of a plan.
         validation_steps: Batches of a validation stream to read at most.
@@ -99,13 +101,14 @@ class DataOptions:
     validation_data: str = ""
     keeps_split: bool = False
     keeps_raw: bool = False
+    formats: tuple[ColumnFormat, ...] = ()
     takes_texts: bool = False
     validation_steps: int | None = None
     class_weight: tuple[str, ...] = ()
     invalid_examples: str = "auto"
 
 
-_NO_FIELDS = ("keeps_split", "keeps_raw", "takes_texts")
+_NO_FIELDS = ("keeps_split", "keeps_raw", "formats", "takes_texts")
 
 PLAN_FIELDS = tuple(item.name for item in fields(DataOptions) if item.name not in _NO_FIELDS)
 """The options that are fields of a plan."""

@@ -7,6 +7,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+from accel_engine.data.column_format import ColumnFormat
 from accel_engine.data.pixel_scaling import ValueRange
 from accel_engine.data.standardization import Standardization
 from accel_engine.data.structure import ArraySpec, Batch, Structure, flatten, map_structure
@@ -152,6 +153,7 @@ class Dataset:
             inputs are shown as they are.
         raw_inputs: The rows of a table before ``preprocess`` by the name of the split, as
             :class:`accel_engine.data.tables.preprocessing_model.LazyMatrix`, if ``keeps_raw`` of the options says so.
+        columns: How the columns of a series in a table were read; empty for other data.
         target_scaling: How float targets were standardised, for showing them in their units; ``None`` if they were not.
         value_range: Value range of the examples. They are scaled, if at all, in the training step, so that images
             are stored and transferred as bytes; see :mod:`accel_engine.data.pixel_scaling`.
@@ -174,6 +176,7 @@ class Dataset:
     preprocess: Callable[[], Any] | None = None
     original: Callable[[npt.NDArray[np.float32]], dict[str, npt.NDArray[Any]]] | None = None
     raw_inputs: Mapping[str, Any] = field(default_factory=dict)
+    columns: tuple[ColumnFormat, ...] = ()
     target_scaling: Standardization | None = None
     value_range: ValueRange = ValueRange()  # noqa: RUF009 (frozen)
     notes: tuple[str, ...] = ()

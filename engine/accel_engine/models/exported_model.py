@@ -2,7 +2,9 @@
 
 import keras
 
+from accel_engine.data.tables.preprocessing_model import CATEGORIES
 from accel_engine.keras_support.model_structure import model_input, model_output
+from accel_engine.private_names.keras_names import all_layers
 
 INPUT = "inputs"
 """The only input of a model that has no name for it."""
@@ -32,6 +34,12 @@ def class_names(model: keras.Model) -> tuple[str, ...]:
         return ()
     lookups = (layer for layer in text_lookups(model) if layer.name == LABEL)
     return next((tuple(map(str, lookup.get_vocabulary())) for lookup in lookups), ())
+
+
+def categories(model: keras.Model) -> dict[str, tuple[str, ...]]:
+    """The categories of a table's inputs, by their keys, which the layers of the preprocessing have."""
+    lookups = [layer for layer in all_layers(model) if layer.name.endswith(CATEGORIES)]
+    return {each.name.removesuffix(CATEGORIES): tuple(each.get_vocabulary()[1:]) for each in lookups}  # without others
 
 
 def raw_columns(model: keras.Model) -> dict[str, str]:

@@ -1,21 +1,31 @@
 """Data in the form in which the model of a file takes it: raw columns of a table, and its own order of classes."""
 
-from dataclasses import replace
+import math
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import keras
 import numpy as np
+import numpy.typing as npt
 
 from accel_engine import data
-from accel_engine.data.data_options import Progress
-from accel_engine.data.dataset import Dataset, Examples, Split
-from accel_engine.data.structure import flatten, named_leaves
+from accel_engine.data.column_format import ColumnFormat
+from accel_engine.data.data_options import DataOptions, Progress
+from accel_engine.data.dataset import Dataset, Examples, LazyArray, Split, take_rows
+from accel_engine.data.series.normalization_model import WindowNormalization
+from accel_engine.data.standardization import Standardization
+from accel_engine.data.structure import flatten, map_structure, named_leaves
+from accel_engine.data.tables.category_values import truth_words
+from accel_engine.data.tables.columns import read_columns
+from accel_engine.data.tables.preprocessing import unseen_notes
 from accel_engine.data.tables.preprocessing_model import LazyMatrix
+from accel_engine.data.tables.raw_inputs import formats_for
 from accel_engine.data.tables.table_file import read_cells
+from accel_engine.data.tables.targets import is_flag
 from accel_engine.errors import DataError
 from accel_engine.keras_support.model_structure import model_input
-from accel_engine.models.exported_model import class_names, input_name, raw_columns
+from accel_engine.models.exported_model import categories, class_names, input_name, raw_columns
 from accel_engine.plan import Plan
 
 _SPLITS = {"train": "training", "validation": "validation", "test": "test"}
@@ -36,34 +46,92 @@ def load_for(model: keras.Model, plan: Plan, progress: Progress) -> Dataset:
     columns = raw_columns(model)
     entry = data.find(plan.data)
     if columns and entry.path is not None and entry.reader == "tables.table":
-        dataset = _with_columns(entry.path, columns, plan, progress)
+        dataset = _with_columns(entry.path, model, columns, plan, progress)
     else:
-        dataset = _with_named_inputs(data.load(plan.data, plan.data_options, progress), model_input(model))
-    known = class_names(model)
+        options = replace(plan.data_options, takes_texts=_takes_texts(model))
+        dataset = _with_named_inputs(data.load(plan.data, options, progress), model_input(model))
+    dataset, known = _in_units(dataset), class_names(model)
     return _with_classes(dataset, known) if known and dataset.class_names not in ((), known) else dataset
 
 
-def _with_columns(path: Path, columns: dict[str, str], plan: Plan, progress: Progress) -> Dataset:
+def _takes_texts(model: keras.Model) -> bool:
+    """Whether a model takes a text for each example."""
+    given = keras.tree.flatten(model_input(model))
+    return len(given) == 1 and getattr(given[0], "dtype", "") == "string"
+
+
+def _with_columns(path: Path, model: keras.Model, columns: dict[str, str], plan: Plan, progress: Progress) -> Dataset:
     """A table with the raw columns that a model takes as inputs."""
     header = read_cells(path, skip_invalid=True, limit=1).table.column_names
     others = [name for name in header if name not in columns]
-    texts = tuple(f"{name}=category" for name in header if columns.get(name) == "string")
     if not plan.target and len(others) == 1:
         plan = plan.replace(target=tuple(others))
     if columns.keys() <= set(header):  # none is a part of a date; named, none is left out
         plan = plan.replace(features=tuple(columns))
-    dataset = data.load(plan.data, replace(plan.data_options, keeps_raw=True), progress)
-    if texts and not _fits(dataset, columns):  # such as a category whose values are all numbers here
-        options = replace(plan.data_options, keeps_raw=True, kinds=(*plan.kinds, *texts))
-        dataset = data.load(plan.data, options, progress)
+    dataset = data.load(plan.data, _options(path, model, columns, plan), progress)
     if missing := sorted(set(columns) - {raw.key for raw in dataset.raw_inputs["training"].inputs}):
         raise DataError(f"{plan.data} has no column {', '.join(missing)}, which the model takes")
+    matrices = {part: dataset.raw_inputs[name] for part, name in _SPLITS.items() if getattr(dataset, part)}
+    every = matrices["train"].inputs
+    warnings = unseen_notes(categories(model), every, np.arange(len(every[0].values)), path)
     parts: dict[str, Any] = {
-        part: _raw_split(split, dataset.raw_inputs[name], columns)
-        for part, name in _SPLITS.items()
-        if isinstance(split := getattr(dataset, part), Split)
+        part: _raw_split(getattr(dataset, part), matrix, columns) for part, matrix in matrices.items()
     }
-    return replace(dataset, preprocess=None, raw_inputs={}, feature_names=(), **parts)
+    return replace(dataset, preprocess=None, raw_inputs={}, feature_names=(), warnings=warnings, **parts)
+
+
+def _options(path: Path, model: keras.Model, columns: dict[str, str], plan: Plan) -> DataOptions:
+    """Options that read columns, and the target, as the same values as in training, as far as the model tells."""
+    found = read_columns(path, plan.data_options).columns
+    formats = [*formats_for(found, columns, categories(model)).values()]
+    if words := truth_words(class_names(model)):
+        flags = [name for name, column in found.items() if name not in columns and is_flag(column)]
+        formats += [ColumnFormat(name, "boolean", truth_words=words) for name in flags]
+    return replace(plan.data_options, keeps_raw=True, formats=tuple(formats))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Restored:
+    """An array in its units; see :class:`accel_engine.data.dataset.LazyArray`."""
+
+    standardized: npt.NDArray[Any] | LazyArray
+    scaling: Standardization
+    dtype: np.dtype[Any]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.standardized.shape
+
+    @property
+    def nbytes(self) -> int:
+        return math.prod(self.shape) * self.dtype.itemsize
+
+    def take(self, rows: npt.NDArray[np.integer[Any]]) -> npt.NDArray[Any]:
+        return self.scaling.restore(take_rows(self.standardized, rows)).astype(self.dtype)
+
+    def __len__(self) -> int:
+        return len(self.standardized)
+
+
+def _in_units(dataset: Dataset) -> Dataset:
+    """Data whose windows and targets are as they were given: a file's model takes and gives them so."""
+    windows, targets = dataset.preprocess, dataset.target_scaling
+    raw = windows if isinstance(windows, WindowNormalization) else None
+    if not isinstance(dataset.train, Split) or (raw is None and targets is None):
+        return dataset
+
+    def restored(split: Split) -> Split:
+        inputs, wanted = split.inputs, split.targets
+        if raw is not None:
+            inputs = _Restored(inputs, raw.scaling, np.dtype(raw.dtype))
+        if targets is not None:
+            wanted = map_structure(lambda array: _Restored(array, targets, np.dtype(np.float32)), wanted)
+        return replace(split, inputs=inputs, targets=wanted)
+
+    parts: dict[str, Any] = {
+        part: restored(split) for part in _SPLITS if isinstance(split := getattr(dataset, part), Split)
+    }
+    return replace(dataset, preprocess=None if raw else windows, target_scaling=None, **parts)
 
 
 def _with_named_inputs(dataset: Dataset, given: Any) -> Dataset:
@@ -77,12 +145,6 @@ def _with_named_inputs(dataset: Dataset, given: Any) -> Dataset:
         if isinstance(split := getattr(dataset, part), Split)
     }
     return replace(dataset, **parts)
-
-
-def _fits(dataset: Dataset, columns: dict[str, str]) -> bool:
-    """Whether the columns of texts are texts here, too."""
-    texts = {raw.key: raw.values.dtype == object for raw in dataset.raw_inputs["training"].inputs}
-    return all(texts.get(name, True) == (dtype == "string") for name, dtype in columns.items())
 
 
 def _raw_split(split: Split, matrix: LazyMatrix, columns: dict[str, str]) -> Split:

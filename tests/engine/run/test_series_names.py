@@ -8,6 +8,7 @@ from accel_engine.run.series_names import (
     SeriesNames,
     elements,
     infer_monitor,
+    is_at_most_one,
     is_better_lower,
     series_name,
 )
@@ -148,3 +149,22 @@ def test_without_a_monitor_the_accuracy_of_a_classification_counts_else_the_loss
     series: tuple[str, ...], task: str, monitor: str
 ) -> None:
     assert infer_monitor(series, task) == monitor
+
+
+@pytest.mark.parametrize(
+    ("name", "is_limited"),
+    [
+        ("accuracy", True),
+        ("sparse_top_k_categorical_accuracy", True),
+        ("auc_1", True),
+        ("mean_io_u", True),
+        ("r2_score", True),
+        ("loss", False),
+        ("cosine_similarity_loss", False),
+        ("psnr", False),
+        ("throughput", False),
+        ("true_positives", False),
+    ],
+)
+def test_metrics_that_are_one_at_best(name: str, is_limited: bool) -> None:
+    assert is_at_most_one(name) is is_limited

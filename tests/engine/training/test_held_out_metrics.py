@@ -289,3 +289,16 @@ def test_a_file_that_names_its_inputs_takes_those_of_data_without_names(tmp_path
     x = load_for(keras.models.load_model(tmp_path / "m.keras"), Plan(data=f"{tmp_path}/pairs.py:load"), lambda *_: None)
     expected = np.mean((1.5 * x.validation.inputs["input_0"][:, 0] - x.validation.targets) ** 2)
     assert found["metrics"][0]["value"] == pytest.approx(float(expected), rel=1e-5)
+
+
+def test_an_exported_file_of_a_series_is_evaluated_in_the_units_of_its_data(gym: Gym, tmp_path: Path) -> None:
+    rows = "".join(f"{row},{20 + 5 * np.sin(row / 3):.3f}\n" for row in range(120))
+    (tmp_path / "s.csv").write_text(f"hour,temperature\n{rows}")
+    options = {"data": f"{tmp_path}/s.csv", "time": "hour", "target": ("temperature",), "window": 6, "batch_size": 20}
+    directory = gym.train(Plan(model="linear", epochs=2, **options)).directory
+    exported(directory, tmp_path, target(tmp_path, "keras"))
+    expected = metrics_of(directory)
+    found = {each["name"]: each["value"] for each in evaluated(model=f"{tmp_path}/m.keras", **options)["metrics"]}
+    names = ("root_mean_squared_error", "r2_score")
+    assert {name: found[name] for name in names} == pytest.approx({name: expected[name] for name in names}, rel=1e-3)
+    assert found["loss"] == pytest.approx(expected["root_mean_squared_error"] ** 2, rel=1e-3)

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from accel_engine import png
+from accel_engine.data.column_format import ColumnFormat
 from accel_engine.data.pixel_scaling import ValueRange
-from accel_engine.data.tables.column_format import ColumnFormat
 from accel_engine.launch.example_prediction import ExamplePredictions, OutputPrediction
 from accel_engine.launch.text_writing import WrittenText
 from accel_engine.run.diagnostics import DataFormat
@@ -45,7 +45,7 @@ def asked(monkeypatch, tmp_path, new_run):
         run.writer.write_diagnostics(form, 0)
         run.close()
 
-        def ask(target, files, texts, checkpoint):
+        def ask(target, files, texts, checkpoint, custom_objects=""):
             requests.append(([path.read_text() for path in files if path.suffix == ".csv"], texts, checkpoint))
             return predictions
 

@@ -15,6 +15,9 @@ import numpy as np
 TRUTHS = ({"false", "true"}, {"no", "yes"}, {"f", "t"}, {"n", "y"}, {"0", "1"})
 """Words for false and true, in lower case; in the order of the alphabet, the one for false comes first."""
 
+_SPELLINGS = 16
+"""A column of true and false has no more different texts."""
+
 _WORDS = {word: word == max(pair) for pair in TRUTHS for word in pair}
 """Whether a word, in lower case, means true."""
 
@@ -44,7 +47,7 @@ def normal_texts(values: Iterable[Any], *, as_spelled: bool = False) -> list[str
 def differ_by_zeros(texts: Iterable[str]) -> bool:
     """Whether texts differ by trailing zeros of a fraction alone, as the versions 1.1 and 1.10 do."""
     distinct = set(texts)
-    fractions = [text for text in distinct if _FRACTION.fullmatch(text)]
+    fractions = [text for text in distinct if "." in text and _FRACTION.fullmatch(text)]
     short = [_normal(text) for text in fractions]
     return len(set(short)) < len(short) or not distinct.isdisjoint(short)
 
@@ -52,14 +55,16 @@ def differ_by_zeros(texts: Iterable[str]) -> bool:
 def truth_words(texts: Iterable[str]) -> tuple[str, str] | None:
     """The words for false and true of a column; ``None`` if it has others, or one of them only.
 
-    Words that are spelled in several ways, such as True and TRUE, are in lower case.
+    true and false are in lower case, as each program spells them in its own way, and so are words in several cases.
     """
     spelled = set(texts)
+    if len(spelled) > _SPELLINGS:
+        return None
     found = {text.lower(): text for text in spelled}
     if found.keys() not in TRUTHS:
         return None
     false, true = sorted(found)
-    return (found[false], found[true]) if len(spelled) == len(found) else (false, true)
+    return (found[false], found[true]) if len(spelled) == len(found) and true != "true" else (false, true)
 
 
 def in_words(texts: Iterable[str], words: tuple[str, ...]) -> list[str]:
@@ -97,7 +102,7 @@ def _text_of(value: Any) -> str:
 
 def _normal(text: str) -> str:
     """The normal form of a text."""
-    if not text[-1:].isdigit() and not text.endswith("."):
+    if "." not in text and "e+" not in text and "00:00" not in text:  # most texts, of which there may be millions
         return text
     if found := _WHOLE.fullmatch(text):
         return f"-{found[2]}" if found[1] == "-" and found[2] != "0" else found[2]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from accel_engine.data.column_format import ColumnFormat
 from accel_engine.data.tables.category_values import (
     default_words,
     differ_by_zeros,
@@ -16,7 +17,6 @@ from accel_engine.data.tables.category_values import (
     truth_of,
     truth_words,
 )
-from accel_engine.data.tables.column_format import ColumnFormat
 from accel_engine.data.tables.dates import (
     UNIX,
     is_ambiguous,
@@ -43,7 +43,7 @@ MANY_VALUES = 100
 """A column with more values than this, most of which differ, has names or keys rather than categories."""
 
 COUNTED_ROWS = 20
-"""Whole numbers that count at least so many rows from 0 or 1 are their numbers, whatever the column's name."""
+"""Whole numbers in the first column that count at least so many rows are their numbers, whatever its name."""
 
 _EXACT = 2**53
 """Whole numbers up to this are exact as float64."""
@@ -67,12 +67,14 @@ class ColumnReading:
         known: The training file's column; ``None`` for the training file itself.
         declared: The kind that the plan declares; empty if it is inferred.
         decimal_comma: Whether numbers may be written as ``1,5``.
+        may_count_rows: Whether it is where row numbers are: the first column of a table that is no series.
     """
 
     name: str
     known: ColumnFormat | None
     declared: str
     decimal_comma: bool
+    may_count_rows: bool = False
 
     @property
     def kind(self) -> str:
@@ -214,10 +216,25 @@ class ColumnReading:
             raise DataError(notes[0].removesuffix(": treated as missing") + "; not one value is")
         integers = bool(len(known)) and bool(np.all(known == np.floor(known))) and bool(np.all(np.isfinite(known)))
         missing = len(numbers) - len(known)
-        if not self.kind and not missing and integers and _counts_rows(self.name, numbers):
+        if not self.kind and not missing and integers and self._is_row_number(numbers):
             return TableColumn(self.name, "key", numbers, missing, integers=True)
         kind = "number" if self.kind or len(known) else "empty"
         return TableColumn(self.name, kind, numbers, missing, integers=integers, notes=notes)
+
+    def _is_row_number(self, numbers: npt.NDArray[np.float64]) -> bool:
+        """Whether whole numbers tell rows apart and nothing else: a name of keys says so, or they count the rows.
+
+        The first column often has no name, where pandas wrote the index; then the rows may be in another order.
+        """
+        if len(numbers) > 1 and (
+            (_KEY_NAME.fullmatch(self.name) and len(np.unique(numbers)) == len(numbers))
+            or (self.name == _UNNAMED and bool(np.all(np.diff(numbers) > 0)))
+        ):
+            return True
+        if not self.may_count_rows or len(numbers) < COUNTED_ROWS:
+            return False
+        counted = np.sort(numbers) if self.name == _UNNAMED else numbers
+        return counted[0] in (0, 1) and bool(np.all(np.diff(counted) == 1))
 
     def _codes(self, cells: Any) -> TableColumn:
         """Whole numbers with more digits than numbers keep: names of something."""
@@ -244,9 +261,10 @@ class ColumnReading:
             distinct = in_words(distinct, words)
         else:
             distinct = normal_texts(distinct, as_spelled=True)
-        used = set(distinct)
-        order = words if used <= set(words) else sorted(used)
-        categories = tuple(text for text in order if text in used) if kind in ("category", "boolean") else ()
+        categories = tuple[str, ...]()
+        if kind in ("category", "boolean"):
+            used = set(distinct)
+            categories = tuple(word for word in words if word in used) if used <= set(words) else tuple(sorted(used))
         values = np.array([*distinct, None], object)[codes]
         return TableColumn(self.name, kind, values, cells.null_count, categories, words, as_spelled)
 
@@ -272,21 +290,6 @@ class ColumnReading:
     def _other_kind(self, found: str, wanted: str) -> DataError:
         where = "the training data has" if self.known else "the plan wants"
         return DataError(f"column {self.name} has {found}, where {where} {wanted}")
-
-
-def _counts_rows(name: str, numbers: npt.NDArray[np.float64]) -> bool:
-    """Whether whole numbers tell rows apart and nothing else: a name of keys says so, or they count the rows.
-
-    The first column often has no name, where pandas wrote the index.
-    """
-    if len(numbers) > 1 and (
-        (_KEY_NAME.fullmatch(name) and len(np.unique(numbers)) == len(numbers))
-        or (name == _UNNAMED and bool(np.all(np.diff(numbers) > 0)))
-    ):
-        return True
-    if name == _UNNAMED and len(numbers) >= COUNTED_ROWS:
-        numbers = np.sort(numbers)
-    return len(numbers) >= COUNTED_ROWS and numbers[0] in (0, 1) and bool(np.all(np.diff(numbers) == 1))
 
 
 def _lose_digits(cells: Any, numbers: npt.NDArray[np.float64]) -> bool:

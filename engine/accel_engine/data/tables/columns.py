@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy.typing as npt
 
+from accel_engine.data.column_format import ColumnFormat
 from accel_engine.data.data_options import DataOptions, Progress, no_progress
-from accel_engine.data.tables.column_format import ColumnFormat
 from accel_engine.data.tables.column_names import check_names, declared_kinds
 from accel_engine.data.tables.column_reading import ColumnReading
 from accel_engine.data.tables.table_column import TableColumn
@@ -74,8 +74,9 @@ def read_columns(
     check_names(options, cells.table.column_names)
     kinds = declared_kinds(options)
     columns = {}
-    for name in cells.table.column_names:
-        reading = ColumnReading(name, (like or {}).get(name), kinds.get(name, ""), cells.decimal_comma)
+    for position, name in enumerate(cells.table.column_names):
+        may_count = position == 0 and options.window is None
+        reading = ColumnReading(name, (like or {}).get(name), kinds.get(name, ""), cells.decimal_comma, may_count)
         try:
             columns[name] = reading.convert(cells.table[name])
         except DataError as error:

@@ -18,10 +18,10 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
+from accel_engine.data.column_format import ColumnFormat
 from accel_engine.data.data_options import Progress, no_progress
 from accel_engine.data.standardization import Standardization
 from accel_engine.data.standardization_model import standardized
-from accel_engine.data.tables.column_format import ColumnFormat
 from accel_engine.data.tables.preprocessing import Preprocessing
 from accel_engine.data.tables.raw_inputs import RawInput
 

@@ -1,13 +1,15 @@
 """The raw inputs of a table's preprocessing model: one array per column, or per part of a date; without TensorFlow."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from accel_engine.data.column_format import ColumnFormat
+from accel_engine.data.tables.category_values import truth_words
 from accel_engine.data.tables.table_column import TableColumn
 
 MISSING_TEXT = ""
@@ -55,6 +57,29 @@ def raw_inputs(columns: Mapping[str, TableColumn], names: Iterable[str]) -> list
             key, copy = f"{base}_{copy}", copy + 1
         inputs[key] = RawInput(name, kind, values, key)
     return list(inputs.values())
+
+
+def formats_for(
+    columns: Mapping[str, TableColumn], dtypes: Mapping[str, str], categories: Mapping[str, Sequence[str]]
+) -> dict[str, ColumnFormat]:
+    """How columns were read for a saved model, as far as its inputs tell.
+
+    Args:
+        columns: The columns of a file, as they are without knowing the model.
+        dtypes: The types of the model's inputs, by key.
+        categories: The categories of inputs, where the model tells them.
+
+    Returns:
+        The format of each column that is an input as a whole: a part of a date is not.
+    """
+    formats = {}
+    for raw in raw_inputs(columns, columns):
+        if raw.key not in dtypes or raw.name not in columns:
+            continue
+        known = categories.get(raw.key)
+        kind = "number" if dtypes[raw.key] != "string" else "text" if known is None else "category"
+        formats[raw.name] = ColumnFormat(raw.name, kind, truth_words=truth_words(known or ()) or ())
+    return formats
 
 
 def _date_parts(seconds: npt.NDArray[np.float64]) -> list[npt.NDArray[np.float64]]:

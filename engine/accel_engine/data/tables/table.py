@@ -39,7 +39,7 @@ def read(entry: DatasetEntry, options: DataOptions, progress: Progress) -> Datas
         PlanError: A column that the plan names is missing or cannot be used.
     """
     assert entry.path is not None  # noqa: S101 (an entry of a file has a path)
-    table = read_columns(entry.path, options, progress)
+    table = read_columns(entry.path, options, progress, like={each.name: each for each in options.formats})
     if options.window is not None:
         return read_series(entry.name, table, options, progress)
     roles = choose_roles(table.columns, options)

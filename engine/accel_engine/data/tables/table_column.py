@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from accel_engine.data.tables.column_format import ColumnFormat
+from accel_engine.data.column_format import ColumnFormat
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -22,7 +22,7 @@ class TableColumn:
         missing: Number of missing values.
         categories: The different texts, sorted, of a category or a boolean; empty for other kinds.
         truth_words: The words for false and true of categories that are those two; empty for others.
-        as_spelled: See :class:`~accel_engine.data.tables.column_format.ColumnFormat`.
+        as_spelled: See :class:`~accel_engine.data.column_format.ColumnFormat`.
         integers: Whether all numbers are whole.
         date_format: How dates were written.
         notes: Notes for the user.

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from accel_engine.data.column_format import ColumnFormat
 from accel_engine.data.data_options import DataOptions, Progress, no_progress
 from accel_engine.data.dataset import Dataset, Split
 from accel_engine.data.dataset_entry import DatasetEntry
@@ -87,7 +88,14 @@ def _windows(name: str, table: Columns, validation: Columns | None, options: Dat
             parts[rows] = number
     others = None if validation is None else series_arrays(validation)
     dataset = windowed(name, series_arrays(table), _without_unused(table, options), validation=others, parts=parts)
-    return replace(dataset, notes=(*table.notes, *_notes(table, options), *dataset.notes))
+    notes, columns = (*table.notes, *_notes(table, options), *dataset.notes), _read_columns(dataset, table, options)
+    return replace(dataset, notes=notes, columns=columns)
+
+
+def _read_columns(dataset: Dataset, table: Columns, options: DataOptions) -> tuple[ColumnFormat, ...]:
+    """How the columns were read that a forecast needs."""
+    used = {*dataset.feature_names, options.time, options.group}
+    return tuple(column for name, column in table.formats.items() if name in used)
 
 
 def _validation(

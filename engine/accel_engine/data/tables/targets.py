@@ -59,7 +59,7 @@ def choose_form(columns: Mapping[str, TableColumn], targets: tuple[str, ...], op
         PlanError: A target does not fit the task.
     """
     task = options.task if options.task in ("classification", "multi-label", "regression") else ""
-    if len(targets) > 1 and task in ("", "multi-label") and all(_is_flag(columns[name]) for name in targets):
+    if len(targets) > 1 and task in ("", "multi-label") and all(is_flag(columns[name]) for name in targets):
         return TargetForm("multi-label", dict.fromkeys(targets, ()))
     if task == "multi-label":
         raise PlanError("task", task, "needs several target columns with the values 0 and 1")
@@ -143,7 +143,7 @@ def _is_whole(text: str) -> bool:
     return text.removeprefix("-").isdecimal()
 
 
-def _is_flag(column: TableColumn) -> bool:
+def is_flag(column: TableColumn) -> bool:
     """Whether a column has only the numbers 0 and 1, or two texts for them."""
     if column.kind == "boolean":
         return True

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+from accel_engine.data.column_format import ColumnFormat
 from accel_engine.data.pixel_scaling import ValueRange
-from accel_engine.data.tables.column_format import ColumnFormat
 from accel_engine.stored_values import make
 
 
@@ -69,6 +69,7 @@ class DataFormat:
         target_mean: Means of a regression's targets, with which its model was built.
         target_variance: Their variances.
         table: What a table's inputs are made of; ``None`` for other data.
+        columns: How the columns of a time series in a table were read.
         input_units: How the columns of a time series were standardised; ``None`` if they were not.
         target_units: The same of its targets.
     """
@@ -88,6 +89,7 @@ class DataFormat:
     target_mean: tuple[float, ...] = ()
     target_variance: tuple[float, ...] = ()
     table: TableFormat | None = None
+    columns: tuple[ColumnFormat, ...] = ()
     input_units: Units | None = None
     target_units: Units | None = None
 

@@ -70,12 +70,13 @@ class AdaptiveValidation:
             message = "out of memory in validation, although it takes one example at a time: it is left out"
             reporter.emit(Warned, message=message)
             return False
+        other = ", with which its loss or metrics may be other ones" if self._validation.depends_on_batch else ""
         reporter.emit(
             Recovered,
             trouble=OUT_OF_MEMORY,
             step=reporter.step,
             failed_step=reporter.step,
             reason=f"out of memory in validation{allocating}",
-            action=f"the run validates in batches of {size} example{'s' if size > 1 else ''} on each replica",
+            action=f"the run validates in batches of {size} example{'s' if size > 1 else ''} on each replica{other}",
         )
         return True

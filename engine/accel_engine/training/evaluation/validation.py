@@ -53,6 +53,9 @@ class Validation:
     Args:
         assembly: Model, data and strategy, with validation data.
         device_memory: Memory of each device in bytes; ``None`` for host memory.
+
+    Attributes:
+        depends_on_batch: Whether batches of another size may give another loss or other metrics.
     """
 
     def __init__(self, assembly: Assembly, device_memory: int | None) -> None:
@@ -63,8 +66,9 @@ class Validation:
         self._data = examples
         self._replicas = assembly.replicas
         share = assembly.step_counts.per_replica_batch
+        self.depends_on_batch = not answers_by_example(assembly.model)
         # The plan's batches, as in fit; larger ones only where that cannot change a result.
-        self._size = max(share, min(MAX_BATCH, GROWTH * share)) if answers_by_example(assembly.model) else share
+        self._size = share if self.depends_on_batch else max(share, min(MAX_BATCH, GROWTH * share))
         self._limit: int | None = None  # of the batches of a stream
         self._largest = 0
         self._custom = assembly.has_custom_train_step

@@ -68,6 +68,7 @@ def data_format_of(dataset: Dataset, plan: Plan, task: str) -> DataFormat | None
         described.target_mean,
         described.target_variance,
         table,
+        dataset.columns,
         input_units,
         target_units,
     )

@@ -12,16 +12,14 @@ from accel_engine import data
 from accel_engine.data.dataset import Dataset
 from accel_engine.data.pixel_scaling import ValueRange, is_image
 from accel_engine.data.structure import ArraySpec, Structure, flatten, has_texts, specs_from_json, specs_to_json
-from accel_engine.data.tables.preprocessing_model import CATEGORIES
 from accel_engine.errors import ModelError, PlanError
 from accel_engine.keras_support.model_structure import model_input, model_output
 from accel_engine.models.build_options import BuildOptions
 from accel_engine.models.data_description import DataDescription
-from accel_engine.models.exported_model import PROBABILITIES, class_names, text_lookups
+from accel_engine.models.exported_model import PROBABILITIES, categories, class_names, text_lookups
 from accel_engine.models.saved_model import load_saved
 from accel_engine.models.traits import output_activation
 from accel_engine.plan import Plan
-from accel_engine.private_names.keras_names import all_layers
 from accel_engine.run import RunReader
 from accel_engine.run.chosen_checkpoint import chosen_step
 from accel_engine.run.diagnostics import DataFormat, Diagnostics, InputSpec, read
@@ -159,13 +157,17 @@ def _data_of(
     return dataset, None, None
 
 
-def of_file(path: Path) -> PredictingModel:
+def of_file(path: Path, custom_objects: str = "") -> PredictingModel:
     """The model of a file; exported classifiers have the names of their classes, others do not.
+
+    Args:
+        path: The file.
+        custom_objects: Python file with its classes; empty for none.
 
     Raises:
         ModelError: It cannot be loaded, or has no inputs of a known shape.
     """
-    model = load_saved(str(path), BuildOptions())
+    model = load_saved(str(path), BuildOptions(custom_objects=custom_objects))
     if not getattr(model, "inputs", None):
         raise ModelError(
             f"the model in {path.name} is a class of its own, whose inputs are not in the file: call it on a "
@@ -197,7 +199,7 @@ def of_file(path: Path) -> PredictingModel:
         leaves = keras.tree.flatten(found)
         return tuple(leaves[place] for place in numbers)
 
-    return PredictingModel(path.name, 0, None, form, inputs, None, outputs_of, outputs, _categories(model), None, ())
+    return PredictingModel(path.name, 0, None, form, inputs, None, outputs_of, outputs, categories(model), None, ())
 
 
 def _output_names(model: keras.Model) -> list[str]:
@@ -205,12 +207,6 @@ def _output_names(model: keras.Model) -> list[str]:
     output = model_output(model)
     is_flat = isinstance(output, dict) and len(output) == len(model.outputs)
     return sorted(output) if is_flat else list(getattr(model, "output_names", ()))
-
-
-def _categories(model: keras.Model) -> dict[str, Sequence[str]]:
-    """The categories of a table's inputs, which the layers of the preprocessing have."""
-    lookups = [layer for layer in all_layers(model) if layer.name.endswith(CATEGORIES)]
-    return {layer.name.removesuffix(CATEGORIES): layer.get_vocabulary()[1:] for layer in lookups}  # after unknown ones
 
 
 def _task_of_uncompiled(

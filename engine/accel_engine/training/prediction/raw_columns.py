@@ -7,11 +7,9 @@ import numpy as np
 
 from accel_engine.data.data_options import DataOptions
 from accel_engine.data.structure import ArraySpec
-from accel_engine.data.tables.category_values import truth_words
-from accel_engine.data.tables.column_format import ColumnFormat
 from accel_engine.data.tables.columns import Columns
 from accel_engine.data.tables.preprocessing import unseen_notes
-from accel_engine.data.tables.raw_inputs import RawInput, raw_inputs
+from accel_engine.data.tables.raw_inputs import RawInput, formats_for, raw_inputs
 from accel_engine.training.prediction.examples import Examples, without_problems
 from accel_engine.training.prediction.table_examples import check_columns, read_all_rows
 
@@ -32,7 +30,7 @@ def read_raw_columns(
     categories = categories or {}
     columns = read_all_rows(path, DataOptions())
     check_columns(path, specs, _by_key(columns))
-    formats = dict(_formats(columns, specs, categories))
+    formats = formats_for(columns.columns, {key: spec.dtype for key, spec in specs.items()}, categories)
     found = _by_key(columns := read_all_rows(path, DataOptions(), formats))
     inputs, problems = {}, dict[int, str]()
     for key, spec in specs.items():
@@ -51,20 +49,3 @@ def read_raw_columns(
 
 def _by_key(columns: Columns) -> dict[str, RawInput]:
     return {raw.key: raw for raw in raw_inputs(columns.columns, columns.columns)}
-
-
-def _formats(
-    columns: Columns, specs: Mapping[str, ArraySpec], categories: Mapping[str, Sequence[str]]
-) -> Mapping[str, ColumnFormat]:
-    """How the columns were read for training, as far as the model's inputs tell."""
-    formats = columns.formats
-    for key, raw in _by_key(columns).items():
-        if key not in specs or raw.name not in formats:  # not used, or a part of a date
-            continue
-        kind, words = "number", tuple[str, ...]()
-        if specs[key].dtype == "string":
-            known = categories.get(key)
-            kind = "text" if known is None and formats[raw.name].kind == "text" else "category"
-            words = truth_words(known or ()) or ()
-        formats[raw.name] = ColumnFormat(raw.name, kind, truth_words=words)
-    return formats

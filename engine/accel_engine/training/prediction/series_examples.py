@@ -34,7 +34,7 @@ def read_last_windows(path: Path, form: DataFormat, plan: Plan) -> Examples:
         DataError: The file cannot be read, or lacks a column.
     """
     is_table = path.suffix.lower() not in (".npz", ".npy")
-    columns = _table(path, plan.data_options) if is_table else _arrays(path)
+    columns = _table(path, form) if is_table else _arrays(path)
     named = [*form.feature_names, *(name for name in (plan.time, plan.group) if name)]
     check_columns(path, named, columns)
     # Rows that are not finite matter only in the last window.
@@ -64,10 +64,8 @@ def read_last_windows(path: Path, form: DataFormat, plan: Plan) -> Examples:
     return Examples(names, np.stack(windows) if windows else None, problems)
 
 
-def _table(path: Path, options: DataOptions) -> Mapping[str, npt.NDArray[Any]]:
-    table = read_all_rows(path, DataOptions())
-    kinds = tuple(kind for kind in options.kinds if kind.rpartition("=")[0] in table.columns)
-    return series_arrays(read_all_rows(path, DataOptions(kinds=kinds)) if kinds else table)
+def _table(path: Path, form: DataFormat) -> Mapping[str, npt.NDArray[Any]]:
+    return series_arrays(read_all_rows(path, DataOptions(), {column.name: column for column in form.columns}))
 
 
 def _arrays(path: Path) -> dict[str, npt.NDArray[Any]]:

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
+from accel_engine.data.column_format import ColumnFormat
 from accel_engine.data.data_options import DataOptions
 from accel_engine.data.structure import ArraySpec, map_structure
-from accel_engine.data.tables.column_format import ColumnFormat
 from accel_engine.data.tables.columns import Columns, read_columns
 from accel_engine.data.tables.preprocessing import unseen_notes
 from accel_engine.data.tables.raw_inputs import raw_inputs

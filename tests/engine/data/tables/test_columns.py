@@ -226,3 +226,9 @@ def test_another_file_has_the_kinds_of_the_training_file(file):
 def test_row_numbers_are_keys(file, name, numbers, kind):
     columns = read_text(file, f"{name},b\n" + "".join(f"{number},x\n" for number in numbers))
     assert next(iter(columns.columns.values())).kind == kind
+
+
+def test_numbers_that_count_are_no_row_numbers_elsewhere(file):
+    text = "n,m\n" + "".join(f"{row},{row}\n" for row in range(40))
+    assert kinds(read_text(file, text)) == {"n": "key", "m": "number"}
+    assert kinds(read_text(file, text, window=2)) == {"n": "number", "m": "number"}  # a series may count

@@ -137,6 +137,10 @@ def test_other_rows_are_preprocessed_as_the_runs_own(gym: Gym, houses: Path, tmp
     found = evaluated(directory, data=str(others))
     assert (found["split"], found["examples"]) == ("others.csv", 10)
     assert {"loss", "r2_score"} <= set(values(found))
+    assert not any("training data" in note for note in found["models"][0]["notes"])
+    others.write_text(others.read_text().replace("Bonn", "Ulm", 1))
+    unseen = "1 values of column city are not in the training data, such as 'Ulm'"
+    assert any(unseen in note for note in evaluated(directory, data=str(others))["models"][0]["notes"])
     for split in ("test", "validation"):
         with pytest.raises(AccelError, match=f"as a whole, not its {split} split: leave --split out"):
             evaluated(directory, data=str(others), split=split)

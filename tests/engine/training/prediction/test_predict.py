@@ -14,11 +14,14 @@ from accel_engine import data
 from accel_engine.data.data_options import DataOptions
 from accel_engine.errors import AccelError, DataError, RunError
 from accel_engine.model_export.artefacts import Artefacts
+from accel_engine.models.saved_model import custom_objects
 from accel_engine.plan import Plan
 from accel_engine.run import diagnostics
 from accel_engine.run.connection import connect
 from accel_engine.run.run_paths import trained_model
+from accel_engine.training.prediction.data_formats import data_format_of
 from accel_engine.training.prediction.predict import predict
+from accel_engine.training.prediction.series_examples import read_last_windows
 from accel_engine.training.trained_model import of_run
 
 from ..conftest import Gym
@@ -28,13 +31,14 @@ from ..conftest import Gym
 def predicted(tmp_path: Path):
     """Predicts files; returns the reply with the arrays of the results."""
 
-    def ask(target: Path, *files: Path, texts: tuple[str, ...] = (), checkpoint: str = "auto") -> Any:
+    def ask(target: Path, *files: Path, texts: tuple[str, ...] = (), checkpoint: str = "auto", **more: str) -> Any:
         results = tmp_path / "results.npz"
         request = {
             "files": list(map(str, files)),
             "texts": list(texts),
             "checkpoint": checkpoint,
             "results": str(results),
+            **more,
         }
         reply = predict(target, request, lambda *_: None)
         with np.load(results) as arrays:
@@ -191,6 +195,9 @@ def test_texts_are_classified_by_the_words_of_the_trained_model(gym: Gym, tmp_pa
     assert arrays["values 0"].argmax(1).tolist() == [0, 1, 0]
     expected = saved(directory)(tf.constant(["dull grey"])).numpy()
     np.testing.assert_allclose(arrays["values 0"][1], expected[0], atol=1e-5)
+    table = tmp_path / "new.csv"
+    table.write_text("id,review\n1,dull grey and much more\n2,a great film with all of it\n")
+    assert predicted(directory, table)[1]["values 0"].argmax(1).tolist() == [1, 0]
     of_file, its_arrays = predicted(file, lines)
     assert of_file["outputs"][0]["classes"] == ("glad", "sorry")
     np.testing.assert_allclose(its_arrays["values 0"], arrays["values 0"][1:], atol=1e-5)
@@ -343,6 +350,19 @@ def test_models_that_were_built_in_any_way_are_predicted(tmp_path: Path, predict
         np.testing.assert_allclose(arrays["values 0"], model(x), atol=1e-6)
 
 
+def test_the_classes_of_a_files_layers_can_be_given(tmp_path: Path, predicted) -> None:
+    (tmp_path / "own.py").write_text("import keras\n\nclass Own(keras.layers.Dense):\n    pass\n")
+    own = custom_objects(str(tmp_path / "own.py"))["Own"]
+    x = np.ones((3, 4), np.float32)
+    np.savez(tmp_path / "x.npz", x=x)
+    model = keras.Sequential([keras.Input((4,)), own(2)])
+    model.save(tmp_path / "m.keras")
+    with pytest.raises(AccelError, match=r"Own is not known.*add --custom-objects FILE.py"):
+        predicted(tmp_path / "m.keras", tmp_path / "x.npz")
+    _, arrays = predicted(tmp_path / "m.keras", tmp_path / "x.npz", custom_objects=str(tmp_path / "own.py"))
+    np.testing.assert_allclose(arrays["values 0"], model(x), atol=1e-6)
+
+
 def test_examples_of_different_sizes_are_predicted_one_file_at_a_time(tmp_path: Path, predicted) -> None:
     file = tmp_path / "own.keras"
     given = keras.Input((None, 2))
@@ -419,3 +439,14 @@ def test_examples_whose_outputs_are_not_finite_have_a_problem(tmp_path: Path, pr
     np.testing.assert_allclose(arrays["values 0"], keras.ops.softmax(1e2 * x[[0, 2]]), atol=1e-6)
     reply, arrays = predicted(tmp_path / "n.keras", tmp_path / "x.npy")  # one of two numbers is finite
     assert (reply["problems"], arrays["values 0"][:, 0].tolist()) == ({}, [1, 3, 5])
+
+
+def test_times_are_read_as_in_training(tmp_path: Path) -> None:
+    source, rows = tmp_path / "days.csv", tmp_path / "new.csv"
+    days = [f"{row % 28 + 1:02d}/{row // 28 + 1:02d}/2024,{row}\n" for row in range(60)]
+    source.write_text("day,level\n" + "".join(days))
+    plan = Plan(data=str(source), time="day", window=2, scale="none")
+    form = data_format_of(data.load(str(source), plan.data_options), plan, "regression")
+    assert form is not None
+    rows.write_text("day,level\n01/03/2024,30\n02/01/2024,1\n05/02/2024,20\n")  # either order of day and month fits
+    assert read_last_windows(rows, form, plan).inputs[0].reshape(-1).tolist() == [20, 30]

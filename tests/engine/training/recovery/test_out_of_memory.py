@@ -149,6 +149,19 @@ def test_what_failed_is_released_before_the_next_try(gym: Gym, folder: Path, mon
     assert alive == [0, 0, 0]
 
 
+def test_smaller_batches_that_may_change_a_metric_say_so(gym: Gym, tmp_path: Path) -> None:
+    """Nobody knows what a layer of one's own computes: it gets the plan's batches, unless memory is short."""
+    plan = plan_of(tmp_path, "validating", 40, validation="epoch", epochs=1, steps_per_epoch=1)
+    write_models(tmp_path, fits=40, keras_own=False)
+    trained = gym.train(plan)
+
+    said = (
+        "the run validates in batches of 32 examples on each replica, with which its loss or metrics may be other ones"
+    )
+    assert trained.only(Recovered).action == said
+    assert np.isfinite(trained.only(Validated).metrics["loss"])
+
+
 def test_validation_takes_smaller_batches_and_measures_the_same(gym: Gym, folder: Path) -> None:
     whole = gym.train_once(plan_of(folder, "validating", ENOUGH, validation="epoch"))
     trained = gym.train(plan_of(folder, "validating", 70, validation="epoch"))

@@ -33,7 +33,7 @@ def draw_series(plot: Frame, view: ChartView) -> None:
     """
     height, width = plot.characters.shape
     axis = plot.part(0, height - 1, width, 1)
-    before, signs = axis.copy(), np.logical_and.reduce([axis.characters != sign for sign in _NO_SIGNS])
+    before, signs = axis.copy(), ~np.isin(axis.characters, _NO_SIGNS) if view.marks else slice(0)
     curves = [(series, _curve_lines(view, series, 2 * width)) for series in view.series if series.curve.end_step]
     points = [(series, _Points.of(view, series, width, height)) for series in view.series if series.points]
     lines = [*(line for _, found in curves for line in found), *((each.line, each.line) for _, each in points)]
@@ -44,11 +44,14 @@ def draw_series(plot: Frame, view: ChartView) -> None:
         _paint_curve(plot, [next(patterns) for _ in found], series.style)
     inside = plot.part(0, 0, width, height - 1) if height > 1 and value_axis_rows(view.rows) else plot
     for series, found in curves:  # on top of all curves, so that no series hides a mark
-        lows, highs = zip(*found, strict=True)
-        _mark_edges(inside, np.fmin.reduce(lows), np.fmax.reduce(highs), series.style)
+        low, high = found[0]
+        for line, _ in found[1:]:
+            low, high = np.fmin(low, line), np.fmax(high, line)
+        _mark_edges(inside, low, high, series.style)
     for series, each in points:
         _paint_points(plot, each.patterns(next(patterns)), series.style, has_dots=view.has_dots)
-        _mark_edges(inside, *each.ends, series.style)
+        if each.are_beyond:
+            _mark_edges(inside, *each.ends, series.style)
     axis.characters[signs], axis.styles[signs] = before.characters[signs], before.styles[signs]
 
 
@@ -144,6 +147,11 @@ class _Points:
         return dots.scatter(across.ravel(), np.tile(self.up, len(self.dash)), width, height)
 
     @property
+    def are_beyond(self) -> bool:
+        """Whether some are above or below the plot."""
+        return bool(((self.up > 1 + raster.EDGE) | (self.up < -raster.EDGE)).any())
+
+    @property
     def ends(self) -> tuple[Floats, Floats]:
         """Minimum and maximum of each dot column."""
         low, high = self.line.copy(), self.line.copy()
@@ -164,9 +172,10 @@ def _paint_points(plot: Frame, patterns: raster.Patterns, style: str, *, has_dot
 def _mark_edges(plot: Frame, low: raster.Fractions, high: raster.Fractions, style: str) -> None:
     """Mark the cell columns in which a curve is beyond the plot; of each dot column the minimum and maximum count."""
     for row, beyond, mark in ((0, high > 1 + raster.EDGE, _ABOVE), (-1, low < -raster.EDGE, _BELOW)):
-        cells = beyond[::2] | beyond[1::2]
-        plot.characters[row, cells] = ord(mark)
-        plot.styles[row, cells] = STYLE_ID[style]
+        if beyond.any():
+            cells = beyond[::2] | beyond[1::2]
+            plot.characters[row, cells] = ord(mark)
+            plot.styles[row, cells] = STYLE_ID[style]
 
 
 def _paint(plot: Frame, patterns: raster.Patterns, style: str) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from accel_tui.run_state.curve import Floats
 from accel_tui.widgets.chart.axes import Axis, LogAxis
@@ -14,6 +15,7 @@ _QUANTILE = 0.05  # quantile on either side, a common choice
 _ASKS_FOR_LOG = 30.0  # ratio of the quantiles from which an axis is logarithmic if nobody has chosen
 _STAYS_LOG = 10.0  # the same for an axis that is logarithmic, so that it does not turn back and forth
 _WORTH_IT = 0.8  # share of the range that the rest is drawn in at most, if outliers are hidden
+_SAMPLED = 512  # buckets whose quantiles are those of all
 _FEWEST_STEPS = 19  # values of a curve after the first, from which on some may be outliers
 _FEWEST_POINTS = 4  # the same of points, of which the first is often one
 _MARGIN = 0.5  # share of the range between the quantiles: a steadily falling curve is not clipped
@@ -41,11 +43,15 @@ class Part:
     @classmethod
     def of(cls, lows: Floats, highs: Floats, *, are_points: bool = False) -> "Part":
         """The part with these values; of very few, the quantiles are the extremes."""
-        last = len(lows) - 1
+        is_single = lows is highs
+        # Of buckets with several values each, some of the buckets tell enough.
+        stride = 1 if is_single else max(1, len(lows) // _SAMPLED)
+        some_lows, some_highs = lows[::stride], highs[::stride]
+        last = len(some_lows) - 1
         is_enough = last >= (_FEWEST_POINTS if are_points else _FEWEST_STEPS)
         beside = max(1, round(_QUANTILE * last)) if is_enough else 0
-        below = np.partition(lows, (beside, last - beside) if highs is lows else beside)
-        above = below if highs is lows else np.partition(highs, last - beside)
+        below = np.partition(some_lows, (beside, last - beside) if is_single else beside)
+        above = below if is_single else np.partition(some_highs, last - beside)
         quantiles = float(below[beside]), float(above[last - beside])
         return cls(lows, highs, quantiles, (float(lows.min()), float(highs.max())), are_points)
 
@@ -83,9 +89,11 @@ def parts_of(series: tuple[Series, ...], first: float, last: float) -> Iterator[
     for each in series:
         curve = each.curve_in(first, last)
         span = slice(*curve.span(first, last))
-        known = curve.finite[span] > 0
-        if known.any():
-            lows = curve.low[span][known]
+        known: slice | npt.NDArray[np.bool_] = curve.finite[span] > 0
+        if not curve.gaps:
+            known = slice(None)  # which is a view
+        lows = curve.low[span][known]
+        if lows.size:
             yield Part.of(lows, lows if curve.width == 1 else curve.high[span][known])
         if points := [value for _, value in each.within(first, last) if math.isfinite(value)]:
             values = np.array(points, np.float64)

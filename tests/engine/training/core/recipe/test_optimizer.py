@@ -208,7 +208,6 @@ def test_label_smoothing_and_metrics_by_name_are_those_of_keras(gym: Gym) -> Non
         ({"metrics": ("r2_score",)}, "r2_score cannot be measured for the task classification"),
         ({"loss": "hinge", "metrics": ("mean_absolute_error",)}, "cannot be measured"),
         ({"patience": 2, "validation": "epoch", "monitor": "val_f1"}, "f1"),
-        ({"patience": 2, "metrics": ("mean_io_u",), "monitor": "mean_io_u"}, "use --monitor validation_mean_io_u"),
     ],
 )
 def test_what_does_not_fit_is_refused_before_the_first_step(gym: Gym, fields: dict[str, Any], message: str) -> None:
