@@ -15,6 +15,7 @@ from accel_engine.data.data_options import DataOptions
 from accel_engine.data.standardization import Standardization
 from accel_engine.errors import AccelError, DataError, RunError
 from accel_engine.model_export.artefacts import Artefacts
+from accel_engine.models.saved_model import custom_objects
 from accel_engine.plan import Plan
 from accel_engine.run import diagnostics
 from accel_engine.run.connection import connect
@@ -32,13 +33,14 @@ from ..conftest import Gym
 def predicted(tmp_path: Path):
     """Predicts files; returns the reply with the arrays of the results."""
 
-    def ask(target: Path, *files: Path, texts: tuple[str, ...] = (), checkpoint: str = "auto") -> Any:
+    def ask(target: Path, *files: Path, texts: tuple[str, ...] = (), checkpoint: str = "auto", **more: str) -> Any:
         results = tmp_path / "results.npz"
         request = {
             "files": list(map(str, files)),
             "texts": list(texts),
             "checkpoint": checkpoint,
             "results": str(results),
+            **more,
         }
         reply = predict(target, request, lambda *_: None)
         with np.load(results) as arrays:
@@ -348,6 +350,19 @@ def test_models_that_were_built_in_any_way_are_predicted(tmp_path: Path, predict
         reply, arrays = predicted(tmp_path / name, tmp_path / "x.npz")
         assert reply["outputs"][0]["task"] == "classification"
         np.testing.assert_allclose(arrays["values 0"], model(x), atol=1e-6)
+
+
+def test_the_classes_of_a_files_layers_can_be_given(tmp_path: Path, predicted) -> None:
+    (tmp_path / "own.py").write_text("import keras\n\nclass Own(keras.layers.Dense):\n    pass\n")
+    own = custom_objects(str(tmp_path / "own.py"))["Own"]
+    x = np.ones((3, 4), np.float32)
+    np.savez(tmp_path / "x.npz", x=x)
+    model = keras.Sequential([keras.Input((4,)), own(2)])
+    model.save(tmp_path / "m.keras")
+    with pytest.raises(AccelError, match=r"Own is not known.*add --custom-objects FILE.py"):
+        predicted(tmp_path / "m.keras", tmp_path / "x.npz")
+    _, arrays = predicted(tmp_path / "m.keras", tmp_path / "x.npz", custom_objects=str(tmp_path / "own.py"))
+    np.testing.assert_allclose(arrays["values 0"], model(x), atol=1e-6)
 
 
 def test_examples_of_different_sizes_are_predicted_one_file_at_a_time(tmp_path: Path, predicted) -> None:
