@@ -129,7 +129,7 @@ async def test_keys_are_said_beside_what_they_do_as_they_are_settled() -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         await shows(pilot, "Start")
         app.show_run(engine.directory)
-        await shows(pilot, "f8 cursor", "f7 log")
+        await shows(pilot, "f8 cursor", "f7 auto log")
         assert custom_keys(app.screen.query_one(LogView)) == {"search": "^f"}
     engine.close()
 

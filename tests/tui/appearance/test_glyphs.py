@@ -51,8 +51,10 @@ def drawn(line: list[float], rows: int) -> list[str]:
 
 
 def test_lines_look_like_what_they_are() -> None:
-    assert drawn([0.0] * 4, 2) == ["", "...."]
-    assert drawn([1.0] * 4, 2) == ["''''", ""]
+    assert drawn([0.0] * 4, 2) == ["", "----"]  # in the middle of the row of its label
+    assert drawn([1.0] * 4, 2) == ["----", ""]
+    assert drawn([0.0] * 4, 1) == ["...."]
+    assert drawn([1.0] * 4, 1) == ["''''"]
     assert drawn([0.5] * 4, 1) == ["----"]
     steep = "".join(drawn([0.0, 1.0], 6))
     assert "|" in steep
