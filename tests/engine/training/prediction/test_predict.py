@@ -20,6 +20,7 @@ from accel_engine.plan import Plan
 from accel_engine.run import diagnostics
 from accel_engine.run.connection import connect
 from accel_engine.run.run_paths import trained_model
+from accel_engine.training.core.task import Task
 from accel_engine.training.prediction.data_formats import data_format_of
 from accel_engine.training.prediction.outputs import OutputForm, PredictedOutput
 from accel_engine.training.prediction.predict import predict
