@@ -399,6 +399,14 @@ FAULTS: dict[str, tuple[Recorded, str]] = {
         learned(falling(400), validation={"accuracy": [0.3, 0.5, 0.5]}, baseline={"accuracy": 0.5}),
         "below-baseline",
     ),
+    "accuracy of the most frequent class, rounded to float32": (
+        learned(
+            falling(400),
+            validation={"accuracy": [float(np.float32(2 / 9))] * 3},
+            baseline={"accuracy": 2 / 9},
+        ),
+        "below-baseline",
+    ),
     "errors above those of the last value": (
         learned(
             falling(400),
