@@ -84,6 +84,11 @@ def every_loss(loss: Loss) -> list[Loss]:
     return [each for each in keras.tree.flatten(loss) if each is not None]
 
 
+def is_over_batch(loss: Loss) -> bool:
+    """Whether a loss of Keras compares the examples of a batch with each other, or divides sums over all of them."""
+    return is_of_keras(single_loss(loss)) and kind_of(loss) in _BATCH_LOSSES
+
+
 def is_sum(loss: Loss) -> bool:
     """Whether a loss is the sum over all examples."""
     return getattr(loss, "reduction", None) == "sum"

@@ -76,6 +76,7 @@ class PredictionQuery(FolderQuery):
         files: Files with examples.
         texts: Texts, each an example.
         checkpoint: ``best``, ``last`` or a step; ``auto`` is ``best`` for a run that restores its best weights.
+        custom_objects: Python file with the classes of a file's model; empty for none.
 
     Raises:
         EngineMissingError: No usable TensorFlow is installed.
@@ -83,12 +84,18 @@ class PredictionQuery(FolderQuery):
     """
 
     def __init__(
-        self, target: Path, files: Sequence[Path], texts: Sequence[str] = (), checkpoint: str = "auto"
+        self,
+        target: Path,
+        files: Sequence[Path],
+        texts: Sequence[str] = (),
+        checkpoint: str = "auto",
+        custom_objects: str = "",
     ) -> None:
         if target.is_dir():
             check_checkpoint(target)
         self._given = {str(path.absolute()): str(path) for path in files}
         request = {"files": list(self._given), "texts": list(texts), "checkpoint": checkpoint}
+        request["custom_objects"] = str(Path(custom_objects).absolute()) if custom_objects else ""
         arguments = ("--predict", str(target.absolute()))
         super().__init__(arguments, lambda folder: {**request, "results": str(folder / _RESULTS)})
 
@@ -124,10 +131,14 @@ class PredictionQuery(FolderQuery):
 
 
 def predict_examples(
-    target: Path, files: Sequence[Path], texts: Sequence[str] = (), checkpoint: str = "auto"
+    target: Path,
+    files: Sequence[Path],
+    texts: Sequence[str] = (),
+    checkpoint: str = "auto",
+    custom_objects: str = "",
 ) -> ExamplePredictions:
     """Predict examples with a trained model, on the CPU: see :class:`PredictionQuery`."""
-    with PredictionQuery(target, files, texts, checkpoint) as query:
+    with PredictionQuery(target, files, texts, checkpoint, custom_objects) as query:
         return query.predictions()
 
 

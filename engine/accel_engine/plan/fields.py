@@ -34,9 +34,7 @@ class PlanFields:
     Each field is documented by its :class:`FieldSpec`, which the command line, the form and the TOML file show.
     """
 
-    model: str = _field(
-        "auto", "Model: auto, a name, FILE.py:FUNCTION, PACKAGE.MODULE:FUNCTION, FILE.keras or FILE.h5", str
-    )
+    model: str = _field("auto", "Model: auto, a name, FILE.py:FUNCTION, MODULE:FUNCTION, FILE.keras or FILE.h5", str)
     data: str = _field(
         "digits",
         "Data: a name, file, folder, FILE.py:FUNCTION or synthetic[:SHAPE[:CLASSES]]",

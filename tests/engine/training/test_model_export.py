@@ -241,14 +241,14 @@ def test_a_series_is_forecast_in_its_units_by_the_file_alone(
         validation="end",
     )
     directory = gym.train(plan).directory
-    quantized = target(tmp_path, "tflite", "int8", 0.1)
+    quantized = target(tmp_path, "tflite", "int8", 0.2)
     found = exported(directory, tmp_path, *(target(tmp_path, kind) for kind in PATHS), quantized)
     assert [each["problem"] for each in found["exported"]] == [""] * 5
     assert found["original"]["inputs"] == {"inputs": "float32 6x2"}
     assert found["original"]["metrics"] == pytest.approx(metrics_of(directory), rel=1e-4)
     for each in found["exported"][:4]:
         assert each["metrics"] == pytest.approx(found["original"]["metrics"], rel=1e-3)
-    assert found["exported"][4]["metrics"]["r2_score"] > 0.99
+    assert found["exported"][4]["metrics"]["r2_score"] > 0.9
     last = [dict(zip(("hour", "load", "temperature"), (h, 998 + h, 15 + h), strict=True)) for h in range(6)]
     rows = tmp_path / "new.csv"
     rows.write_text("temperature,hour,load\n" + "".join(f"{r['temperature']},{r['hour']},{r['load']}\n" for r in last))

@@ -31,7 +31,7 @@ def said(monkeypatch, tmp_path, new_run):
     asked = []
 
     def answer(predictions=None):
-        def ask(directory, files, texts, checkpoint):
+        def ask(directory, files, texts, checkpoint, custom_objects=""):
             asked.append([str(path) for path in files])
             return predictions
 

@@ -45,7 +45,7 @@ def asked(monkeypatch, tmp_path, new_run):
         run.writer.write_diagnostics(form, 0)
         run.close()
 
-        def ask(target, files, texts, checkpoint):
+        def ask(target, files, texts, checkpoint, custom_objects=""):
             requests.append(([path.read_text() for path in files if path.suffix == ".csv"], texts, checkpoint))
             return predictions
 

@@ -203,6 +203,18 @@ async def test_a_list_cuts_no_word_beside_it() -> None:
                 await pilot.press("escape")
 
 
+async def test_a_message_stays_that_comes_and_goes_with_each_key() -> None:
+    async with StubApp().run_test(size=SMALL) as pilot:
+        await fill(pilot, "epochs", "")
+        epochs = field(pilot, "epochs").picker.input
+        for text in ("", "5", "5.", "5.5"):  # as fast as a terminal hands them over
+            epochs.value = text
+        await shows(pilot, "epochs: must be an integer of at least 1")  # beside Start
+        await until(pilot, lambda: text_of(pilot).count("must be an integer of at least 1") == 2, "the field's own")
+        epochs.value = "5"
+        await until(pilot, lambda: "must be" not in text_of(pilot), "no message")
+
+
 async def test_arrows_walk_through_the_fields() -> None:
     async with StubApp().run_test(size=SMALL) as pilot:
         await fill(pilot, "devices", "")

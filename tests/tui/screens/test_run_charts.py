@@ -64,7 +64,7 @@ async def test_the_mouse_reads_all_charts_at_its_step_and_repaints_no_more_than_
     engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with StubApp(engine.directory).run_test(size=WIDE) as pilot:
-        await shows(pilot, "step 2,000", "accuracy ── 0.9995")
+        await shows(pilot, "step 2,000", "accuracy ── step 0.9995")
         loss = chart_of(pilot)
         await pilot.hover(loss, (x_of(loss, 0.5), 3))
         await until(pilot, lambda: charts_of(pilot).cursor, "the cursor")
@@ -86,7 +86,7 @@ async def test_the_mouse_reads_all_charts_at_its_step_and_repaints_no_more_than_
         await until(pilot, lambda: charts_of(pilot).cursor.step < 600, "the cursor to move")  # type: ignore[union-attr]
         await pilot.hover(ChartBar, (0, 0))
         await until(pilot, lambda: charts_of(pilot).cursor is None, "the end of the cursor")
-        await shows(pilot, "loss ── 1999")
+        await shows(pilot, "loss ── step 1999")
         assert pictures == []
         monkeypatch.undo()
 
@@ -323,7 +323,7 @@ async def test_a_metric_of_validations_alone_has_a_chart_that_can_be_chosen(engi
         await shows(pilot, "[ ] f1 score")
         await pilot.press("escape")
         charts_of(pilot).selected = ("series-f1_score",)
-        await shows(pilot, "f1 score ━━ 0.7500")
+        await shows(pilot, "f1 score ━━ validation 0.7500")
 
 
 async def test_which_mode_is_on_is_always_seen_and_a_click_changes_it(engine: FakeEngine) -> None:

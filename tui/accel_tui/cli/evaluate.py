@@ -17,7 +17,7 @@ from accel_engine.launch.evaluation import (
 from accel_tui.cli.finite_number import FiniteNumber
 from accel_tui.cli.output import print_to_stderr, write, write_json
 from accel_tui.cli.table import table
-from accel_tui.cli.trained_models import checkpoint_option, trained_model
+from accel_tui.cli.trained_models import checkpoint_option, custom_objects_option, trained_model
 from accel_tui.formatting.evaluation import headline, tables
 from accel_tui.plan.evaluation_choice import SPLITS
 
@@ -44,6 +44,7 @@ MIN_BEYOND = 5
     help="Examples to evaluate; auto: test, or validation where there is no test split.",
 )
 @checkpoint_option
+@custom_objects_option
 @click.option(
     "--resamples", default=1000, show_default=True, type=click.IntRange(100, 1_000_000), help="Draws for intervals."
 )
@@ -60,6 +61,7 @@ def evaluate(
     data: str,
     split: str,
     checkpoint: str,
+    custom_objects: str,
     resamples: int,
     confidence: float,
     as_json: bool,
@@ -75,7 +77,7 @@ def evaluate(
         raise click.UsageError(f"--confidence {confidence:g} needs --resamples {least} at least")
     if data:
         datasets.find(data)  # before TensorFlow starts
-    models = [trained_model(target, data) for target in targets]
+    models = [trained_model(target, data, custom_objects) for target in targets]
     options = EvaluationOptions(
         data=data, split=split, checkpoint=checkpoint, resamples=resamples, confidence=confidence
     )

@@ -19,7 +19,7 @@ from accel_tui.cli.finite_number import FiniteNumber
 from accel_tui.cli.output import print_to_stderr, write, write_json
 from accel_tui.cli.prediction_table import prediction_table
 from accel_tui.cli.standard_input import STANDARD_INPUT, saved_input
-from accel_tui.cli.trained_models import checkpoint_option, run_or_file
+from accel_tui.cli.trained_models import checkpoint_option, custom_objects_option, run_or_file
 from accel_tui.predictions.files import check_output, write_predictions
 from accel_tui.predictions.inputs import files_of
 from accel_tui.predictions.objects import objects
@@ -59,6 +59,7 @@ Examples:
     "--seed", default=0, show_default=True, type=click.IntRange(0), metavar="N", help="Seed of what is written."
 )
 @checkpoint_option
+@custom_objects_option
 @click.option(
     "-o",
     "--output",
@@ -78,6 +79,7 @@ def predict(
     temperature: float,
     seed: int,
     checkpoint: str,
+    custom_objects: str,
     output: Path | None,
     force: bool,
     as_json: bool,
@@ -114,7 +116,7 @@ def predict(
             raise UsageError(f"{output} already exists: add --force to overwrite it")
     files = [file for path in inputs for file in ([path] if str(path) == STANDARD_INPUT else files_of(path))]
     form = diagnostics.read(target).format if is_directory(target) else None
-    return _predict(target, form, files, texts, top, checkpoint, output, as_json=as_json)
+    return _predict(target, form, files, texts, top, checkpoint, custom_objects, output, as_json=as_json)
 
 
 def _write_text(target: Path, options: WritingOptions, *, as_json: bool) -> int:
@@ -147,6 +149,7 @@ def _predict(
     texts: tuple[str, ...],
     top: int,
     checkpoint: str,
+    custom_objects: str,
     output: Path | None,
     *,
     as_json: bool,
@@ -156,7 +159,7 @@ def _predict(
     with _read_files(files, form) as readable:
         if form is not None:
             check_files(target.name, form, readable)
-        found = predict_examples(target, readable, texts, checkpoint)
+        found = predict_examples(target, readable, texts, checkpoint, custom_objects)
     saved = {str(path) for path in readable} - {str(path) for path in files}
     found = replace(found, names=tuple(("" if path in saved else path, name) for path, name in found.names))
     lines = list(objects(found, top)) if as_json else []

@@ -39,7 +39,7 @@ def run_or_file(target: str) -> tuple[Path, bool]:
     return (find(str(directory)), True) if is_of_run else (path, False)
 
 
-def trained_model(target: str, data: str) -> Path | Plan:
+def trained_model(target: str, data: str, custom_objects: str = "") -> Path | Plan:
     """The directory of a run, or the plan of a file with a model, and its data.
 
     Raises:
@@ -50,7 +50,13 @@ def trained_model(target: str, data: str) -> Path | Plan:
         return path
     if not data:
         raise UsageError(f"{target} does not tell its data: give it with --data")
-    return Plan(model=target, data=data).absolute()
+    return Plan(model=target, data=data, custom_objects=custom_objects).absolute()
+
+
+custom_objects_option = click.option(
+    "--custom-objects", default="", metavar="FILE.py", help="Python file with the classes of a MODEL's layers."
+)
+"""The option of commands that load the file of a model."""
 
 
 class Checkpoint(click.ParamType[str]):

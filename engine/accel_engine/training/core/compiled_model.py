@@ -9,7 +9,7 @@ from accel_engine.data.pixel_scaling import Scaling
 from accel_engine.data.structure import Structure
 from accel_engine.errors import ModelError, PlanError, join_words
 from accel_engine.keras_support.divisibility import is_mean_over_examples, is_sum_over_examples, why_indivisible
-from accel_engine.keras_support.losses import is_keras_defined, is_mean, loss_name
+from accel_engine.keras_support.losses import is_keras_defined, is_mean, is_over_batch, loss_name
 from accel_engine.keras_support.model_structure import has_custom_train_step, metrics_of
 from accel_engine.keras_support.optimizers import optimizer_name, optimizer_of_steps
 from accel_engine.keras_support.output_form import output_activation, takes_logits
@@ -132,6 +132,11 @@ def compile_model(resolved: ResolvedPlan, dataset: Dataset, trained: Diagnostics
             "precision",
             plan.precision,
             "central-storage does not support loss scaling: use mixed_bfloat16, or the mirrored strategy",
+        )
+    if replicas > 1 and not custom_step and is_over_batch(model.loss):
+        notes.append(
+            f"as in fit, each of {replicas} replicas computes {loss_name(model.loss)} over the examples that it takes, "
+            "not over the whole batch: the losses are not those of one device"
         )
     if resolved.step_counts and not resolved.coordinated:
         notes += uneven_note(resolved.step_counts, dataset.train, _why_inexact(model, custom_step=custom_step))

@@ -75,7 +75,8 @@ class PredictedOutput:
         array = tf.convert_to_tensor(output)
         if array.dtype == tf.string:
             raise ModelError(f"the output {form.name} of the model is text: only numbers can be predicted")
-        values = (tf.cast(array, tf.float32) if array.dtype.is_floating else array).numpy()  # of bfloat16, too
+        is_half = array.dtype in (tf.float16, tf.bfloat16)
+        values = (tf.cast(array, tf.float32) if is_half else array).numpy()
         if task == "regression" and form.shape is not None and values[0].size == math.prod(form.shape):
             values = values.reshape(len(values), *form.shape)
         self.values.append(values if form.units is None else form.units.restore(values))

@@ -33,7 +33,8 @@ def predict(target: Path, request: Mapping[str, Any], progress: Callable[[int, i
 
     Args:
         target: The directory of a run, or a ``FILE.keras``.
-        request: ``files``: their paths; ``texts``; ``checkpoint``; and ``results``: the ``.npz`` file to write.
+        request: ``files``: their paths; ``texts``; ``checkpoint``; ``custom_objects`` of a file's model;
+            and ``results``: the ``.npz`` file to write.
         progress: Reports the number of examples done, and of all of a file.
 
     Returns:
@@ -44,7 +45,11 @@ def predict(target: Path, request: Mapping[str, Any], progress: Callable[[int, i
         AccelError: The model cannot be used, or a file has no examples for it.
     """
     is_file = target.is_file()
-    model = predicting_model.of_file(target) if is_file else predicting_model.of_run(target, request["checkpoint"])
+    model = (
+        predicting_model.of_file(target, request.get("custom_objects", ""))
+        if is_file
+        else predicting_model.of_run(target, request["checkpoint"])
+    )
     found = [PredictedOutput() for _ in model.outputs]
     names: list[list[str]] = []
     problems: dict[int, str] = {}

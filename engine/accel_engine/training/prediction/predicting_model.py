@@ -158,13 +158,17 @@ def _data_of(
     return dataset, None, None
 
 
-def of_file(path: Path) -> PredictingModel:
+def of_file(path: Path, custom_objects: str = "") -> PredictingModel:
     """The model of a file; exported classifiers have the names of their classes, others do not.
+
+    Args:
+        path: The file.
+        custom_objects: Python file with its classes; empty for none.
 
     Raises:
         ModelError: It cannot be loaded, or has no inputs of a known shape.
     """
-    model = load_saved(str(path), BuildOptions())
+    model = load_saved(str(path), BuildOptions(custom_objects=custom_objects))
     if not getattr(model, "inputs", None):
         raise ModelError(
             f"the model in {path.name} is a class of its own, whose inputs are not in the file: call it on a "

@@ -54,6 +54,11 @@ def doubled():
     model.compile("sgd", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
     return model
 
+def dice():
+    model = of(keras.Model)
+    model.compile("sgd", "dice")
+    return model
+
 def losing():
     return of(Losing)
 
@@ -90,6 +95,8 @@ def assembled(plan: Plan, name: str, replicas: int = 1) -> Assembly:
         ("plain", 2, ()),
         ("averaging", 1, ()),
         ("doubled", 1, ("has from_logits=True, but the model ends with a softmax: leave out one of the two",)),
+        ("dice", 1, ()),
+        ("dice", 2, ("each of 2 replicas computes dice over the examples that it takes, not over the whole batch",)),
         ("losing", 1, ()),
         ("losing", 2, ("compute_loss must divide the loss by 2",)),
         ("own", 1, ()),

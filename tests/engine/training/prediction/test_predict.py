@@ -12,13 +12,17 @@ import tensorflow as tf
 
 from accel_engine import data
 from accel_engine.data.data_options import DataOptions
+from accel_engine.data.standardization import Standardization
 from accel_engine.errors import AccelError, DataError, RunError
 from accel_engine.model_export.artefacts import Artefacts
+from accel_engine.models.saved_model import custom_objects
 from accel_engine.plan import Plan
 from accel_engine.run import diagnostics
 from accel_engine.run.connection import connect
 from accel_engine.run.run_paths import trained_model
+from accel_engine.training.core.task import Task
 from accel_engine.training.prediction.data_formats import data_format_of
+from accel_engine.training.prediction.outputs import OutputForm, PredictedOutput
 from accel_engine.training.prediction.predict import predict
 from accel_engine.training.prediction.series_examples import read_last_windows
 from accel_engine.training.trained_model import of_run
@@ -30,13 +34,14 @@ from ..conftest import Gym
 def predicted(tmp_path: Path):
     """Predicts files; returns the reply with the arrays of the results."""
 
-    def ask(target: Path, *files: Path, texts: tuple[str, ...] = (), checkpoint: str = "auto") -> Any:
+    def ask(target: Path, *files: Path, texts: tuple[str, ...] = (), checkpoint: str = "auto", **more: str) -> Any:
         results = tmp_path / "results.npz"
         request = {
             "files": list(map(str, files)),
             "texts": list(texts),
             "checkpoint": checkpoint,
             "results": str(results),
+            **more,
         }
         reply = predict(target, request, lambda *_: None)
         with np.load(results) as arrays:
@@ -348,6 +353,19 @@ def test_models_that_were_built_in_any_way_are_predicted(tmp_path: Path, predict
         np.testing.assert_allclose(arrays["values 0"], model(x), atol=1e-6)
 
 
+def test_the_classes_of_a_files_layers_can_be_given(tmp_path: Path, predicted) -> None:
+    (tmp_path / "own.py").write_text("import keras\n\nclass Own(keras.layers.Dense):\n    pass\n")
+    own = custom_objects(str(tmp_path / "own.py"))["Own"]
+    x = np.ones((3, 4), np.float32)
+    np.savez(tmp_path / "x.npz", x=x)
+    model = keras.Sequential([keras.Input((4,)), own(2)])
+    model.save(tmp_path / "m.keras")
+    with pytest.raises(AccelError, match=r"Own is not known.*add --custom-objects FILE.py"):
+        predicted(tmp_path / "m.keras", tmp_path / "x.npz")
+    _, arrays = predicted(tmp_path / "m.keras", tmp_path / "x.npz", custom_objects=str(tmp_path / "own.py"))
+    np.testing.assert_allclose(arrays["values 0"], model(x), atol=1e-6)
+
+
 def test_examples_of_different_sizes_are_predicted_one_file_at_a_time(tmp_path: Path, predicted) -> None:
     file = tmp_path / "own.keras"
     given = keras.Input((None, 2))
@@ -435,3 +453,14 @@ def test_times_are_read_as_in_training(tmp_path: Path) -> None:
     assert form is not None
     rows.write_text("day,level\n01/03/2024,30\n02/01/2024,1\n05/02/2024,20\n")  # either order of day and month fits
     assert read_last_windows(rows, form, plan).inputs[0].reshape(-1).tolist() == [20, 30]
+
+
+def test_outputs_keep_the_digits_of_large_numbers() -> None:
+    units = Standardization(np.array([1.2e8]), np.array([2.0]))
+    for form, outputs in (
+        (OutputForm("", Task("regression")), np.array([[120_000_002.25]])),
+        (OutputForm("", Task("regression"), units=units), np.array([[1.125]], np.float32)),
+    ):
+        found = PredictedOutput()
+        found.add(form, outputs)
+        assert found.values[0].tolist() == [[120_000_002.25]]

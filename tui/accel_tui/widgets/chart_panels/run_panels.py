@@ -1,8 +1,9 @@
 """The available charts of a run, and their series."""
 
+import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from accel_engine.run import RunInfo
@@ -163,9 +164,15 @@ def panel_series(state: RunState, panel: Panel) -> tuple[Series, ...]:
     training = Series("step", state.curves.get(panel.name, NOTHING), detail=detail)
     points = points_of(state.validation_of(panel.name))
     if not points:
-        return (training,)
+        return (training if panel.of_bench else _with_value(training),)
     validation = Series("validation", points=points, style="secondary")
-    return (training, validation) if panel.name in state.curves else (validation,)
+    return (training, validation) if panel.name in state.curves else (_with_value(validation),)
+
+
+def _with_value(series: Series) -> Series:
+    """The only series of a chart, with its last value: so its name tells that it is no mean of an epoch."""
+    value = series.curve.last_value if series.curve.end_step else series.points[-1][1] if series.points else math.nan
+    return series if math.isnan(value) else replace(series, value=value)
 
 
 @lru_cache(maxsize=16)

@@ -31,9 +31,10 @@ class Field(Widget):
         color: $text-muted;
 
         &.-wrong { color: $text-error; }
-        &.-open .-error { display: none; }  /* the list is over it; Start's line has it too */
         Picker { max-width: 40; margin: 0 0 0 18; }
-        .-error { height: auto; margin: 0 0 0 2; color: $text-error; }
+        .-error { display: none; height: auto; margin: 0 0 0 2; color: $text-error; }
+        &.-wrong .-error { display: block; }
+        &.-open .-error { display: none; }  /* the list is over it; Start's line has it too */
     }
     """
 
@@ -111,12 +112,9 @@ class Field(Widget):
             self.refresh_bindings()
 
     def watch_error(self) -> None:
-        """Show the error in a line of its own."""
+        """Show the error in a line of its own, which stays once there was one: the next key may need it again."""
         self.set_class(bool(self.error), "-wrong")
-        errors = self.query(".-error").results(Static)
-        if not self.error:
-            self.query(".-error").remove()
-        elif line := next(errors, None):
+        if line := next(self.query(".-error").results(Static), None):
             line.update(self.error)
-        else:
+        elif self.error:
             self.mount(Static(self.error, classes="-error", markup=False))
