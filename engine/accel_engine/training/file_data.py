@@ -15,6 +15,7 @@ from accel_engine.data.data_options import DataOptions, Progress
 from accel_engine.data.dataset import Dataset, Examples, LazyArray, Split, take_rows
 from accel_engine.data.series.normalization_model import WindowNormalization
 from accel_engine.data.standardization import Standardization
+from accel_engine.data.standardization_model import dtype_of_units
 from accel_engine.data.structure import flatten, map_structure, named_leaves
 from accel_engine.data.tables.category_values import truth_words
 from accel_engine.data.tables.columns import read_columns
@@ -131,7 +132,19 @@ def _in_units(dataset: Dataset) -> Dataset:
     parts: dict[str, Any] = {
         part: restored(split) for part in _SPLITS if isinstance(split := getattr(dataset, part), Split)
     }
-    return replace(dataset, preprocess=None if raw else windows, target_scaling=None, **parts)
+    warnings = (*dataset.warnings, *_rounded_note(targets))
+    return replace(dataset, preprocess=None if raw else windows, target_scaling=None, warnings=warnings, **parts)
+
+
+def _rounded_note(targets: Standardization | None) -> tuple[str, ...]:
+    """A warning on targets in units of which float32, in which Keras computes losses and metrics, loses digits."""
+    if targets is None or dtype_of_units(targets) == "float32":
+        return ()
+    step = float(np.spacing(np.abs(targets.mean).max().astype(np.float32)))
+    return (
+        f"float32, in which losses and metrics are computed, has targets like these in steps of {step:g}: smaller "
+        "errors are not seen; evaluate the run that trained the model instead",
+    )
 
 
 def _with_named_inputs(dataset: Dataset, given: Any) -> Dataset:
