@@ -14,7 +14,7 @@ _UNITS = "units"
 """The name of the last layer of a model that answers in the units of its targets."""
 
 
-def standardized(values: Any, scaling: Standardization) -> Any:
+def standardized(values: Any, scaling: Standardization, name: str) -> Any:
     """Standardise a tensor, ``[..., columns]``.
 
     Keras' ``Normalization`` takes variances, which leave the range of float32 long before the numbers do, and never
@@ -23,14 +23,17 @@ def standardized(values: Any, scaling: Standardization) -> Any:
     Args:
         values: A symbolic tensor. It is computed with in its own type, float64 or float32.
         scaling: The statistics of its columns.
+        name: How the names of the layers begin. Keras' own names begin anew with each model that is built, and those of
+            a preprocessing stay with it in several models.
 
     Returns:
         float32, of the same shape.
     """
     centre = scaling.mean.astype(np.float32).astype(np.float64)
     rest = (scaling.mean - centre) / scaling.scale
-    centred = keras.layers.Rescaling(1.0, (-centre).tolist(), dtype=values.dtype)(values)
-    divided = keras.layers.Rescaling((1 / scaling.scale).tolist(), (-rest).tolist(), dtype=values.dtype)(centred)
+    dtype, factor = values.dtype, (1 / scaling.scale).tolist()
+    centred = keras.layers.Rescaling(1.0, (-centre).tolist(), dtype=dtype, name=f"{name}.centred")(values)
+    divided = keras.layers.Rescaling(factor, (-rest).tolist(), dtype=dtype, name=f"{name}.standardized")(centred)
     return keras.ops.cast(divided, "float32")
 
 
@@ -50,7 +53,8 @@ def in_units(outputs: Any, scaling: Standardization, shape: Sequence[int]) -> An
     """
     outputs, dtype = shaped(outputs, scaling, shape), dtype_of_units(scaling)
     centre = scaling.mean.astype(np.float32).astype(np.float64)  # a layer's numbers are float32, whatever its type
-    near = keras.layers.Rescaling(scaling.scale.tolist(), (scaling.mean - centre).tolist(), dtype=dtype)(outputs)
+    rest = (scaling.mean - centre).tolist()
+    near = keras.layers.Rescaling(scaling.scale.tolist(), rest, dtype=dtype, name=f"{_UNITS}.scaled")(outputs)
     return keras.layers.Rescaling(1.0, centre.tolist(), dtype=dtype, name=_UNITS)(near)
 
 
@@ -98,7 +102,11 @@ def shaped(outputs: Any, scaling: Standardization, shape: Sequence[int]) -> Any:
     shown = shape_in_units(outputs.shape[1:], scaling, shape)
     if shown is None:
         raise ValueError(f"outputs of the shape {outputs.shape[1:]} are not targets of the shape {shape}")
-    return outputs if shown == tuple(outputs.shape[1:]) else keras.layers.Reshape(shown, dtype="float32")(outputs)
+    return (
+        outputs
+        if shown == tuple(outputs.shape[1:])
+        else keras.layers.Reshape(shown, dtype="float32", name="units.shaped")(outputs)
+    )
 
 
 def dtype_of_units(scaling: Standardization) -> str:

@@ -169,7 +169,19 @@ def _in_units(dataset: Dataset, units: Standardization | None) -> Dataset:
         part: restored(split) for part in _SPLITS if isinstance(split := getattr(dataset, part), Split)
     }
     scaling = units if is_precise else None
-    return replace(dataset, preprocess=None if raw else windows, target_scaling=scaling, **parts)
+    warnings = (*dataset.warnings, *_rounded_note(None if is_precise else targets))
+    return replace(dataset, preprocess=None if raw else windows, target_scaling=scaling, warnings=warnings, **parts)
+
+
+def _rounded_note(targets: Standardization | None) -> tuple[str, ...]:
+    """A warning on targets in units of which float32, in which Keras computes losses and metrics, loses digits."""
+    if targets is None or dtype_of_units(targets) == "float32":
+        return ()
+    step = float(np.spacing(np.abs(targets.mean).max().astype(np.float32)))
+    return (
+        f"float32, in which losses and metrics are computed, has targets like these in steps of {step:g}: smaller "
+        "errors are not seen; evaluate the run that trained the model instead",
+    )
 
 
 def _with_named_inputs(dataset: Dataset, given: Any) -> Dataset:

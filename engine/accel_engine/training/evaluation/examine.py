@@ -9,7 +9,7 @@ from accel_engine.data.dataset import Dataset, Split
 from accel_engine.data.structure import Batch, flatten, map_structure
 from accel_engine.errors import DataError, ModelError
 from accel_engine.keras_support.divisibility import answers_by_example
-from accel_engine.keras_support.model_structure import has_custom_train_step
+from accel_engine.keras_support.model_structure import fixed_batch, has_custom_train_step
 from accel_engine.models.model_call import call_model
 from accel_engine.run.diagnostics import DiagnosticsItem
 from accel_engine.training.checkpoints.restored_model import RestoredModel
@@ -57,8 +57,9 @@ def examine(
         outputs = call_model(model.model, batch.inputs, training=False)
         return report.measure(batch, outputs, tf.ones([tf.shape(flatten(batch)[0])[0]]))
 
-    measure_batch = tf.function(measure, reduce_retracing=True)
-    worst = WorstExamples(examples, report, tf.function(model.outputs, reduce_retracing=True))
+    takes_any = fixed_batch(model.model) is None
+    measure_batch = tf.function(measure, reduce_retracing=takes_any)
+    worst = WorstExamples(examples, report, tf.function(model.outputs, reduce_retracing=takes_any))
     totals, reports = np.zeros(report.totals), ProgressReports(on_progress, number_of_examples(examples))
     size = max(batch_size, EXAMPLES_AT_A_TIME) if answers_by_example(model.model) else batch_size
     for rows, raw in batches(examples, size):
