@@ -166,7 +166,8 @@ def _beyond(target: _Target, figures: Figures) -> str:
 def _float32_note(halves: Mapping[str, str], changed: Figures, original: Figures) -> str:
     """What it changes that formats without half precision compute in float32."""
     half, loss = next(iter(halves.values())), "loss"
-    words = f"{', '.join(halves)} compute in float32, which has the same weights as {half}: outputs differ from the "
+    compute = "computes" if len(halves) == 1 else "compute"
+    words = f"{', '.join(halves)} {compute} in float32, which has the same weights as {half}: outputs differ from the "
     words += f"trained model's by {changed.mean:.2g} in the mean, {changed.largest:.2g} at most"
     if loss not in original.metrics:
         return words

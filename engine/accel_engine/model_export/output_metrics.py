@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from accel_engine.data.structure import Batch, Structure, map_structure
 from accel_engine.inference.runtime import Arrays
+from accel_engine.keras_support.model_structure import fixed_batch
 from accel_engine.model_export.servable_model import Servable, logits_of, shown_outputs
 from accel_engine.models.model_call import call_model
 from accel_engine.private_names.keras_logits import activation_before_loss, set_logits
@@ -73,7 +74,7 @@ class OutputMetrics:
             outputs = call_model(compiled.model, batch.inputs, training=False)
             return shown_outputs(outputs, self._trained), self._measured(batch, outputs)
 
-        function = tf.function(compute, autograph=False, reduce_retracing=True)
+        function = tf.function(compute, autograph=False, reduce_retracing=fixed_batch(compiled.model) is None)
 
         def run(raw: Batch) -> tuple[list[npt.NDArray[Any]], Values]:
             outputs, values = function(map_structure(tf.convert_to_tensor, raw))

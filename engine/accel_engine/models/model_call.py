@@ -8,14 +8,15 @@ import keras
 import tensorflow as tf
 
 from accel_engine.keras_support.model_structure import fixed_batch
-from accel_engine.private_names.keras_logits import rows_of
+from accel_engine.private_names.keras_logits import joined, rows_of
 
 
 def call_model(model: keras.Model, inputs: Any, *, training: bool) -> Any:
     """Call a model as ``fit`` does: with ``training`` only if its ``call`` takes it.
 
     A model that takes batches of one size only gets other numbers of examples, outside of training, in such batches:
-    the last one is filled up with its last example, whose further outputs are cut off.
+    the last one is filled up with its last example, whose further outputs are cut off. A graph of it has to
+    know the number of examples if they may be more than a batch.
     """
     parameters = inspect.signature(model.call).parameters.values()
     takes = any(each.name == "training" or each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters)
@@ -30,8 +31,9 @@ def call_model(model: keras.Model, inputs: Any, *, training: bool) -> Any:
     if examples is not None and examples > size:
         parts = [keras.tree.map_structure(_rows(first, size), inputs) for first in range(0, examples, size)]
         outputs = [call_model(model, part, training=False) for part in parts]
-        return keras.tree.map_structure(lambda *each: tf.concat(each, axis=0), *outputs)
+        return keras.tree.map_structure(lambda *each: joined(each), *outputs)
     count = tf.shape(leaves[0])[0]
+    tf.debugging.assert_less_equal(count, size, f"the model takes batches of {size} only")
     whole = keras.tree.map_structure(lambda array: tf.gather(array, tf.minimum(tf.range(size), count - 1)), inputs)
     return keras.tree.map_structure(lambda output: rows_of(output, lambda each: each[:count]), call(whole))
 

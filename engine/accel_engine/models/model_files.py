@@ -24,9 +24,11 @@ def is_model_file(name: str) -> bool:
 
 
 def is_saved_model(path: Path) -> bool:
-    """Whether a path names the directory of a SavedModel, or one of versions of it."""
+    """Whether a path names the directory of a SavedModel, or one with numbered versions of it."""
     with suppress(OSError):  # a directory that may not be read
-        return is_directory(path) and any(is_file(each / SAVED_MODEL) for each in (path, *path.iterdir()))
+        if is_directory(path):
+            versions = (each for each in path.iterdir() if each.name.isdecimal())
+            return any(is_file(each / SAVED_MODEL) for each in (path, *versions))
     return False
 
 

@@ -4,7 +4,7 @@ Keras' activations leave them at their output; of TensorFlow's own softmax and s
 operation. Neither survives slicing, or leaving the graph. Without the private name, losses of parts are clipped.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -27,6 +27,26 @@ def rows_of(output: Any, rows: Callable[[Any], Any]) -> Any:
         set_logits(found, rows(logits))
     if mask is not None:
         set_mask(found, rows(mask))
+    return found
+
+
+def joined(outputs: Sequence[Any]) -> Any:
+    """A model's outputs for parts of a batch as those of the batch, with their masks and logits.
+
+    Args:
+        outputs: ``[examples, ...]`` each, at least one.
+    """
+    activation = _activation_of(outputs[0])
+    logits = [getattr(each, "_keras_logits", None) for each in outputs]
+    masks = [mask_of(each) for each in outputs]
+    if activation is None or logits[0] is not None:
+        found = tf.concat(outputs, axis=0)
+    else:
+        found = activation(tf.concat([each.op.inputs[0] for each in outputs], axis=0))
+    if logits[0] is not None:
+        set_logits(found, tf.concat(logits, axis=0))
+    if masks[0] is not None:
+        set_mask(found, tf.concat(masks, axis=0))
     return found
 
 

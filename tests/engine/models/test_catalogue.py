@@ -11,6 +11,7 @@ from accel_engine import models
 from accel_engine.errors import ModelError, PlanError
 from accel_engine.keras_support.model_structure import has_custom_train_step
 from accel_engine.models.build import build
+from accel_engine.models.model_files import SAVED_MODEL, is_saved_model
 from accel_engine.models.traits import preprocessing, returns_logits
 
 from .descriptions import labelled
@@ -127,3 +128,12 @@ def test_files_that_are_no_model_of_keras_are_refused_with_the_way_to_convert_th
         with pytest.raises(PlanError, match=re.escape(reason)) as raised:
             models.find(f"{tmp_path}/{name}")
         assert "did you mean" not in str(raised.value)
+
+
+def test_a_directory_is_a_saved_model_by_its_own_file_or_those_of_its_versions(tmp_path: Path) -> None:
+    for name in ("own", "versions/2", "run/exported"):
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / SAVED_MODEL).write_text("")
+    assert is_saved_model(tmp_path / "own")
+    assert is_saved_model(tmp_path / "versions")
+    assert not is_saved_model(tmp_path / "run")  # into which somebody has exported the model

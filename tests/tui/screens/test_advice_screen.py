@@ -287,13 +287,17 @@ async def test_what_a_trial_measured_is_said_as_it_is(
         await shows(pilot, words)
 
 
-async def test_escape_stops_a_trial_before_it_goes_back(
+async def test_escape_and_quit_ask_before_they_end_a_trial(
     run: FakeEngine, monkeypatch: pytest.MonkeyPatch, trials: Engine
 ) -> None:
     find(monkeypatch, SLOW)
     async with opened(run.directory, sees="expected") as pilot:
         await pilot.press("enter")
         await shows(pilot, "trying ━")
+        await pilot.press("q")
+        await shows(pilot, "End the trial?")
+        await pilot.press("escape")
+        await hides(pilot, "End the trial?")
         await pilot.press("escape")
         await shows(pilot, "End the trial?")
         await pilot.press("e")

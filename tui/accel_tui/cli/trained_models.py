@@ -12,7 +12,7 @@ from accel_engine.run import find
 from accel_engine.run.chosen_checkpoint import CHOICES
 from accel_engine.run.connection import DATABASE
 from accel_engine.run.run_paths import MODEL
-from accel_engine.user_paths import is_file, user_path
+from accel_engine.user_paths import exists, is_file, user_path
 
 
 def run_or_file(target: str) -> tuple[Path, bool]:
@@ -29,7 +29,7 @@ def run_or_file(target: str) -> tuple[Path, bool]:
     """
     path = user_path(target)
     if why := why_no_layers(path):
-        raise UsageError(f"{target}: {why}" if path.exists() else f"no such file: {target}")
+        raise UsageError(f"{target}: {why}" if exists(path) else f"no such file: {target}")
     if not is_model_file(target):
         return find(target), True
     if not is_file(path):

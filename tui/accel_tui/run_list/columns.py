@@ -247,12 +247,15 @@ COLUMNS = (
 _KEPT = 4
 """The highest drop priority of columns that stay in their order, also while they are empty."""
 
+_LOOKED_AT = 500
+"""Runs that tell which columns are empty: the event loop has no time for all of thousands."""
+
 TITLES = tuple(column.title for column in COLUMNS)
 """The titles of all columns."""
 
 
 def fitting(available_width: int, gap: int, runs: Sequence[RunSummary] = ()) -> tuple[Column, ...]:
-    """Return the columns that fit, in order; optional ones without a value in any run are hidden first.
+    """Return the columns that fit, in order; optional ones without a value are hidden first.
 
     Args:
         available_width: The available width in cells.
@@ -261,7 +264,7 @@ def fitting(available_width: int, gap: int, runs: Sequence[RunSummary] = ()) -> 
     """
     chosen: set[str] = set()
     optional = [column for column in COLUMNS if column.drop_priority > _KEPT]
-    empty = {column.title for column in optional if runs and not any(map(column.sort_key, runs))}
+    empty = {column.title for column in optional if runs and not any(map(column.sort_key, runs[:_LOOKED_AT]))}
     for column in sorted(COLUMNS, key=lambda column: (column.title in empty, column.drop_priority)):
         available_width -= column.width + gap
         if available_width < 0:

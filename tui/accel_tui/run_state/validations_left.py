@@ -5,13 +5,11 @@ from typing import Any
 
 from accel_engine.errors import PlanError
 from accel_engine.events import ModelBuilt
-from accel_engine.plan import Plan
+from accel_engine.plan import DEFAULTS
 from accel_engine.plan.interval import parse_interval
 
 FORWARD_SHARE = 1 / 3
 """Share of a training step that its forward pass takes: gradients need twice its operations."""
-
-_EVERY = Plan.__dataclass_fields__["validation_every"].default
 
 
 def validations_left(
@@ -34,7 +32,7 @@ def validations_left(
     if when == "end":
         return 1
     try:
-        every = parse_interval("validation_every", str(plan.get("validation_every", _EVERY)))
+        every = parse_interval("validation_every", str(plan.get("validation_every", DEFAULTS["validation_every"])))
     except PlanError:
         return None
     match every.unit:

@@ -199,12 +199,10 @@ class AdviceScreen(WorkingScreen):
         return "the trial" if self._runner.is_stoppable else ""
 
     async def action_quit(self) -> None:
-        """Quit as the run screen below does, which may ask first."""
+        """Quit as the run screen below does, which may ask, too; asks first during a trial."""
         below = self.app.screen_stack[self.app.screen_stack.index(self) - 1]
-        if hasattr(below, "action_quit"):
-            await self.app.run_action("quit", below)
-        else:
-            self.app.exit()
+        asks = hasattr(below, "action_quit")
+        self.ask_to_end(lambda: self.app.call_later(self.app.run_action, "quit", below) if asks else self.app.exit())
 
     @on(Chart.Pressed)
     def _open_chart(self, message: Chart.Pressed) -> None:

@@ -148,9 +148,8 @@ def _missing_learning(learning: Learning) -> str | None:
     if profile.neighbours <= 0 or profile.neighbours - max(0.0, explained) < UNDERFIT:
         return None
     return (
-        f"the model explains {percent(explained, 0)} of the variance of targets; their nearest neighbours "
-        f"correlate with "
-        f"{profile.neighbours:.2f}"
+        f"the model explains {percent(explained, 0)} of the variance of targets; their nearest neighbours correlate "
+        f"with {profile.neighbours:.2f}"
     )
 
 

@@ -67,8 +67,7 @@ def labels_unrelated(learning: Learning) -> Iterator[Finding]:
         [
             Evidence(
                 f"of {count:,} examples, {percent(found, 1)} {measured} as their nearest neighbour; "
-                f"{percent(chance, 1)} would by "
-                "chance"
+                f"{percent(chance, 1)} would by chance"
                 if profile.classes
                 else f"an example's target has a correlation of {found:.2f} with its nearest neighbour's"
             ),
@@ -103,10 +102,8 @@ def _validation_at_chance(learning: Learning) -> Iterator[Finding]:
         [
             _best_validation(learning),
             Evidence(
-                f"{name} rose to {percent(end, 1)} in training, and is at most "
-                f"{percent(validated.max(), 1)} in validation; the same "
-                "guess for "
-                f"all gives {percent(guess, 1)}",
+                f"{name} rose to {percent(end, 1)} in training, and is at most {percent(validated.max(), 1)} in "
+                f"validation; the same guess for all gives {percent(guess, 1)}",
                 f"validation_{name}",
             ),
         ],
@@ -163,9 +160,7 @@ def imbalance(learning: Learning) -> Iterator[Finding]:
         [
             Evidence(
                 f"class {report.names[worst]} has {percent(shares[worst], 1)} of the training examples; "
-                f"{percent(recall[worst], 0)} "
-                "of its "
-                f"{support[worst]:,} validation examples are found",
+                f"{percent(recall[worst], 0)} of its {support[worst]:,} validation examples are found",
                 "validation_accuracy",
             ),
             Evidence(
@@ -218,9 +213,8 @@ def label_noise(learning: Learning) -> Iterator[Finding]:
     near = (
         [
             Evidence(
-                f"{percent(profile.neighbours, 0)} of {profile.neighbours_examples:,} training examples "
-                f"have the class of "
-                "their nearest neighbour"
+                f"{percent(profile.neighbours, 0)} of {profile.neighbours_examples:,} training examples have the class "
+                "of their nearest neighbour"
             )
         ]
         if profile and profile.neighbours is not None and profile.classes
@@ -231,10 +225,9 @@ def label_noise(learning: Learning) -> Iterator[Finding]:
         "Some labels seem to be wrong",
         [
             Evidence(
-                f"{percent(1 - accuracy, 0)} of {total:,} validation predictions are wrong, hardly less "
-                f"where the model is "
-                "sure: its "
-                f"confidence tells right from wrong with an area under the ROC curve of {area:.2f}; 0.5 is chance",
+                f"{percent(1 - accuracy, 0)} of {total:,} validation predictions are wrong, hardly less where the "
+                f"model is sure: its confidence tells right from wrong with an area under the ROC curve of {area:.2f}; "
+                "0.5 is chance",
                 f"validation_{accuracy_name(learning.recorded) or 'loss'}",
             ),
             *near,

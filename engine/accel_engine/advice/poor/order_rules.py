@@ -39,10 +39,8 @@ def not_shuffled(learning: Learning) -> Iterator[Finding]:
         if profile.class_runs > chance + SORTED_SHARE * (1 - chance) and chance < 0.9:
             evidence.append(
                 Evidence(
-                    f"the plan does not shuffle, and {percent(profile.class_runs, 1)} of the training "
-                    f"examples have the "
-                    "class of the "
-                    f"one before; {percent(chance, 1)} would by chance"
+                    f"the plan does not shuffle, and {percent(profile.class_runs, 1)} of the training examples have "
+                    f"the class of the one before; {percent(chance, 1)} would by chance"
                 )
             )
     if is_off or profile is None:
@@ -96,8 +94,6 @@ def _repeating_pattern(learning: Learning) -> Evidence | None:
     worst = int(np.argmax(pattern))
     return of_loss(
         learning,
-        f"{percent(repeated, 0)} of how the loss varies within an epoch is the same in each of {count} "
-        f"epochs; it is highest "
-        "about "
-        f"step {worst:,} of {steps:,}",
+        f"{percent(repeated, 0)} of how the loss varies within an epoch is the same in each of {count} epochs; it is "
+        f"highest about step {worst:,} of {steps:,}",
     )

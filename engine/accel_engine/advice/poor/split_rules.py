@@ -59,8 +59,7 @@ def leak(learning: Learning) -> Iterator[Finding]:
         [
             Evidence(
                 f"{profile.leaked:,} of {profile.compared_validation:,} validation examples "
-                f"({percent(share, 0)}) have the "
-                f"inputs and targets of a training example{compared}"
+                f"({percent(share, 0)}) have the inputs and targets of a training example{compared}"
             )
         ],
         "validation looks better than the model is on new examples",
@@ -186,9 +185,8 @@ def validation_better(learning: Learning) -> Iterator[Finding]:
         "Validation is far better than training",
         [
             Evidence(
-                f"the last losses are {format_metric(losses[-1])} in validation and "
-                f"{format_metric(trained)} in training; {name} is "
-                f"{percent(validated[-1], 1)} and {percent(right, 1)}",
+                f"the last losses are {format_metric(losses[-1])} in validation and {format_metric(trained)} in "
+                f"training; {name} is {percent(validated[-1], 1)} and {percent(right, 1)}",
                 "validation_loss",
             )
         ],
@@ -249,8 +247,7 @@ def _class_shift(profile: DataProfile) -> Evidence | None:
     index = int(np.argmax(np.abs(shares - others)))
     return Evidence(
         f"class {index} has {percent(shares[index], 1)} of the training examples, and "
-        f"{percent(others[index], 1)} of those of "
-        "validation"
+        f"{percent(others[index], 1)} of those of validation"
     )
 
 

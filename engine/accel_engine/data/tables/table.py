@@ -18,7 +18,7 @@ from accel_engine.data.tables.preprocessing import learn, unseen_notes
 from accel_engine.data.tables.preprocessing_model import LazyMatrix, PreprocessingModel
 from accel_engine.data.tables.roles import Roles, choose_roles
 from accel_engine.data.tables.table_series import read_series
-from accel_engine.data.tables.targets import TargetForm, choose_form, target_scaling
+from accel_engine.data.tables.targets import choose_form, target_scaling
 from accel_engine.data.tables.valid_rows import ValidRows, read_validation_file, valid_rows
 from accel_engine.data.targets import standardized_note
 
@@ -46,25 +46,26 @@ def read(entry: DatasetEntry, options: DataOptions, progress: Progress) -> Datas
     form = choose_form(table.columns, roles.targets, options)
     rows = valid_rows(entry.path, table.columns, roles, form, options)
     parts = rows.split(roles, form, options)
-    if rows.text_input(options):
-        return _texts(entry.name, table, rows, roles, form, options, progress)
-    learned, constant = learn(rows.inputs, parts.train)
-    model = PreprocessingModel(learned, tuple(table.columns[name].format for name in roles.inputs))
-    notes = [*table.notes, *roles.notes, *rows.notes, *_missing(table, roles)]
-    if unused := [name for name in constant if name in table.columns]:  # parts of a date are often constant
-        notes.append(f"left out {_listed(unused)}: the same value in all training rows")
     scaling = target_scaling(rows.targets, parts.train)
+    notes = [*table.notes, *roles.notes, *rows.notes]
+    model, warnings = None, tuple[str, ...]()
+    if not rows.text_input(options):
+        learned, constant = learn(rows.inputs, parts.train)
+        model = PreprocessingModel(learned, tuple(table.columns[name].format for name in roles.inputs))
+        notes += _missing(table, roles)
+        if unused := [name for name in constant if name in table.columns]:  # parts of a date are often constant
+            notes.append(f"left out {_listed(unused)}: the same value in all training rows")
+        warnings = unseen_notes(learned.vocabularies, rows.inputs, parts.validation)
     train, validation, test = (_examples(rows, part, model, scaling, progress) for part in parts)
-    warnings = list(unseen_notes(learned.vocabularies, rows.inputs, parts.validation))
-    raw = {name: LazyMatrix(model, rows.inputs, part) for name, part in zip(_SPLITS, parts, strict=True)}
+    raw = {name: (rows.inputs, part) for name, part in zip(_SPLITS, parts, strict=True)}
     if options.validation_data:
         path, other_table, other_roles = read_validation_file(table, roles, options, progress)
         other = valid_rows(path, other_table.columns, other_roles, form, options)
         every = np.arange(other.count)
         validation = _examples(other, every, model, scaling, progress)
-        raw["validation"] = LazyMatrix(model, other.inputs, every)
-        warnings = [f"{path.name}: {note}" for note in other_table.notes]
-        warnings += unseen_notes(learned.vocabularies, other.inputs, every, path)
+        raw["validation"] = other.inputs, every
+        warnings = tuple(f"{path.name}: {note}" for note in other_table.notes)
+        warnings += unseen_notes(model.learned.vocabularies, other.inputs, every, path) if model else ()
         notes += other.notes
     if scaling is not None:
         notes.append(standardized_note(f"the target {', '.join(roles.targets)}"))
@@ -75,68 +76,33 @@ def read(entry: DatasetEntry, options: DataOptions, progress: Progress) -> Datas
         test if len(test) else None,
         class_names=form.class_names,
         task=form.task if roles.targets else "reconstruction",
-        kind="table",
-        feature_names=learned.feature_names,
+        kind="table" if model else "text",
+        feature_names=model.learned.feature_names if model else roles.inputs,
         target_names=roles.targets,
         target_classes={name: names for name, names in form.classes.items() if names and form.task == "auto"},
         preprocess=model,
-        original=learned.original,
-        raw_inputs=raw if options.keeps_raw else {},
+        original=model.learned.original if model else None,
+        raw_inputs={name: LazyMatrix(model, *raw[name]) for name in raw} if model and options.keeps_raw else {},
         target_scaling=scaling,
-        value_range=ValueRange("float32"),
-        warnings=tuple(warnings),
-        notes=tuple(dict.fromkeys(notes)),
-    )
-
-
-def _texts(
-    name: str,
-    table: Columns,
-    rows: ValidRows,
-    roles: Roles,
-    form: TargetForm,
-    options: DataOptions,
-    progress: Progress,
-) -> Dataset:
-    """A dataset of texts, as a folder of text files is."""
-    parts, notes = rows.split(roles, form, options), [*table.notes, *roles.notes, *rows.notes]
-    scaling = target_scaling(rows.targets, parts.train)
-
-    def texts(of: ValidRows, part: Rows) -> Split:
-        targets = map_structure(lambda array: _single(array[part], scaling), of.targets)
-        return Split(of.inputs[0].values[part], targets, None if of.weights is None else of.weights[part])
-
-    train, validation, test = (texts(rows, part) for part in parts)
-    if options.validation_data:
-        path, other_table, other_roles = read_validation_file(table, roles, options, progress)
-        other = valid_rows(path, other_table.columns, other_roles, form, options)
-        validation = texts(other, np.arange(other.count))
-        notes += other.notes
-    if scaling is not None:
-        notes.append(standardized_note(f"the target {', '.join(roles.targets)}"))
-    return Dataset(
-        name,
-        train,
-        validation if len(validation) else None,
-        test if len(test) else None,
-        class_names=form.class_names,
-        task=form.task,
-        kind="text",
-        feature_names=roles.inputs,
-        target_names=roles.targets,
-        target_classes={name: names for name, names in form.classes.items() if names and form.task == "auto"},
-        target_scaling=scaling,
+        value_range=ValueRange("float32") if model else ValueRange(),
+        warnings=warnings,
         notes=tuple(dict.fromkeys(notes)),
     )
 
 
 def _examples(
-    rows: ValidRows, part: Rows, model: PreprocessingModel, scaling: Standardization | None, progress: Progress
+    rows: ValidRows, part: Rows, model: PreprocessingModel | None, scaling: Standardization | None, progress: Progress
 ) -> Split:
-    """The examples of some rows; converted when they are needed if the matrix does not fit in memory."""
-    inputs: npt.NDArray[np.float32] | LazyArray = LazyMatrix(model, rows.inputs, part)
-    if fits_in_memory(inputs.nbytes):
-        inputs = model.apply(rows.inputs, part, progress)
+    """The examples of some rows; converted when they are needed if the matrix does not fit in memory.
+
+    Without a model, the inputs are the texts of the only column, as those of a folder of text files are.
+    """
+    if model is None:
+        inputs: npt.NDArray[Any] | LazyArray = rows.inputs[0].values[part]
+    else:
+        inputs = LazyMatrix(model, rows.inputs, part)
+        if fits_in_memory(inputs.nbytes):
+            inputs = model.apply(rows.inputs, part, progress)
     targets = map_structure(lambda array: _single(array[part], scaling), rows.targets)
     weights = None if rows.weights is None else rows.weights[part]
     return Split(inputs, inputs if targets is None else targets, weights)

@@ -23,7 +23,9 @@ class EpochStates:
         self.sums: npt.NDArray[np.float64] = np.zeros(0)
 
     def add(self, states: npt.NDArray[np.float64], steps: int) -> None:
-        """Add the sum of the states of some steps, ``[states]``."""
+        """Add the sum of the states of some steps, ``[states]``; those of other metrics, as of other code, are left."""
+        if self.sums.shape != states.shape:
+            self.clear()
         self.sums = self.sums + states if self.steps else states
         self.steps += steps
 

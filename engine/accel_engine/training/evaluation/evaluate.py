@@ -13,6 +13,7 @@ from accel_engine.data.data_options import no_progress
 from accel_engine.data.series.series_parts import span_of
 from accel_engine.data.structure import Batch, flatten, map_structure
 from accel_engine.errors import DataError, ModelError
+from accel_engine.keras_support.model_structure import fixed_batch
 from accel_engine.models.model_call import call_model
 from accel_engine.run.series_names import SeriesNames, is_better_lower
 from accel_engine.stored_values import json_number
@@ -121,7 +122,7 @@ def _measure(source: TrainedModel, request: Mapping[str, Any], on_progress: Call
         beside = baseline.measure(batch, outputs, mask) if baseline else tf.zeros([0])
         return states.measure(batch, outputs), pairs, states.measure_batch(batch, outputs), beside
 
-    measure_batch = tf.function(measure, autograph=False, reduce_retracing=True)
+    measure_batch = tf.function(measure, autograph=False, reduce_retracing=fixed_batch(compiled.model) is None)
     values, classes, sums, reports = [], [], np.zeros(states.width), ProgressReports(on_progress, count)
     baseline_sums = np.zeros(baseline.width if baseline else 0)
     for rows, raw in batches(examples, source.plan.batch_size):

@@ -83,7 +83,8 @@ class Validation:
 
     def retrace(self) -> None:
         """Trace the graph again, as other layers train now: the loss has the regularizers of trainable weights only."""
-        self._batch = graph_of(self._run_batch, self._assembly, reduce_retracing=True)
+        takes_any = fixed_batch(self._assembly.model) is None
+        self._batch = graph_of(self._run_batch, self._assembly, reduce_retracing=takes_any)
 
     def halve_batches(self) -> int:
         """Take half of the examples at a time that the last :meth:`run` took at most.

@@ -11,6 +11,7 @@ import tensorflow as tf
 from accel_engine.data.structure import ArraySpec, Batch, Structure, flatten, map_structure, named_leaves
 from accel_engine.errors import ModelError
 from accel_engine.inference.runtime import Arrays
+from accel_engine.keras_support.model_structure import fixed_batch
 from accel_engine.models.exported_model import INPUT, OUTPUT
 from accel_engine.models.model_call import call_model
 from accel_engine.private_names.keras_names import all_layers
@@ -38,7 +39,8 @@ class TrainedRuntime:
         self.inputs: Mapping[str, ArraySpec] = dict(named_leaves(self._structure, INPUT))
         self.outputs: Mapping[str, ArraySpec] = dict(named_leaves(trained.compiled.outputs, OUTPUT))
         self.size = sum(weight.numpy().nbytes for weight in self._model.weights)
-        self._function = tf.function(self._call, autograph=False, jit_compile=xla, reduce_retracing=not xla)
+        retraces_less = not xla and fixed_batch(self._model) is None
+        self._function = tf.function(self._call, autograph=False, jit_compile=xla, reduce_retracing=retraces_less)
 
     def run(self, inputs: Arrays) -> dict[str, npt.NDArray[np.generic]]:
         """See :meth:`accel_engine.inference.runtime.Runtime.run`."""

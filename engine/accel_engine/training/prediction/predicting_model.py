@@ -17,6 +17,7 @@ from accel_engine.keras_support.model_structure import model_input, model_output
 from accel_engine.models.build_options import BuildOptions
 from accel_engine.models.data_description import DataDescription
 from accel_engine.models.exported_model import PROBABILITIES, categories, class_names, text_lookups
+from accel_engine.models.model_call import call_model
 from accel_engine.models.saved_model import load_saved
 from accel_engine.models.traits import output_activation
 from accel_engine.plan import Plan
@@ -195,8 +196,8 @@ def of_file(path: Path, custom_objects: str = "") -> PredictingModel:
 
     def outputs_of(raw: Structure) -> Structure:
         given = raw if isinstance(raw, dict) else dict.fromkeys(named, raw)
-        found = model(keras.tree.map_structure(lambda tensor: given[tensor.name], model_input(model)), training=False)
-        leaves = keras.tree.flatten(found)
+        taken = keras.tree.map_structure(lambda tensor: given[tensor.name], model_input(model))
+        leaves = keras.tree.flatten(call_model(model, taken, training=False))
         return tuple(leaves[place] for place in numbers)
 
     return PredictingModel(path.name, 0, None, form, inputs, None, outputs_of, outputs, categories(model), None, ())

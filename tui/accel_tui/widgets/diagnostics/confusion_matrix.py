@@ -213,7 +213,7 @@ class ConfusionMatrix(TextPage):
         share = count / total if total else 0.0
         text = ""
         if shown.cell > HEAT_WIDTH:
-            text = "" if not count else f"{percent(share, 0)}" if self.show_percent else numbers.compact(count)
+            text = "" if not count else percent(share, 0) if self.show_percent else numbers.compact(count)
         elif not paint.coloured:
             text = colour_scales.shading_character(share) * HEAT_WIDTH
         if cell == self.cursor and not text.strip():

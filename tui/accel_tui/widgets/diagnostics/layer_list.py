@@ -103,7 +103,7 @@ def _trained(layer: Layer) -> TextSpan:
         return "", ""
     if layer.trainable == layer.parameters:
         return "yes", "right"
-    return (f"{percent(layer.trainable / layer.parameters, 0)}", "") if layer.trainable else ("no", "wrong")
+    return (percent(layer.trainable / layer.parameters, 0), "") if layer.trainable else ("no", "wrong")
 
 
 def _sums(table: LayerTable) -> list[TextSpan]:

@@ -136,9 +136,8 @@ def _again(command: str) -> str:
 def _lost(state: RunState) -> Content:
     full = host_memory_used(state)
     cause = (
-        f"\nThe machine's memory was {percent(full, 0)} full at the last reading: the system may have "
-        f"killed the process. "
-        "Use a smaller batch size."
+        f"\nThe machine's memory was {percent(full, 0)} full at the last reading: the system may have killed the "
+        "process. Use a smaller batch size."
         if full is not None and full >= _FULL and not (state.info and state.info.memory_loss)
         else ""
     )
