@@ -142,7 +142,7 @@ class _FrequentLabels:
             return None
         shares = sums[:-1] / sums[-1]
         accuracy = float(np.maximum(shares, 1 - shares).mean())
-        return BaselineResult("the more frequent value of each label", {"accuracy": accuracy})
+        return BaselineResult("more frequent value of each label", {"accuracy": accuracy})
 
 
 class _Numbers:
