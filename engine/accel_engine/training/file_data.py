@@ -38,7 +38,7 @@ def load_for(model: keras.Model, plan: Plan, progress: Progress) -> Dataset:
 
     Args:
         model: The model.
-        plan: The data. Of a table, the target is the only column that the model does not take, unless it is given.
+        plan: The data. Of a table, the target is the last column that the model does not take, unless it is given.
         progress: Reports the number of examples read.
 
     Raises:
@@ -67,8 +67,11 @@ def _with_columns(path: Path, model: keras.Model, columns: dict[str, str], plan:
     others = [name for name in header if name not in columns]
     if len(others) > 1:  # a date is taken in parts, such as time_hour
         others = [name for name in others if not any(key.startswith(f"{name}_") for key in columns)]
-    if not plan.target and len(others) == 1:
-        plan = plan.replace(target=tuple(others))
+    notes = list[str]()
+    if not plan.target and others:
+        plan = plan.replace(target=(others[-1],))
+        if len(others) > 1:
+            notes.append(f"the model takes no column {' or '.join(others)}: the last of them is taken as its target")
     if columns.keys() <= set(header):  # none is a part of a date; named, none is left out
         plan = plan.replace(features=tuple(columns))
     dataset = data.load(plan.data, _options(path, model, columns, plan), progress)
@@ -76,7 +79,7 @@ def _with_columns(path: Path, model: keras.Model, columns: dict[str, str], plan:
         raise DataError(f"{plan.data} has no column {', '.join(missing)}, which the model takes")
     matrices = {part: dataset.raw_inputs[name] for part, name in _SPLITS.items() if getattr(dataset, part)}
     every = matrices["train"].inputs
-    warnings = unseen_notes(categories(model), every, np.arange(len(every[0].values)), path)
+    warnings = (*notes, *unseen_notes(categories(model), every, np.arange(len(every[0].values)), path))
     parts: dict[str, Any] = {
         part: _raw_split(getattr(dataset, part), matrix, columns) for part, matrix in matrices.items()
     }

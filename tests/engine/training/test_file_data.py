@@ -73,3 +73,11 @@ def test_the_target_before_other_columns_is_found_although_a_date_is_taken_in_pa
     given, found = (load_for(model, each, lambda *_: None) for each in (plan, plan.replace(target=())))
     assert "temp" in found.train.inputs
     np.testing.assert_array_equal(found.train.targets, given.train.targets)
+
+
+def test_which_of_several_other_columns_is_the_target_is_said(trained, tmp_path):
+    rows, model, _ = trained
+    more = rows.append_column("remark", [["a", "b"] * (ROWS // 2)]).select(["remark", "ok", *INPUTS])
+    found = load_for(model, Plan(data=write(more, tmp_path / "more.csv"), split="none"), lambda *_: None)
+    np.testing.assert_array_equal(found.train.targets, rows["ok"].to_numpy().astype(int))
+    assert found.warnings == ("the model takes no column remark or ok: the last of them is taken as its target",)
