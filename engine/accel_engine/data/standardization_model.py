@@ -8,9 +8,13 @@ import keras
 import numpy as np
 
 from accel_engine.data.standardization import Standardization
+from accel_engine.keras_support.model_structure import model_input, model_output
+
+_UNITS = "units"
+"""The name of the last layer of a model that answers in the units of its targets."""
 
 
-def standardized(values: Any, scaling: Standardization) -> Any:
+def standardized(values: Any, scaling: Standardization, name: str) -> Any:
     """Standardise a tensor, ``[..., columns]``.
 
     Keras' ``Normalization`` takes variances, which leave the range of float32 long before the numbers do, and never
@@ -19,14 +23,17 @@ def standardized(values: Any, scaling: Standardization) -> Any:
     Args:
         values: A symbolic tensor. It is computed with in its own type, float64 or float32.
         scaling: The statistics of its columns.
+        name: How the names of the layers begin. Keras' own names begin anew with each model that is built, and those of
+            a preprocessing stay with it in several models.
 
     Returns:
         float32, of the same shape.
     """
     centre = scaling.mean.astype(np.float32).astype(np.float64)
     rest = (scaling.mean - centre) / scaling.scale
-    centred = keras.layers.Rescaling(1.0, (-centre).tolist(), dtype=values.dtype)(values)
-    divided = keras.layers.Rescaling((1 / scaling.scale).tolist(), (-rest).tolist(), dtype=values.dtype)(centred)
+    dtype, factor = values.dtype, (1 / scaling.scale).tolist()
+    centred = keras.layers.Rescaling(1.0, (-centre).tolist(), dtype=dtype, name=f"{name}.centred")(values)
+    divided = keras.layers.Rescaling(factor, (-rest).tolist(), dtype=dtype, name=f"{name}.standardized")(centred)
     return keras.ops.cast(divided, "float32")
 
 
@@ -46,8 +53,44 @@ def in_units(outputs: Any, scaling: Standardization, shape: Sequence[int]) -> An
     """
     outputs, dtype = shaped(outputs, scaling, shape), dtype_of_units(scaling)
     centre = scaling.mean.astype(np.float32).astype(np.float64)  # a layer's numbers are float32, whatever its type
-    near = keras.layers.Rescaling(scaling.scale.tolist(), (scaling.mean - centre).tolist(), dtype=dtype)(outputs)
-    return keras.layers.Rescaling(1.0, centre.tolist(), dtype=dtype, name="units")(near)
+    rest = (scaling.mean - centre).tolist()
+    near = keras.layers.Rescaling(scaling.scale.tolist(), rest, dtype=dtype, name=f"{_UNITS}.scaled")(outputs)
+    return keras.layers.Rescaling(1.0, centre.tolist(), dtype=dtype, name=_UNITS)(near)
+
+
+def units_of_model(model: Any) -> Standardization | None:
+    """The statistics by which :func:`in_units` gave a model's only output its units; ``None`` if it did not."""
+    found = _units_layers(model)
+    if found is None:
+        return None
+    near, units = ({name: np.array(getattr(each, name), np.float64) for name in ("scale", "offset")} for each in found)
+    return Standardization(np.atleast_1d(near["offset"] + units["offset"]), np.atleast_1d(near["scale"]))
+
+
+def without_units(model: keras.Model, *, has_raw_inputs: bool) -> keras.Model:
+    """The model before :func:`in_units`, which gives standard deviations; the model itself if it has no units.
+
+    Args:
+        model: A model with inputs of known shapes.
+        has_raw_inputs: Whether it takes raw inputs still; otherwise :func:`standardized` ones.
+    """
+    found = _units_layers(model)
+    if found is None:
+        return model
+    inner = [layer for layer in model.layers if isinstance(layer, keras.Model)]
+    if not has_raw_inputs and len(inner) == 1:
+        return inner[0]
+    outputs = keras.tree.map_structure(lambda _: found[0].input, model_output(model))
+    return keras.Model(model_input(model), outputs, name=model.name)
+
+
+def _units_layers(model: Any) -> tuple[Any, Any] | None:
+    """The two layers of :func:`in_units` that end a model; ``None`` if others do."""
+    layers = [each for each in getattr(model, "layers", ()) if isinstance(each, keras.layers.Rescaling)]
+    ends = keras.tree.flatten(model_output(model))
+    units = next((each for each in layers if each.name == _UNITS and len(ends) == 1 and each.output is ends[0]), None)
+    near = next((each for each in layers if units is not None and each.output is units.input), None)
+    return None if near is None else (near, units)
 
 
 def shaped(outputs: Any, scaling: Standardization, shape: Sequence[int]) -> Any:
@@ -59,7 +102,11 @@ def shaped(outputs: Any, scaling: Standardization, shape: Sequence[int]) -> Any:
     shown = shape_in_units(outputs.shape[1:], scaling, shape)
     if shown is None:
         raise ValueError(f"outputs of the shape {outputs.shape[1:]} are not targets of the shape {shape}")
-    return outputs if shown == tuple(outputs.shape[1:]) else keras.layers.Reshape(shown, dtype="float32")(outputs)
+    return (
+        outputs
+        if shown == tuple(outputs.shape[1:])
+        else keras.layers.Reshape(shown, dtype="float32", name="units.shaped")(outputs)
+    )
 
 
 def dtype_of_units(scaling: Standardization) -> str:

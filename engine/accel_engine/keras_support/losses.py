@@ -39,7 +39,7 @@ def loss_name(loss: Loss) -> str:
     return str(getattr(loss, "name", None) or getattr(loss, "__name__", None) or type(loss).__name__)
 
 
-def kind_of(loss: Loss) -> str:
+def loss_kind(loss: Loss) -> str:
     """The name of Keras' function for a loss, whatever the loss is called; :func:`loss_name` of a custom one."""
     loss = known = single_loss(loss)
     if isinstance(loss, str):
@@ -51,12 +51,12 @@ def kind_of(loss: Loss) -> str:
 
 def takes_indices(loss: Loss) -> bool:
     """Whether a loss of Keras compares class indices with the probabilities of classes."""
-    return is_of_keras(single_loss(loss)) and kind_of(loss).startswith(_OF_INDICES)
+    return is_of_keras(single_loss(loss)) and loss_kind(loss).startswith(_OF_INDICES)
 
 
 def has_own_targets(loss: Loss) -> bool:
     """Whether integers are no classes of the outputs for a loss of Keras: texts, groups or counts, which it takes."""
-    return is_of_keras(single_loss(loss)) and kind_of(loss) in _OWN_TARGETS
+    return is_of_keras(single_loss(loss)) and loss_kind(loss) in _OWN_TARGETS
 
 
 def is_keras_defined(thing: Any) -> bool:
@@ -86,7 +86,7 @@ def every_loss(loss: Loss) -> list[Loss]:
 
 def is_over_batch(loss: Loss) -> bool:
     """Whether a loss of Keras compares the examples of a batch with each other, or divides sums over all of them."""
-    return is_of_keras(single_loss(loss)) and kind_of(loss) in _BATCH_LOSSES
+    return is_of_keras(single_loss(loss)) and loss_kind(loss) in _BATCH_LOSSES
 
 
 def is_sum(loss: Loss) -> bool:

@@ -32,7 +32,7 @@ _NORMAL = 1.4826
 """A standard deviation in median deviations, of a normal distribution."""
 
 
-class Scaling(Enum):
+class Divisor(Enum):
     """What differences of an output are divided by."""
 
     NONE = "probabilities: nothing"
@@ -40,7 +40,7 @@ class Scaling(Enum):
     RANGE = "images and other reconstructions: the range of all values"
 
 
-def scaling_of(name: str, index: int, output: Any, compiled: CompiledModel, dataset: Dataset) -> Scaling:
+def divisor_of(name: str, index: int, output: Any, compiled: CompiledModel, dataset: Dataset) -> Divisor:
     """How an output is compared.
 
     Args:
@@ -52,14 +52,14 @@ def scaling_of(name: str, index: int, output: Any, compiled: CompiledModel, data
     """
     task, targets = compiled.task.name, flatten(dataset.spec.targets)
     if name == PROBABILITIES:
-        return Scaling.NONE
+        return Divisor.NONE
     if task == SEVERAL_OUTPUTS:
         loss, place = loss_of_output(compiled.model.loss, name, index), target_index(dataset.spec.targets, name, index)
         target = targets[place] if place is not None else None
         task = output_task(loss, tuple(output.shape), target, dataset.kind)
         if task in (*OF_CLASSES, *BY_RANK.values()):
-            return Scaling.COLUMNS if loss_takes_logits(loss) else Scaling.NONE
-    return Scaling.RANGE if task == "reconstruction" or None in output.shape[1:] else Scaling.COLUMNS
+            return Divisor.COLUMNS if loss_takes_logits(loss) else Divisor.NONE
+    return Divisor.RANGE if task == "reconstruction" or None in output.shape[1:] else Divisor.COLUMNS
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,16 +77,16 @@ class OutputScale:
     by_value: bool = False
 
     @classmethod
-    def of(cls, outputs: npt.NDArray[Any], scaling: Scaling) -> Self:
+    def of(cls, outputs: npt.NDArray[Any], divisor: Divisor) -> Self:
         """The scale of some outputs, ``[examples, ...]``; what is not finite does not count."""
-        if scaling is Scaling.NONE:
+        if divisor is Divisor.NONE:
             return cls(np.zeros(0), np.zeros(0))
-        columns = _columns(outputs, outputs.shape[-1] if scaling is Scaling.COLUMNS and outputs.ndim > 1 else 1)
+        columns = _columns(outputs, outputs.shape[-1] if divisor is Divisor.COLUMNS and outputs.ndim > 1 else 1)
         found = columns.reshape(-1, columns.shape[-1])
         found = np.where(np.isfinite(found), found, np.nan)
         found[:, np.isnan(found).all(axis=0)] = 0.0
         center = np.nanmedian(found, axis=0)
-        if scaling is Scaling.RANGE:
+        if divisor is Divisor.RANGE:
             return cls(center, np.nanmax(found, axis=0) - np.nanmin(found, axis=0))
         apart = np.abs(found - center)
         spread = _NORMAL * np.nanmedian(apart, axis=0)

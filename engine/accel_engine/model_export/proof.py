@@ -15,7 +15,7 @@ from accel_engine.data.structure import Batch
 from accel_engine.errors import AccelError, DataError
 from accel_engine.inference.keras_runtime import KerasRuntime
 from accel_engine.inference.runtime import Runtime
-from accel_engine.model_export.judgement import Differences, Floats, OutputScale, scaling_of, worsened
+from accel_engine.model_export.judgement import Differences, Floats, OutputScale, divisor_of, worsened
 from accel_engine.model_export.output_metrics import MetricSums, OutputMetrics, Values
 from accel_engine.model_export.raw_examples import RawExamples
 from accel_engine.model_export.servable_model import Servable
@@ -157,10 +157,10 @@ class Proof:
         compiled, dataset = self._trained.compiled, self._trained.dataset
         scales, means = [], []
         for index, (name, parts) in enumerate(zip(self._names, zip(*found, strict=True), strict=True)):
-            scaling = scaling_of(name, index, self._served.model.output[name], compiled, dataset)
+            divisor = divisor_of(name, index, self._served.model.output[name], compiled, dataset)
             is_whole = len({part.shape[1:] for part in parts}) == 1
             outputs = np.concatenate(parts) if is_whole else parts[0]
-            scales.append(OutputScale.of(outputs, scaling))
+            scales.append(OutputScale.of(outputs, divisor))
             means += [outputs.mean(axis=0).astype(outputs.dtype)] if is_whole else []
         return scales, means if len(means) == len(scales) else []
 

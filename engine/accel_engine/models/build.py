@@ -8,6 +8,7 @@ import keras
 import tensorflow as tf
 
 from accel_engine import models
+from accel_engine.data.standardization_model import without_units
 from accel_engine.data.structure import Structure, describe, flatten, map_structure
 from accel_engine.errors import ModelError
 from accel_engine.keras_support.model_structure import has_custom_train_step
@@ -60,7 +61,7 @@ def build(
     if isinstance(found, ModelEntry):
         return _build_entry(found, data, is_trained, options)
     is_saved = found.kind == "saved"
-    model = without_labels(load_saved(found.target, options)) if is_saved else call(found, _arguments(data))
+    model = _saved(found.target, data, options) if is_saved else call(found, _arguments(data))
     if not isinstance(model, keras.Model):
         raise ModelError(f"{found.name} returned {_article(model)}, not a keras.Model")
     _check_input(model, found.name, data)
@@ -106,6 +107,14 @@ def _build_entry(
     model: keras.Model = pkgutil.resolve_name(entry.builder)(data)
     earlier = (pkgutil.resolve_name(builder)(data) for builder in entry.earlier)
     return model if is_trained(model) else next(filter(is_trained, earlier), model)
+
+
+def _saved(path: str, data: DataDescription, options: BuildOptions) -> keras.Model:
+    """The model of a file, in standard deviations where the data is."""
+    model = without_labels(load_saved(path, options))
+    if not data.has_standard_targets:
+        return model
+    return without_units(model, has_raw_inputs=not data.has_standard_windows)
 
 
 def _arguments(data: DataDescription) -> dict[str, Any]:

@@ -28,6 +28,8 @@ class DataDescription:
         texts: Training examples that are texts, object ``[n]``; ``None`` for other data, and before it is read.
         is_read: Whether the data has been read. Before, the vocabulary and the texts are unknown.
         classes_unknown: Whether only reading the data can tell its classes.
+        has_standard_targets: Whether its numbers to predict are in standard deviations.
+        has_standard_windows: Whether windows of a series are.
     """
 
     inputs: Structure
@@ -41,6 +43,8 @@ class DataDescription:
     texts: Any = None
     is_read: bool = True
     classes_unknown: bool = False
+    has_standard_targets: bool = False
+    has_standard_windows: bool = False
 
     @property
     def shape(self) -> tuple[int | None, ...] | None:

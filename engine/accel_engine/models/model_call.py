@@ -8,7 +8,7 @@ import keras
 import tensorflow as tf
 
 from accel_engine.keras_support.model_structure import fixed_batch
-from accel_engine.private_names.keras_logits import joined, rows_of
+from accel_engine.private_names.keras_logits import joined_outputs, rows_of
 
 
 def call_model(model: keras.Model, inputs: Any, *, training: bool) -> Any:
@@ -31,7 +31,7 @@ def call_model(model: keras.Model, inputs: Any, *, training: bool) -> Any:
     if examples is not None and examples > size:
         parts = [keras.tree.map_structure(_rows(first, size), inputs) for first in range(0, examples, size)]
         outputs = [call_model(model, part, training=False) for part in parts]
-        return keras.tree.map_structure(lambda *each: joined(each), *outputs)
+        return keras.tree.map_structure(lambda *each: joined_outputs(each), *outputs)
     count = tf.shape(leaves[0])[0]
     tf.debugging.assert_less_equal(count, size, f"the model takes batches of {size} only")
     whole = keras.tree.map_structure(lambda array: tf.gather(array, tf.minimum(tf.range(size), count - 1)), inputs)

@@ -4,7 +4,10 @@ The arrays of a training are computed. What a process takes besides them was mea
 range: see ``benchmarks/README.md``. Accelerators were not measured.
 """
 
+import sys
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from accel_engine.data import DatasetEntry
 from accel_engine.data.structure import flatten
@@ -26,6 +29,12 @@ from accel_engine.plan.memory_ranges import (
 from accel_engine.plan.model_size import ModelSize
 from accel_engine.plan.placement import Placement
 from accel_engine.plan.remat_rule import saves_enough, step_bytes
+
+_TEXT = 8 + sys.getsizeof("")
+"""Bytes of a text in memory besides its characters: its header, and its place in an array."""
+
+_FILES = 100
+"""Files of a folder whose sizes are looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +133,24 @@ def data_bytes(entry: DatasetEntry) -> int | None:
     if not specs:
         values = entry.value_range.dtype if entry.value_range else "float32"
         return entry.examples * (_array_bytes(entry.shape or (), values) + _array_bytes((), "int32"))
-    return entry.examples * sum(_array_bytes(spec.shape, spec.dtype) for spec in specs)
+    numbers = sum(_array_bytes(spec.shape, spec.dtype) for spec in specs if spec.dtype != "string")
+    texts = sum(_array_bytes(spec.shape, "int8") for spec in specs if spec.dtype == "string")
+    return entry.examples * (numbers + texts * _TEXT + (_stored_bytes(entry) if texts else 0))
+
+
+def _stored_bytes(entry: DatasetEntry) -> int:
+    """The mean bytes of an example in its file, or of some files of its folder; 0 if they cannot be read.
+
+    A table has other columns than its texts, too, which count then.
+    """
+    path, examples = entry.path, (entry.examples, entry.validation_examples, entry.test_examples)
+    with suppress(OSError):
+        if path is not None and path.is_file():
+            return path.stat().st_size // max(1, sum(each or 0 for each in examples))
+        if path is not None:
+            sizes = [each.stat().st_size for each in islice(path.rglob("*.txt"), _FILES)]
+            return sum(sizes) // max(1, len(sizes))
+    return 0
 
 
 def estimate_memory(training: Training) -> MemoryEstimate:

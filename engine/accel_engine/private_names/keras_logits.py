@@ -30,7 +30,7 @@ def rows_of(output: Any, rows: Callable[[Any], Any]) -> Any:
     return found
 
 
-def joined(outputs: Sequence[Any]) -> Any:
+def joined_outputs(outputs: Sequence[Any]) -> Any:
     """A model's outputs for parts of a batch as those of the batch, with their masks and logits.
 
     Args:

@@ -15,6 +15,7 @@ from accel_engine.data.data_options import DataOptions, Progress
 from accel_engine.data.dataset import Dataset, Examples, LazyArray, Split, take_rows
 from accel_engine.data.series.normalization_model import WindowNormalization
 from accel_engine.data.standardization import Standardization
+from accel_engine.data.standardization_model import dtype_of_units, units_of_model
 from accel_engine.data.structure import flatten, map_structure, named_leaves
 from accel_engine.data.tables.category_values import truth_words
 from accel_engine.data.tables.columns import read_columns
@@ -50,7 +51,7 @@ def load_for(model: keras.Model, plan: Plan, progress: Progress) -> Dataset:
     else:
         options = replace(plan.data_options, takes_texts=_takes_texts(model))
         dataset = _with_named_inputs(data.load(plan.data, options, progress), model_input(model))
-    dataset, known = _in_units(dataset), class_names(model)
+    dataset, known = _in_units(dataset, units_of_model(model)), class_names(model)
     return _with_classes(dataset, known) if known and dataset.class_names not in ((), known) else dataset
 
 
@@ -113,25 +114,74 @@ class _Restored:
         return len(self.standardized)
 
 
-def _in_units(dataset: Dataset) -> Dataset:
-    """Data whose windows and targets are as they were given: a file's model takes and gives them so."""
+@dataclass(frozen=True, slots=True, eq=False)
+class _Rescaled:
+    """Targets in the standard deviations of a file's model; see :class:`accel_engine.data.dataset.LazyArray`."""
+
+    given: npt.NDArray[Any] | LazyArray
+    scaling: Standardization | None
+    units: Standardization
+
+    dtype = np.dtype(np.float32)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.given.shape
+
+    @property
+    def nbytes(self) -> int:
+        return math.prod(self.shape) * self.dtype.itemsize
+
+    def take(self, rows: npt.NDArray[np.integer[Any]]) -> npt.NDArray[Any]:
+        values = take_rows(self.given, rows)
+        return self.units.apply(self.scaling.restore(values) if self.scaling else values)
+
+    def __len__(self) -> int:
+        return len(self.given)
+
+
+def _in_units(dataset: Dataset, units: Standardization | None) -> Dataset:
+    """Data whose windows and targets are as they were given: a file's model takes and gives them so.
+
+    Targets whose digits float32 would lose are in the standard deviations of the model.
+
+    Args:
+        dataset: The data.
+        units: How the model gives its output units; ``None`` if it does not.
+    """
     windows, targets = dataset.preprocess, dataset.target_scaling
     raw = windows if isinstance(windows, WindowNormalization) else None
-    if not isinstance(dataset.train, Split) or (raw is None and targets is None):
+    is_precise = units is not None and dtype_of_units(units) == "float64" and dataset.task in ("auto", "regression")
+    if not isinstance(dataset.train, Split) or (raw is None and targets is None and not is_precise):
         return dataset
 
     def restored(split: Split) -> Split:
         inputs, wanted = split.inputs, split.targets
         if raw is not None:
             inputs = _Restored(inputs, raw.scaling, np.dtype(raw.dtype))
-        if targets is not None:
+        if is_precise and units is not None:
+            wanted = map_structure(lambda array: _Rescaled(array, targets, units), wanted)
+        elif targets is not None:
             wanted = map_structure(lambda array: _Restored(array, targets, np.dtype(np.float32)), wanted)
         return replace(split, inputs=inputs, targets=wanted)
 
     parts: dict[str, Any] = {
         part: restored(split) for part in _SPLITS if isinstance(split := getattr(dataset, part), Split)
     }
-    return replace(dataset, preprocess=None if raw else windows, target_scaling=None, **parts)
+    scaling = units if is_precise else None
+    warnings = (*dataset.warnings, *_rounded_note(None if is_precise else targets))
+    return replace(dataset, preprocess=None if raw else windows, target_scaling=scaling, warnings=warnings, **parts)
+
+
+def _rounded_note(targets: Standardization | None) -> tuple[str, ...]:
+    """A warning on targets in units of which float32, in which Keras computes losses and metrics, loses digits."""
+    if targets is None or dtype_of_units(targets) == "float32":
+        return ()
+    step = float(np.spacing(np.abs(targets.mean).max().astype(np.float32)))
+    return (
+        f"float32, in which losses and metrics are computed, has targets like these in steps of {step:g}: smaller "
+        "errors are not seen; evaluate the run that trained the model instead",
+    )
 
 
 def _with_named_inputs(dataset: Dataset, given: Any) -> Dataset:

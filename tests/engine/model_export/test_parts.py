@@ -11,7 +11,7 @@ import tensorflow as tf
 from accel_engine.data.standardization import Standardization
 from accel_engine.errors import ModelError
 from accel_engine.inference.open_model import open_model
-from accel_engine.model_export.judgement import Differences, OutputScale, Scaling, worsened
+from accel_engine.model_export.judgement import Differences, Divisor, OutputScale, worsened
 from accel_engine.model_export.onnx_file import write_onnx
 from accel_engine.model_export.proof import median_seconds
 from accel_engine.model_export.serving_warmup import FILE, write_warmup
@@ -34,20 +34,20 @@ def test_warm_up_requests_are_records_of_prediction_logs(tmp_path: Path) -> None
     assert [entry.text(1) for entry in Message(second).message(6).message(1).messages(2)] == ["age"]
 
 
-def differences(expected: list[list[float]], found: list[list[float]], scaling: Scaling) -> list[list[float]]:
+def differences(expected: list[list[float]], found: list[list[float]], divisor: Divisor) -> list[list[float]]:
     wanted = np.array(expected, np.float32)
-    return OutputScale.of(wanted, scaling).differences(wanted, np.array(found)).tolist()
+    return OutputScale.of(wanted, divisor).differences(wanted, np.array(found)).tolist()
 
 
 def test_probabilities_differ_by_the_largest_of_each_example() -> None:
-    assert differences([[0.5, 0.25], [0.0, 1.0]], [[0.5, 0.5], [0.0, 1.0]], Scaling.NONE) == [[0.25], [0.0]]
+    assert differences([[0.5, 0.25], [0.0, 1.0]], [[0.5, 0.5], [0.0, 1.0]], Divisor.NONE) == [[0.25], [0.0]]
 
 
 def test_each_value_of_numbers_is_judged_by_its_own_spread() -> None:
     """One is near 250,000, the other between 1 and 5 and lost; their medians are 250,000 and 3."""
     expected = [[249_900.0, 1.0], [250_000.0, 3.0], [250_100.0, 5.0], [250_000.0, 2.0], [250_000.0, 4.0]]
     ruined = [[large, 0.0] for large, _ in expected]
-    assert differences(expected, ruined, Scaling.COLUMNS) == [
+    assert differences(expected, ruined, Divisor.COLUMNS) == [
         [0.0, pytest.approx(1.0 / 2.0)],  # 2 from the median
         [0.0, pytest.approx(3.0 / 1.4826)],
         [0.0, pytest.approx(5.0 / 2.0)],
@@ -59,36 +59,36 @@ def test_each_value_of_numbers_is_judged_by_its_own_spread() -> None:
 def test_what_float32_cannot_tell_is_no_difference() -> None:
     exact = np.array([[1.2e8], [1.2e8 + 1], [1.2e8 + 2], [1.2e8 + 3]])
     rounded = exact.astype(np.float32)
-    assert OutputScale.of(rounded, Scaling.COLUMNS).differences(exact, rounded).max() < 1e-5
-    assert OutputScale.of(exact, Scaling.COLUMNS).differences(exact, rounded).max() > 0.5
+    assert OutputScale.of(rounded, Divisor.COLUMNS).differences(exact, rounded).max() < 1e-5
+    assert OutputScale.of(exact, Divisor.COLUMNS).differences(exact, rounded).max() > 0.5
 
 
 def test_one_far_example_hides_no_difference_of_the_others() -> None:
     expected = np.array([[1.0], [2.0], [3.0], [4.0], [1e7]])
     found = expected + np.array([[1.4826], [0], [0], [0], [1e6]])
-    assert OutputScale.of(expected, Scaling.COLUMNS).differences(expected, found)[:, 0] == pytest.approx(
+    assert OutputScale.of(expected, Divisor.COLUMNS).differences(expected, found)[:, 0] == pytest.approx(
         [1.4826 / 2.0, 0, 0, 0, 0.1], rel=1e-5
     )
 
 
 def test_images_are_judged_by_the_range_of_all_pixels() -> None:
-    assert differences([[0.0, 0.5], [0.0, 2.0]], [[0.1, 0.5], [0.0, 1.0]], Scaling.RANGE) == [[0.05], [0.5]]
+    assert differences([[0.0, 0.5], [0.0, 2.0]], [[0.1, 0.5], [0.0, 1.0]], Divisor.RANGE) == [[0.05], [0.5]]
 
 
 def test_an_output_that_never_changes_is_compared_as_it_is() -> None:
-    assert differences([[0.0], [0.0]], [[0.0], [0.25]], Scaling.COLUMNS) == [[0.0], [0.25]]
+    assert differences([[0.0], [0.0]], [[0.0], [0.25]], Divisor.COLUMNS) == [[0.0], [0.25]]
 
 
-@pytest.mark.parametrize("scaling", [Scaling.NONE, Scaling.COLUMNS])
-def test_nan_differs_infinitely_from_a_number_and_not_from_itself(scaling: Scaling) -> None:
+@pytest.mark.parametrize("divisor", [Divisor.NONE, Divisor.COLUMNS])
+def test_nan_differs_infinitely_from_a_number_and_not_from_itself(divisor: Divisor) -> None:
     nan, inf = np.nan, np.inf
-    found = differences([[nan], [1.0], [nan], [inf]], [[nan], [nan], [1.0], [inf]], scaling)
+    found = differences([[nan], [1.0], [nan], [inf]], [[nan], [nan], [1.0], [inf]], divisor)
     assert found == [[0.0], [inf], [inf], [0.0]]
 
 
 def test_outputs_of_another_shape_are_an_error() -> None:
     with pytest.raises(ValueError, match="shape"):
-        differences([[0.0, 0.0]], [[0.0, 0.0, 0.0]], Scaling.COLUMNS)
+        differences([[0.0, 0.0]], [[0.0, 0.0, 0.0]], Divisor.COLUMNS)
 
 
 def test_the_worst_value_of_all_outputs_is_found() -> None:

@@ -1,4 +1,6 @@
+import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -174,3 +176,17 @@ def test_the_size_of_arrays_follows_from_their_specs() -> None:
     assert data_bytes(entry) == 10 * (5 * 3 * 8 + 1)
     assert data_bytes(replace(entry, examples=None)) is None
     assert data_bytes(replace(entry, spec=None, shape=None)) is None
+
+
+def test_texts_take_the_bytes_of_their_files(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    for name in ("one", "two"):
+        (tmp_path / "a" / f"{name}.txt").write_text("x" * 1000)
+    table = tmp_path / "texts.csv"
+    table.write_text("x" * 8000)
+    spec = Batch(ArraySpec((), "string"), ArraySpec((), "int32"))
+    entry = replace(data.find("digits"), examples=6, validation_examples=2, spec=spec)
+    header = 8 + sys.getsizeof("")
+    assert data_bytes(replace(entry, path=table)) == 6 * (1000 + header + 4)
+    assert data_bytes(replace(entry, path=tmp_path)) == 6 * (1000 + header + 4)
+    assert data_bytes(entry) == 6 * (header + 4)

@@ -302,3 +302,21 @@ def test_an_exported_file_of_a_series_is_evaluated_in_the_units_of_its_data(gym:
     names = ("root_mean_squared_error", "r2_score")
     assert {name: found[name] for name in names} == pytest.approx({name: expected[name] for name in names}, rel=1e-3)
     assert found["loss"] == pytest.approx(expected["root_mean_squared_error"] ** 2, rel=1e-3)
+
+
+def test_a_table_whose_numbers_float32_would_lose_is_evaluated_by_its_file(gym: Gym, tmp_path: Path) -> None:
+    numbers = np.random.default_rng(0).normal(size=(60, 2))
+    rows = "".join(f"{1.7e12 + a:.3f},{b:.3f},{1.2e8 + 3 * a + b:.3f}\n" for a, b in numbers)
+    (tmp_path / "t.csv").write_text(f"when,size,price\n{rows}")
+    options = {"data": f"{tmp_path}/t.csv", "target": ("price",), "kinds": ("when=number",)}
+    directory = gym.train(Plan(model="linear", epochs=1, batch_size=20, **options)).directory
+    model = keras.models.load_model(directory / "model.keras")  # a name was given twice, and nothing was saved
+    assert {each.name: each.dtype for each in model.inputs} == {"when": "float64", "size": "float32"}
+    assert model.output.dtype == "float64"
+    found = {each["name"]: each["value"] for each in evaluated(model=f"{directory}/model.keras", **options)["metrics"]}
+    assert found["mean_absolute_error"] == pytest.approx(metrics_of(directory)["mean_absolute_error"], rel=1e-3)
+
+    given = {name: keras.Input((1,), name=name) for name in ("when", "size")}
+    own = keras.Model(given, keras.layers.Dense(1)(given["size"]))  # which answers in units, in float32
+    (warning,) = load_for(own, Plan(**options), lambda *_: None).warnings
+    assert "has targets like these in steps of 8: smaller errors are not seen" in warning

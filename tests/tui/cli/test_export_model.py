@@ -229,6 +229,7 @@ def test_a_file_of_a_model_needs_data_and_has_no_tables(run_command, asked, here
         ("export own.keras --to onnx --data digits --checkpoint best", "--checkpoint is for runs"),
         (f"export {run} --to onnx --data digits", "a run is verified on its own data"),
         ("export m.weights.h5 --to onnx --data digits", "no such file: m.weights.h5"),
+        ("export own.keras --to keras --data digits -o ./own.keras --force", "is the model that is exported"),
     ):
         found = run_command(words)
         assert (found.status, message in found.err) == (2, True), (words, found.err)

@@ -64,6 +64,8 @@ def export_trained_model(
     targets = _targets(name, file_format, quantize, output, tolerance)
     for target in targets:
         check_target(target)
+        if isinstance(model, Plan) and Path(target.path).resolve() == Path(model.model).resolve():
+            raise UsageError(f"{target.path} is the model that is exported: choose another path with --output")
         if not force and (there := overwritten(target)):
             raise UsageError(
                 f"{there[0]} already exists: choose another path with --output, or overwrite it with --force"

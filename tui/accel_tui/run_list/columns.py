@@ -128,7 +128,7 @@ def best_of(run: RunSummary) -> str:
     return figure(run.monitor).text(run.best) if run.info and run.info.bench else numbers.metric(run.best)
 
 
-def baseline_of(run: RunSummary) -> float | None:
+def baseline_value(run: RunSummary) -> float | None:
     """What a prediction that has learned nothing reaches in the metric that counts; ``None`` if unknown."""
     return run.baseline.get(run.monitor.removeprefix(VALIDATION_PREFIX))
 
@@ -214,8 +214,8 @@ COLUMNS = (
     Column(
         "baseline",
         8,
-        lambda run, _: "—" if (value := baseline_of(run)) is None else numbers.metric(value),
-        lambda run: None if (value := baseline_of(run)) is None else (value, ""),
+        lambda run, _: "—" if (value := baseline_value(run)) is None else numbers.metric(value),
+        lambda run: None if (value := baseline_value(run)) is None else (value, ""),
         right=True,
         drop_priority=9,
     ),

@@ -32,4 +32,4 @@ class WindowNormalization:
         from accel_engine.data.standardization_model import standardized
 
         inputs = keras.Input((self.window, len(self.scaling.mean)), dtype=self.dtype)
-        return keras.Model(inputs, standardized(inputs, self.scaling))
+        return keras.Model(inputs, standardized(inputs, self.scaling, "windows"))

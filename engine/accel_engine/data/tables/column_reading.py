@@ -22,7 +22,7 @@ from accel_engine.data.tables.dates import (
     is_ambiguous,
     other_format,
     parse_dates,
-    readable,
+    readable_format,
     timestamps,
     unix_unit,
 )
@@ -169,7 +169,7 @@ class ColumnReading:
                     self._refuse_other_format(cells, seconds, written)
                 if not recorded and is_ambiguous(cells, written):
                     first = cells.drop_null()[0].as_py()
-                    notes += (f"dates of column {self.name}, such as {first}, are read as {readable(written)}",)
+                    notes += (f"dates of column {self.name}, such as {first}, are read as {readable_format(written)}",)
                 return self._dates(seconds, written, notes)
         if not kind:
             return None
@@ -179,17 +179,17 @@ class ColumnReading:
                 self._refuse_other_format(cells, np.full(len(cells), np.nan), recorded)
             raise DataError(
                 f"column {self.name} has no dates that can be read, such as {cells.drop_null()[0].as_py()[:40]!r}; "
-                f"write them like {'2024-12-31 or 2024-12-31 23:59:59' if not recorded else readable(recorded)}"
+                f"write them like {'2024-12-31 or 2024-12-31 23:59:59' if not recorded else readable_format(recorded)}"
             )
         return self._from_unix_times(numbers, _unparsed(self.name, "dates", failed, cells, np.isnan(numbers)))
 
     def _refuse_other_format(self, cells: Any, seconds: npt.NDArray[np.float64], written: str) -> None:
         row, other = other_format(cells, seconds)
         if row >= 0:
+            wanted = readable_format(written)
             raise DataError(
                 f"column {self.name} has dates in another format than the training data: {cells[row].as_py()!r} in row "
-                f"{row + 1:,} is {readable(other)}, not {readable(written)}; write all like {readable(written)} or "
-                "2024-12-31"
+                f"{row + 1:,} is {readable_format(other)}, not {wanted}; write all like {wanted} or 2024-12-31"
             )
 
     def _from_unix_times(self, numbers: npt.NDArray[np.float64], notes: tuple[str, ...] = ()) -> TableColumn:

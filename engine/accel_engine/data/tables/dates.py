@@ -88,7 +88,7 @@ def is_ambiguous(cells: Any, written: str) -> bool:
     return bool((np.isnan(mine) == np.isnan(others)).all() and (np.nan_to_num(mine) != np.nan_to_num(others)).any())
 
 
-def readable(written: str) -> str:
+def readable_format(written: str) -> str:
     """A format of dates as text, such as ``day/month/year``."""
     for mark, name in (("%Y", "year"), ("%y", "year"), ("%m", "month"), ("%d", "day"), ("%b", "Mon")):
         written = written.replace(mark, name)

@@ -124,13 +124,13 @@ class PreprocessingModel:
         learned, parts = self.learned, []
         if not learned.precise or len(learned.precise) == len(learned.numbers):
             joined = _concatenate([inputs[key] for key in learned.numbers], "numbers.joined")
-            return standardized(joined, learned.scaling)
+            return standardized(joined, learned.scaling, "numbers")
         order: list[int] = []
         for name, is_precise in (("single", False), ("double", True)):
             places = [place for place, key in enumerate(learned.numbers) if (key in learned.precise) == is_precise]
             joined = _concatenate([inputs[learned.numbers[place]] for place in places], f"numbers.{name}")
             scaling = Standardization(learned.scaling.mean[places], learned.scaling.scale[places])
-            parts.append(standardized(joined, scaling))
+            parts.append(standardized(joined, scaling, f"numbers.{name}"))
             order += places
         return keras.ops.take(_concatenate(parts, "numbers.joined"), np.argsort(order).tolist(), axis=1)
 

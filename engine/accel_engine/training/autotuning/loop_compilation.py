@@ -65,13 +65,13 @@ class LoopCompilation:
             loop.compile(self._segment)
         except Exception as error:  # noqa: BLE001 (XLA cannot compile some operations, and the model is the user's)
             print_traceback(error)
-            self.problem = explain(error)
+            self.problem = why_not_compiled(error)
         else:
             self._loop = loop
         self.seconds = time.perf_counter() - began
 
 
-def explain(error: Exception) -> str:
+def why_not_compiled(error: Exception) -> str:
     """Why XLA cannot compile a step, with what helps, if that is known."""
     message = message_of(error)
     missing = next((meaning for word, meaning in _MISSING.items() if word in message), "")

@@ -13,8 +13,10 @@ from typing import TypeVar
 import keras
 
 from accel_engine.data.standardization_model import in_units, shape_in_units
+from accel_engine.data.structure import flatten, map_structure
 from accel_engine.events import CheckpointSaved, Phase, Warned
 from accel_engine.files import replacing
+from accel_engine.keras_support.model_structure import model_input, model_output
 from accel_engine.models.user_code import reason
 from accel_engine.plan.interval import MAX_CHECKPOINT_TIME_SHARE
 from accel_engine.run.checkpoint_files import by_preference
@@ -205,14 +207,21 @@ class RunSaver:
 
 def _complete(assembly: Assembly) -> keras.Model:
     """The trained model, after the preprocessing of raw columns, and with the targets' units, if the data has them."""
-    dataset = assembly.dataset
-    if dataset.preprocess is None:
-        return assembly.model
-    preprocessing = dataset.preprocess()
-    outputs = assembly.model(preprocessing.outputs[0])
-    scaling = dataset.target_scaling
-    if scaling and not isinstance(outputs, dict | list | tuple):
-        shape = dataset.spec.targets.shape
-        if shape_in_units(outputs.shape[1:], scaling, shape) is not None:
-            outputs = in_units(outputs, scaling, shape)
-    return keras.Model(preprocessing.inputs, outputs, name=assembly.model.name)
+    dataset, model = assembly.dataset, assembly.model
+    scaling, specs = dataset.target_scaling, flatten(assembly.outputs)
+    shape = dataset.spec.targets.shape if scaling else ()
+    if scaling and (len(specs) != 1 or shape_in_units(specs[0].shape[1:], scaling, shape) is None):
+        scaling = None
+    if dataset.preprocess is not None:
+        preprocessing = dataset.preprocess()
+        inputs, outputs = preprocessing.inputs, model(preprocessing.outputs[0])
+    elif not scaling:
+        return model
+    elif type(model).__module__.startswith("keras.") and model_input(model) is not None:
+        inputs, outputs = model_input(model), model_output(model)
+    else:
+        inputs = map_structure(lambda spec: keras.Input(spec.shape, dtype=spec.dtype), dataset.spec.inputs)
+        outputs = model(inputs)
+    if scaling:
+        outputs = keras.tree.map_structure(partial(in_units, scaling=scaling, shape=shape), outputs)
+    return keras.Model(inputs, outputs, name=model.name)

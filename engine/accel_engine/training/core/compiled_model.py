@@ -30,7 +30,12 @@ from accel_engine.training.core.metric_building import build_metrics, build_plan
 from accel_engine.training.core.recipe.freezing import Freezing, freeze
 from accel_engine.training.core.recipe.initial_weights import load_initial_weights
 from accel_engine.training.core.recipe.loss import change_loss, loss_of_uncompiled
-from accel_engine.training.core.recipe.metrics import plan_metrics, regression_metrics, second_class_note
+from accel_engine.training.core.recipe.metrics import (
+    measure_in_units,
+    plan_metrics,
+    regression_metrics,
+    second_class_note,
+)
 from accel_engine.training.core.recipe.mixed_targets import mixed_metrics_note, take_mixed_targets
 from accel_engine.training.core.recipe.optimizer import plan_optimizer
 from accel_engine.training.core.recipe.rate_multiplier import multiply_rates
@@ -109,6 +114,7 @@ def compile_model(resolved: ResolvedPlan, dataset: Dataset, trained: Diagnostics
     if not custom_step:
         batch = resolved.step_counts.per_replica_batch if resolved.step_counts else 1
         build_metrics(model, task, outputs, dataset, batch)
+        information += measure_in_units(model, outputs, dataset)
         # now that the names of the model's own are known
         metrics = (*task.metrics(model), *regression_metrics(model, task, outputs, dataset))
         metrics += plan_metrics(plan, task, outputs, dataset, (*metrics_of(model), *metrics))

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.plan.estimate import StepCounts
-from accel_engine.training.core.uneven_batches import positions
+from accel_engine.training.core.uneven_batches import replica_positions
 
 MAX_ROWS = 1 << 20
 """Row numbers that are generated at a time, unless one pass over the data has more."""
@@ -46,7 +46,7 @@ def epoch_orders(
         number, inside = divmod(step, per_pass)
         if inside >= whole:  # the last, smaller step of a pass
             rows = order_of(number)[whole * replicas * batch :]
-            yield rows[positions(counts.last_batch, replicas)][np.newaxis]
+            yield rows[replica_positions(counts.last_batch, replicas)][np.newaxis]
             step += 1
             continue
         passes = [

@@ -16,7 +16,7 @@ import tensorflow as tf
 from accel_engine.data.dataset import StackingStream, Stream
 from accel_engine.data.structure import Batch, Structure, flatten, map_structure
 from accel_engine.training.core.feed import Segment
-from accel_engine.training.core.uneven_batches import positions
+from accel_engine.training.core.uneven_batches import replica_positions
 
 CHUNK_SECONDS = 0.05
 """About how long batches are collected for a chunk."""
@@ -32,7 +32,7 @@ AHEAD_BYTES = 1 << 28
 
 
 class StreamFeed:
-    """Feeds the batches of a stream, each shared by the replicas as :func:`.uneven_batches.positions` says.
+    """Feeds the batches of a stream, each shared by the replicas as :func:`.uneven_batches.replica_positions` says.
 
     Args:
         strategy: The strategy that the loop runs under.
@@ -113,7 +113,8 @@ class StreamFeed:
         """The parts of this worker's replicas, ``[steps, replicas, batch, ...]``; all of a stack for a single one."""
         if self._replicas == 1:
             return stack
-        own = positions(int(flatten(stack)[0].shape[1]), self._replicas)[self._first : self._first + self._local]
+        every = replica_positions(int(flatten(stack)[0].shape[1]), self._replicas)
+        own = every[self._first : self._first + self._local]
         rows = own[0] if self._local == 1 else own
         split: Batch = map_structure(lambda array: tf.gather(array, rows, axis=1), stack)
         return split

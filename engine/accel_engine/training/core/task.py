@@ -17,7 +17,7 @@ from accel_engine.keras_support.losses import (
     Loss,
     has_own_targets,
     is_of_keras,
-    kind_of,
+    loss_kind,
     loss_name,
     single_loss,
     takes_indices,
@@ -114,7 +114,7 @@ def find_task(model: keras.Model, outputs: Structure, dataset: Dataset, chosen: 
         raise PlanError("task", chosen, "the data has no targets, which the model's loss needs; use reconstruction")
     output = leaves[0]
     if chosen == "auto" and has_own_targets(loss):
-        return Task("regression" if kind_of(loss) == "poisson" else "custom")
+        return Task("regression" if loss_kind(loss) == "poisson" else "custom")
     name = chosen if chosen != "auto" else _name(loss, output, targets, dataset)
     if name not in ("classification", "multi-label", "sequence", "segmentation"):
         return Task(name)
@@ -179,7 +179,7 @@ def probabilities_of(outputs: tf.Tensor, task: Task) -> tf.Tensor:
 
 
 def _name(loss: Loss, output: Any, targets: Structure, dataset: Dataset) -> str:
-    rank, name = len(output.shape), kind_of(loss)
+    rank, name = len(output.shape), loss_kind(loss)
     if any(word in name for word in _CLASSIFYING):
         if "binary" in name or ("hinge" in name and "categorical" not in name):
             if _floats(targets) and rank > 2 and dataset.task not in ("multi-label", "segmentation"):
@@ -226,7 +226,7 @@ def are_labels(targets: Structure, output: Any) -> bool:
 
 def _is_autoencoder(loss: Loss, outputs: list[Any], dataset: Dataset) -> bool:
     """Whether a model learns its inputs: there is nothing else that its outputs could be compared with."""
-    if not is_like_inputs(outputs, dataset) or "categorical" in kind_of(loss) or has_own_targets(loss):
+    if not is_like_inputs(outputs, dataset) or "categorical" in loss_kind(loss) or has_own_targets(loss):
         return False
     targets = dataset.spec.targets
     return targets is None or (

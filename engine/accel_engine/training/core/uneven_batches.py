@@ -58,7 +58,7 @@ def uneven_batch(examples: int, replicas: int) -> UnevenBatch | None:
     return UnevenBatch(examples, replicas) if examples % replicas else None
 
 
-def positions(examples: int, replicas: int) -> npt.NDArray[np.int32]:
+def replica_positions(examples: int, replicas: int) -> npt.NDArray[np.int32]:
     """The positions in a batch of the examples of each replica, int32 ``[replicas, share]``."""
     even, left = divmod(examples, replicas)
     own = np.arange(even * replicas, dtype=np.int32).reshape(replicas, even)

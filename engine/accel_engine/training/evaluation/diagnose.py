@@ -34,7 +34,7 @@ def diagnose(request: Mapping[str, Any], on_progress: Callable[[int, int], None]
     compiled, dataset = trained.compiled, replace(trained.dataset, validation=trained.examples)
     scale = compiled.scaling.factor
     model = RestoredModel(compiled.model, compiled.task, compiled.outputs, scaler(scale, dataset))
-    items = examine(model, dataset, scale, on_progress)
+    items = examine(model, dataset, scale, trained.plan.batch_size, on_progress)
     report = next((item for item in items if isinstance(item, ValidationReport)), None)
     if report is None:
         raise ModelError(f"the outputs of {trained.name} cannot be interpreted")

@@ -8,18 +8,24 @@ import tensorflow as tf
 from accel_engine.data.dataset import Dataset, Split
 from accel_engine.data.structure import Batch, flatten, map_structure
 from accel_engine.errors import DataError, ModelError
+from accel_engine.keras_support.divisibility import answers_by_example
 from accel_engine.keras_support.model_structure import fixed_batch, has_custom_train_step
 from accel_engine.models.model_call import call_model
 from accel_engine.run.diagnostics import DiagnosticsItem
 from accel_engine.training.checkpoints.restored_model import RestoredModel
 from accel_engine.training.evaluation.input_specs import input_spec_of
 from accel_engine.training.evaluation.reports.choice import CUSTOM_STEP_REASON, report_for
-from accel_engine.training.evaluation.split_batches import ProgressReports, batches, number_of_examples
+from accel_engine.training.evaluation.split_batches import (
+    EXAMPLES_AT_A_TIME,
+    ProgressReports,
+    batches,
+    number_of_examples,
+)
 from accel_engine.training.evaluation.worst_examples import WorstExamples
 
 
 def examine(
-    model: RestoredModel, dataset: Dataset, scale: float, on_progress: Callable[[int, int], None]
+    model: RestoredModel, dataset: Dataset, scale: float, batch_size: int, on_progress: Callable[[int, int], None]
 ) -> tuple[DiagnosticsItem, ...]:
     """Build the report of a validation.
 
@@ -27,6 +33,7 @@ def examine(
         model: The trained model.
         dataset: The data, with validation examples.
         scale: The factor of raw inputs.
+        batch_size: The plan's, in which examples are read unless larger batches give the same outputs.
         on_progress: Called now and then with the number of examples done, and of all.
 
     Raises:
@@ -54,7 +61,8 @@ def examine(
     measure_batch = tf.function(measure, reduce_retracing=takes_any)
     worst = WorstExamples(examples, report, tf.function(model.outputs, reduce_retracing=takes_any))
     totals, reports = np.zeros(report.totals), ProgressReports(on_progress, number_of_examples(examples))
-    for rows, raw in batches(examples):
+    size = max(batch_size, EXAMPLES_AT_A_TIME) if answers_by_example(model.model) else batch_size
+    for rows, raw in batches(examples, size):
         values, sums = measure_batch(map_structure(tf.convert_to_tensor, raw))
         totals += sums.numpy()
         by_row = rows[np.newaxis] if isinstance(examples, Split) else None

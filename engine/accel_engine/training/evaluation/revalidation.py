@@ -45,7 +45,7 @@ def revalidate(directory: Path, on_progress: Callable[[int, int], None]) -> dict
         raise DataError(f"{plan.data} has no validation examples")
     scale = recorded.scale if recorded else scale_of_data(plan, dataset)
     model = restore_model(plan, dataset, lambda _: scale, directory, step)
-    _save_report(directory, examine(model, dataset, scale, on_progress), step)
+    _save_report(directory, examine(model, dataset, scale, plan.batch_size, on_progress), step)
     return {"step": step, "notes": notes}
 
 

@@ -156,7 +156,7 @@ def test_a_failed_compilation_does_not_switch_xla_off_for_later_runs(
     ],
 )
 def test_why_xla_cannot_compile_is_said_with_the_cure(message: str, reason: str) -> None:
-    assert loop_compilation.explain(ValueError(message)).startswith(reason)
+    assert loop_compilation.why_not_compiled(ValueError(message)).startswith(reason)
 
 
 def test_a_run_does_not_wait_for_the_compiler(gym: Gym, monkeypatch: pytest.MonkeyPatch) -> None:

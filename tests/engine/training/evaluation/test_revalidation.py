@@ -48,6 +48,31 @@ def test_the_report_equals_the_engines(gym: Gym, monkeypatch: pytest.MonkeyPatch
         np.testing.assert_array_equal(judged.input.pixels, same.input.pixels)
 
 
+MIXING = """
+import keras
+
+class Mixing(keras.layers.Layer):
+    def call(self, x):
+        return x - keras.ops.mean(x, axis=0)
+
+def build(input_shape, classes):
+    return keras.Sequential([keras.Input(input_shape), keras.layers.Flatten(), keras.layers.Dense(classes), Mixing(),
+                             keras.layers.Softmax()])
+"""
+
+
+def test_a_layer_that_mixes_the_batch_sees_the_batches_of_the_validation(gym: Gym, tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(MIXING)
+    trained = gym.train(PLAN.replace(model=f"{tmp_path / 'own.py'}:build", batch_size=9))
+    wanted = read(trained.directory).validation
+    revalidate(trained.directory, lambda *_: None)
+    found = read(trained.directory).validation
+    assert wanted is not None
+    assert found is not None
+    for judged, same in zip(found.outputs[0].worst, wanted.outputs[0].worst, strict=True):
+        assert (judged.row, judged.loss) == (same.row, pytest.approx(same.loss, abs=1e-5))
+
+
 NET = """
 import keras
 

@@ -11,7 +11,7 @@ from accel_tui.widgets.chart.axes import Axis, LogAxis
 from accel_tui.widgets.chart.chart_header import Hidden, describe_hidden, hidden_points, hidden_steps
 from accel_tui.widgets.chart.chart_view import ChartOptions, Series
 from accel_tui.widgets.chart.value_axis import axis_of
-from accel_tui.widgets.chart.visible_values import Part
+from accel_tui.widgets.chart.visible_values import VisibleValues
 
 ALL_LOG = ChartOptions(log=True, clip=False)
 
@@ -29,19 +29,19 @@ def noisy(count: int = 1000, *spikes: float) -> np.ndarray:
 
 def test_the_fence_is_that_of_quantiles_and_never_beyond_the_values() -> None:
     values = np.arange(101.0)
-    assert Part.of(values, values).fence() == (0, 100)
+    assert VisibleValues.of(values, values).fence() == (0, 100)
     values[100] = 1e6
-    assert Part.of(values, values).fence() == (0, pytest.approx(95 + 0.5 * 90))
+    assert VisibleValues.of(values, values).fence() == (0, pytest.approx(95 + 0.5 * 90))
     values[0] = -1e6
-    assert Part.of(values, values).fence() == (pytest.approx(5 - 0.5 * 90), pytest.approx(95 + 0.5 * 90))
-    assert Part.of(np.array([2.0]), np.array([3.0])).fence() == (2, 3)
+    assert VisibleValues.of(values, values).fence() == (pytest.approx(5 - 0.5 * 90), pytest.approx(95 + 0.5 * 90))
+    assert VisibleValues.of(np.array([2.0]), np.array([3.0])).fence() == (2, 3)
 
 
 def test_the_fence_of_logarithms_is_the_logarithm_of_theirs() -> None:
     values = np.random.default_rng(5).lognormal(0, 2, 500)
     values[:2] = 1e-12, 1e12
-    straight = Part.of(np.log(values), np.log(values)).fence()
-    assert Part.of(values, values).fence(log=True) == pytest.approx(tuple(math.exp(end) for end in straight))
+    straight = VisibleValues.of(np.log(values), np.log(values)).fence()
+    assert VisibleValues.of(values, values).fence(log=True) == pytest.approx(tuple(math.exp(end) for end in straight))
 
 
 def test_a_steady_fall_is_wholly_on_the_axis_and_spikes_are_not() -> None:

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from accel_tui.widgets.chart.axes import NARROW, Axis, LogAxis, round_down, round_up
 from accel_tui.widgets.chart.chart_view import ChartOptions, Series
-from accel_tui.widgets.chart.visible_values import asks_for_log, parts_of
+from accel_tui.widgets.chart.visible_values import asks_for_log, visible_values_of
 
 Bounds = tuple[float | None, float | None]
 """Values that an axis includes."""
@@ -47,7 +47,7 @@ def axis_of(
         rows: Rows between the labels at the ends; 0 if only the ends have labels.
         limits: The lowest and highest value that there can be, if known.
     """
-    parts = list(parts_of(series, *(window or (0, math.inf))))
+    parts = list(visible_values_of(series, *(window or (0, math.inf))))
     is_free = bounds[0] is None and limits[1] is None
     log = is_free and asks_for_log(parts, previous) if options.log is None else options.log
     if log:

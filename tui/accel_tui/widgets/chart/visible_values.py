@@ -23,7 +23,7 @@ _POINT_MARGIN = 1.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Part:
+class VisibleValues:
     """The visible values of a curve, or the visible points of a series.
 
     Attributes:
@@ -41,7 +41,7 @@ class Part:
     are_points: bool
 
     @classmethod
-    def of(cls, lows: Floats, highs: Floats, *, are_points: bool = False) -> "Part":
+    def of(cls, lows: Floats, highs: Floats, *, are_points: bool = False) -> "VisibleValues":
         """The part with these values; of very few, the quantiles are the extremes."""
         is_single = lows is highs
         # Of buckets with several values each, some of the buckets tell enough.
@@ -56,7 +56,7 @@ class Part:
         return cls(lows, highs, quantiles, (float(lows.min()), float(highs.max())), are_points)
 
     @property
-    def positive(self) -> "Part | None":
+    def positive(self) -> "VisibleValues | None":
         """Only the positive values; ``None`` if there is none."""
         if self.ends[0] > 0:
             return self
@@ -65,7 +65,7 @@ class Part:
         lows, highs = self.lows[known], self.highs[known]
         if not highs.size:
             return None
-        return Part.of(np.where(lows > 0, lows, highs), highs, are_points=self.are_points)
+        return VisibleValues.of(np.where(lows > 0, lows, highs), highs, are_points=self.are_points)
 
     def fence(self, *, log: bool = False) -> tuple[float, float]:
         """Minimum and maximum without outliers.
@@ -84,7 +84,7 @@ class Part:
         return (bottom, top) if is_shorter else self.ends
 
 
-def parts_of(series: tuple[Series, ...], first: float, last: float) -> Iterator[Part]:
+def visible_values_of(series: tuple[Series, ...], first: float, last: float) -> Iterator[VisibleValues]:
     """The curves in a range of steps, and, as they are fewer, the points apart."""
     for each in series:
         curve = each.curve_in(first, last)
@@ -94,13 +94,13 @@ def parts_of(series: tuple[Series, ...], first: float, last: float) -> Iterator[
             known = slice(None)  # which is a view
         lows = curve.low[span][known]
         if lows.size:
-            yield Part.of(lows, lows if curve.width == 1 else curve.high[span][known])
+            yield VisibleValues.of(lows, lows if curve.width == 1 else curve.high[span][known])
         if points := [value for _, value in each.within(first, last) if math.isfinite(value)]:
             values = np.array(points, np.float64)
-            yield Part.of(values, values, are_points=True)
+            yield VisibleValues.of(values, values, are_points=True)
 
 
-def asks_for_log(parts: Sequence[Part], previous: Axis | None) -> bool:
+def asks_for_log(parts: Sequence[VisibleValues], previous: Axis | None) -> bool:
     """Whether most values are positive and of different magnitudes; an axis that is logarithmic stays so for longer."""
     low = min((part.quantiles[0] for part in parts), default=0.0)
     high = max((part.quantiles[1] for part in parts), default=0.0)

@@ -9,12 +9,15 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from accel_engine.data.dataset import Dataset, Split, take_rows
+from accel_engine.data.standardization_model import dtype_of_units, shape_in_units
 from accel_engine.data.structure import ArraySpec, Structure, flatten
 from accel_engine.errors import PlanError
+from accel_engine.keras_support.losses import is_keras_defined
 from accel_engine.keras_support.model_structure import metrics_of
 from accel_engine.plan import Plan
 from accel_engine.plan.recipe_fit import wrong_metrics
 from accel_engine.plan.task_choices import ALWAYS_MEASURED
+from accel_engine.private_names.keras_names import mask_of, set_mask
 from accel_engine.training.core.task import Task, probabilities_of
 
 TOP_K = 5
@@ -35,6 +38,16 @@ _NUMERIC = {
     "mean_absolute_percentage_error": keras.metrics.MeanAbsolutePercentageError,
     "cosine_similarity": keras.metrics.CosineSimilarity,
 }
+
+_OF_DIFFERENCES = (
+    "mean_absolute_error",
+    "mean_squared_error",
+    "RootMeanSquaredError",
+    "R2Score",
+    "huber",
+    "log_cosh",
+)
+"""Keras' functions, and classes without one, whose values do not change if outputs and targets move together."""
 
 _OF_A_CLASS = ("auc", "precision", "recall", "f1_score")
 """Metrics of one class, if there are two."""
@@ -203,6 +216,52 @@ def _of_numbers(name: str, dataset: Dataset) -> keras.Metric:
     # An error does not depend on the mean, which would cost it digits.
     offset = np.zeros(1) if name.endswith(("absolute_error", "squared_error")) else units.mean
     return _OfNumbers(metric, units.scale.astype(np.float32), offset.astype(np.float32))
+
+
+def measure_in_units(model: keras.Model, outputs: Structure, dataset: Dataset) -> list[str]:
+    """Let the metrics that a model was compiled with get outputs and targets in the unit of the targets.
+
+    Args:
+        model: Compiled; its metrics are built.
+        outputs: The specs of its outputs.
+        dataset: The data.
+
+    Returns:
+        A note on metrics that get differences from the mean, as float32 would lose the digits of the targets.
+    """
+    units, leaves = dataset.target_scaling, flatten(outputs) if outputs is not None else []
+    if units is None or len(leaves) != 1:
+        return []
+    if shape_in_units(leaves[0].shape[1:], units, dataset.spec.targets.shape) != tuple(leaves[0].shape[1:]):
+        return []
+    is_precise, centred = dtype_of_units(units) == "float64", list[str]()
+    for metric in (each for each in metrics_of(model) if type(each) is not keras.metrics.Mean):
+        function = getattr(metric, "_fn", type(metric))
+        is_known = is_keras_defined(function)
+        of_differences = is_known and function.__name__ in _OF_DIFFERENCES
+        if is_precise and not is_known:
+            centred.append(metric.name)
+        offset = np.zeros(1) if of_differences or (is_precise and not is_known) else units.mean
+        _restore_before(metric, units.scale.astype(np.float32), offset.astype(np.float32))
+    if not centred:
+        return []
+    return [f"{', '.join(centred)}: of differences from the mean of the targets, whose digits float32 would lose"]
+
+
+def _restore_before(metric: keras.metrics.Metric, scale: Numbers, offset: Numbers) -> None:
+    """Let a metric get ``scale`` times its outputs and targets, plus ``offset``."""
+    update = metric.update_state
+
+    def restored(values: Any) -> Any:
+        mask, found = mask_of(values), tf.cast(values, tf.float32) * scale + offset
+        if mask is not None:
+            set_mask(found, mask)
+        return found
+
+    def update_restored(y_true: Any, y_pred: Any, *arguments: Any, **options: Any) -> Any:
+        return update(restored(y_true), restored(y_pred), *arguments, **options)
+
+    vars(metric)["update_state"] = update_restored  # not with setattr: what is saved of the metric stays the same
 
 
 def second_class_note(plan: Plan, task: Task, outputs: Structure, dataset: Dataset) -> list[str]:

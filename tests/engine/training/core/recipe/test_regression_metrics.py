@@ -7,7 +7,7 @@ import pytest
 
 from accel_engine.data.data_options import no_progress
 from accel_engine.data.dataset import Split
-from accel_engine.events import ModelBuilt, Validated
+from accel_engine.events import ModelBuilt, Validated, Warned
 from accel_engine.plan import Plan
 from accel_engine.plan.task_choices import ALWAYS_MEASURED
 from accel_engine.training.trained_model import of_run
@@ -36,6 +36,56 @@ def loads(path: Path) -> Plan:
     path.write_text(f"hour,power,heat\n{rows}\n")
     options = {"time": "hour", "target": ("power", "heat"), "window": 12, "horizon": 3}
     return Plan(model="mlp", data=str(path), epochs=1, batch_size=32, **options)
+
+
+COMPILED = """
+import keras
+
+def cubed(y, p):
+    return abs(y - p) ** 3
+
+def above(y, p):
+    return keras.ops.cast(y > 4000, p.dtype)
+
+def compiled(input_shape):
+    model = keras.Sequential([keras.Input(input_shape), keras.layers.Flatten(), keras.layers.Dense(1)])
+    measured = ["mae", keras.metrics.RootMeanSquaredError(name="rmse"), "mean_absolute_percentage_error", cubed, above]
+    model.compile("sgd", "mean_squared_error", metrics=["mean_absolute_error", *measured], weighted_metrics=["mse"])
+    return model
+"""
+
+
+@pytest.mark.parametrize("is_precise", [False, True])
+def test_the_metrics_of_a_compiled_model_are_in_the_unit_of_the_targets(is_precise, gym: Gym, tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(COMPILED)
+    make = houses if is_precise else loads
+    plan = make(tmp_path / "data.csv").replace(model=f"{tmp_path / 'own.py'}:compiled")
+    trained = gym.train(plan if is_precise else plan.replace(target=("power",), horizon=1))
+    source = of_run(trained.directory, "", "validation", "last", no_progress)
+    assert isinstance(source.examples, Split)
+    units = source.dataset.target_scaling
+    assert units is not None
+    standardized = np.asarray(source.examples.take(np.arange(len(source.examples))).targets, float).reshape(-1)
+    outputs = source.compiled.model.predict(source.examples.inputs, verbose=0).astype(float).reshape(-1)
+    true, predicted = units.restore(standardized), units.restore(outputs)
+    errors = np.abs(predicted - true)
+    # Differences from the mean, where float32 would lose the digits of the targets: they are hundreds.
+    above = 0.0 if is_precise else float((true > 4000).mean())
+    expected = {
+        "mean_absolute_error": errors.mean(),
+        "mae": errors.mean(),
+        "root_mean_squared_error": np.sqrt((errors**2).mean()),
+        "rmse": np.sqrt((errors**2).mean()),
+        "mse": (errors**2).mean(),
+        "mean_absolute_percentage_error": 100 * (errors / np.abs(true)).mean(),
+        "cubed": (errors**3).mean(),
+        "above": above,
+    }
+    measured, own = trained.only(Validated).metrics, values(evaluated(trained.directory))
+    for found in (measured, own):
+        assert {name: found[name] for name in expected} == pytest.approx(expected, rel=2e-3)
+    notes = [event.message for event in trained.all(Warned) if "differences from the mean" in event.message]
+    assert bool(notes) == is_precise
 
 
 @pytest.mark.parametrize("make", [houses, loads])
