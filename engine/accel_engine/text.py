@@ -111,6 +111,11 @@ def format_metric(value: float) -> str:
     return f"{rounded / unit:.4g}{suffix}"
 
 
+def format_value(value: float) -> str:
+    """A value of the user's data: six digits, or all before the decimal point: ``208.8``, ``1331440``, ``3e-09``."""
+    return f"{value:.0f}" if 1e6 <= abs(value) < 1e15 else f"{value:.6g}"
+
+
 def percent(share: float, digits: int | None = None) -> str:
     """A share from 0 to 1 as a percentage; only all is ``100%``, and only none ``0%``.
 

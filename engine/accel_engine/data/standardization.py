@@ -10,7 +10,7 @@ import numpy.typing as npt
 _CONSTANT = 8 * np.finfo(np.float64).eps
 """A standard deviation that is smaller, relative to the mean, is the rounding error of a constant column."""
 
-_LOST = 1e-5
+_LOST = 1e-4
 """Standard deviations that a value may change by as float32, of which it keeps 24 bits."""
 
 _SINGLE = 1e30

@@ -65,6 +65,8 @@ def _with_columns(path: Path, model: keras.Model, columns: dict[str, str], plan:
     """A table with the raw columns that a model takes as inputs."""
     header = read_cells(path, skip_invalid=True, limit=1).table.column_names
     others = [name for name in header if name not in columns]
+    if len(others) > 1:  # a date is taken in parts, such as time_hour
+        others = [name for name in others if not any(key.startswith(f"{name}_") for key in columns)]
     if not plan.target and len(others) == 1:
         plan = plan.replace(target=tuple(others))
     if columns.keys() <= set(header):  # none is a part of a date; named, none is left out

@@ -24,6 +24,7 @@ from accel_engine.training.core.allocated_memory import AllocatedMemory
 from accel_engine.training.core.assembly import Assembly, assemble, build_strategy
 from accel_engine.training.core.batches import Batches, training_batches
 from accel_engine.training.core.deadline import Deadline
+from accel_engine.training.core.metric_states import MAX_EPOCH_STATE
 from accel_engine.training.distributed import tpu_builder
 from accel_engine.training.distributed.strategy_builders import reduction_over_workers
 from accel_engine.training.distributed.tpu_errors import explain
@@ -102,7 +103,7 @@ class Preparation:
             self.plan,
             report.built.monitor,
             measured_metrics(assembly),
-            (*report.built.series, *measured_metrics(assembly)),
+            (*report.built.series, *measured_metrics(assembly, MAX_EPOCH_STATE)),
             self._reporter,
             self._agree,
             validates=validation is not None,

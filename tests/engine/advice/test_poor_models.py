@@ -399,6 +399,14 @@ FAULTS: dict[str, tuple[Recorded, str]] = {
         learned(falling(400), validation={"accuracy": [0.3, 0.5, 0.5]}, baseline={"accuracy": 0.5}),
         "below-baseline",
     ),
+    "accuracy of the most frequent class, rounded to float32": (
+        learned(
+            falling(400),
+            validation={"accuracy": [float(np.float32(2 / 9))] * 3},
+            baseline={"accuracy": 2 / 9},
+        ),
+        "below-baseline",
+    ),
     "errors above those of the last value": (
         learned(
             falling(400),
@@ -586,3 +594,12 @@ def test_no_better_than_the_baseline_is_the_first_finding() -> None:
     assert first.evidence[0].text == (
         "accuracy is 0.1000 in validation, and 0.1200 by the baseline; no validation was better"
     )
+
+
+def test_large_targets_and_losses_are_written_as_everywhere() -> None:
+    (found,) = advise(
+        learned(flat(200, 9e6), profile=profiled(NUMBERS, target_mean=5e4, target_deviation=3e3), built=REGRESSION)
+    )
+    words = " ".join(each.text for each in found.evidence)
+    assert "a mean of 50k and deviate by 3000" in words
+    assert "e+0" not in words

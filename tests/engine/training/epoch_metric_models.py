@@ -50,6 +50,27 @@ def compiled() -> keras.Model:
     return model
 
 
+def many_classes() -> keras.Model:
+    """A classifier of 100 classes, whose confusion matrix has 10,000 values."""
+    model = keras.Sequential([keras.Input((6,)), layers.Dense(100, activation="softmax")])
+    model.compile(
+        keras.optimizers.SGD(0.5),
+        "sparse_categorical_crossentropy",
+        metrics=[
+            metrics.SparseCategoricalAccuracy(name="right"),
+            metrics.MeanIoU(100, sparse_y_pred=False, name="iou"),
+        ],
+    )
+    return model
+
+
+def classes() -> dict[str, Any]:
+    """Examples of 100 classes."""
+    rng = np.random.default_rng(5)
+    split = rng.normal(size=(64, 6)).astype("float32"), np.arange(64) % 100
+    return {"train": split, "validation": split}
+
+
 class OwnStep(keras.Model):
     """Takes its steps itself, and returns its metrics beside a number that is none."""
 

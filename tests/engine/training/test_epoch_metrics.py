@@ -8,7 +8,7 @@ import keras
 import numpy as np
 import pytest
 
-from accel_engine.events import EpochEnded, Outcome, Warned
+from accel_engine.events import EpochEnded, Outcome, Validated, Warned
 from accel_engine.plan import Plan
 
 from . import epoch_metric_models
@@ -88,3 +88,15 @@ def test_a_metric_that_is_no_mean_decides_about_the_end(gym: Gym) -> None:
     trained = gym.train(plan)
     assert "auc" in trained.ended.reason
     assert [event.waited for event in trained.all(EpochEnded)] == [0, 1]
+
+
+def test_a_metric_with_a_large_state_is_measured_of_validations_only(gym: Gym) -> None:
+    trained = gym.train(
+        PLAN.replace(model=f"{FILE}:many_classes", data=f"{FILE}:classes", validation="epoch", epochs=1)
+    )
+
+    assert trained.ended.outcome is Outcome.FINISHED, trained.ended.reason
+    assert set(trained.all(EpochEnded)[0].metrics) == {"loss", "right", "accuracy"}
+    assert {"loss", "right", "iou"} <= set(trained.all(Validated)[0].metrics)
+    notes = [event.message for event in trained.all(Warned)]
+    assert "measured of validations only, as their states are large: iou" in notes

@@ -59,3 +59,17 @@ def test_categories_that_the_model_does_not_know(trained, tmp_path):
         load_for(model, Plan(data=none, target=("ok",)), lambda *_: None)
     with pytest.raises(DataError, match="no value of column colour is in the training data"):
         read_raw_columns(tmp_path / "none.csv", specs, categories(model))
+
+
+def test_the_target_before_other_columns_is_found_although_a_date_is_taken_in_parts(tmp_path):
+    rows = [
+        f"2024-01-{day:02d} {hour:02d}:00,{day * hour},{hour / 2}" for day in range(1, 11) for hour in range(0, 24, 3)
+    ]
+    path = tmp_path / "load.csv"
+    path.write_text("time,load,temp\n" + "\n".join(rows))
+    plan = Plan(data=str(path), target=("load",), split="none")
+    preprocessing = load(plan.data, plan.data_options).preprocess()
+    model = keras.Model(preprocessing.input, keras.layers.Dense(1)(preprocessing.output))
+    given, found = (load_for(model, each, lambda *_: None) for each in (plan, plan.replace(target=())))
+    assert "temp" in found.train.inputs
+    np.testing.assert_array_equal(found.train.targets, given.train.targets)

@@ -71,6 +71,7 @@ def test_tensorboard(run_command, run):
         ("last --to csv -o missing/out.csv", "cannot write missing/out.csv: No such file"),
         ("last --to tensorboard -o /dev/null/out", "cannot write /dev/null/out"),
         ("nothing --to csv", "no run 'nothing'"),
+        ("last --to onnx --to tflite", "'--to': takes one format: export to each, or to all"),
         ("last", "--to"),
     ],
 )

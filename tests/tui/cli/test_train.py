@@ -195,6 +195,11 @@ def test_only_the_settings_that_fit_are_used(engines, run_command, tmp_path, mon
     assert "patience = 3: needs validation" in run_command("train --validation off --patience 3").err
 
 
+def test_a_list_that_is_given_again_is_added_to(engines, run_command):
+    assert run_command("train --metrics precision --metrics recall,auc --plain").status == 0
+    assert plan_of(engines.started[0]).metrics == ("precision", "recall", "auc")
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
 from accel_engine.run.diagnostics import ValidationReport
@@ -259,3 +260,20 @@ async def test_many_names_scroll_with_the_chosen_one() -> None:
         await shows(pilot, "layer 00  step 0")
         pilot.app.screen.query_one(MediaNames).on_mouse_scroll_down()
         await shows(pilot, "layer 01  step 1")
+
+
+async def test_heads_are_whole_over_short_names_and_there_are_none_without_names() -> None:
+    one = FakeEngine()
+    one.begin().build().train(3)
+    one.writer.write_media(0, 1.0, "w", histogram_of([0.0, 1.0], bins=4))
+    async with logged(one, SMALL) as pilot:
+        await shows(pilot, "NAME KIND       STEPS LAST STEP")
+    one.close()
+
+    class Empty(App[None]):
+        def compose(self) -> ComposeResult:
+            yield MediaNames()
+
+    async with Empty().run_test(size=(40, 5)) as pilot:
+        await pilot.pause()
+        await hides(pilot, "STE")

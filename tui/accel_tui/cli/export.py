@@ -56,10 +56,23 @@ TABLES = ("steps", "validation", "samples", "events")
 STANDARD_OUTPUT = "-"
 
 
+def _only_one(context: click.Context, option: click.Parameter, formats: tuple[str, ...]) -> str:
+    """The format, of which the last would be written, and the others not, if there were several."""
+    if len(formats) > 1:
+        raise click.BadParameter("takes one format: export to each, or to all", context, option)
+    return formats[0]
+
+
 @click.command(epilog=EPILOG)
 @click.argument("run", metavar="RUN|MODEL")
 @click.option(
-    "--to", "file_format", required=True, type=click.Choice((*FORMATS, *MODEL_FORMATS)), help="Output format."
+    "--to",
+    "file_format",
+    required=True,
+    multiple=True,
+    callback=_only_one,
+    type=click.Choice((*FORMATS, *MODEL_FORMATS)),
+    help="Output format.",
 )
 @click.option(
     "-o", "--output", metavar="PATH", help="Output path; - for standard output (csv, json).  [default: RUN.csv]"

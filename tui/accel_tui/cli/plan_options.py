@@ -119,7 +119,20 @@ def plan_option(name: str, *, default: Any = None, hidden: bool = False, check: 
     if default not in (None, "", (), *_USUAL_DEFAULTS):
         details.append(f"default: {default_text(name)}")
     help_text = spec.doc + (f"  [{'; '.join(details)}]" if details else "")
-    return click.Option([str(FieldValue(name))], callback=check, metavar=metavar, help=help_text, hidden=hidden)
+    is_list = spec.type is tuple  # an option that is given again adds to it
+    return click.Option(
+        [str(FieldValue(name))],
+        callback=_joined(check) if is_list else check,
+        multiple=is_list,
+        metavar=metavar,
+        help=help_text,
+        hidden=hidden,
+    )
+
+
+def _joined(check: Check) -> Callable[[click.Context, click.Parameter, tuple[str, ...]], Any]:
+    """A check of the lists that an option was given."""
+    return lambda context, option, texts: check(context, option, ",".join(texts) if texts else None)
 
 
 def given(flags: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Models that are no better than a prediction that has learned nothing of the inputs."""
 
+import math
 from collections.abc import Iterator
 
 from accel_engine.advice.finding import Confidence, Cure, Evidence, Finding
@@ -19,6 +20,8 @@ ABSOLUTE_LOSSES = frozenset((MAE, "mae", "huber", "log_cosh", "mean_absolute_per
 
 LAST_VALUE = "last known value"
 """The name of the baseline of time series."""
+
+_ROUNDING = 1e-6  # of a metric; Keras computes them in float32, which has seven digits
 
 
 def below_baseline(learning: Learning) -> Iterator[Finding]:
@@ -63,6 +66,8 @@ def _beats_baseline(validated: Validated, names: list[str]) -> bool:
     """Whether some metric is better than the baseline's."""
     for name in names:
         value, level = validated.metrics[name] or 0.0, validated.baseline[name]
+        if math.isclose(value, level, rel_tol=_ROUNDING, abs_tol=_ROUNDING * _ROUNDING):
+            continue
         if (value < level) if is_better_lower(name) else (value > level):
             return True
     return False

@@ -273,10 +273,10 @@ def targets_not_scaled(learning: Learning) -> Iterator[Finding]:
         "The numbers to predict are not scaled",
         [
             Evidence(
-                f"targets have a mean of {profile.target_mean:,.4g} and deviate by "
-                f"{profile.target_deviation:,.4g}{found}"
+                f"targets have a mean of {format_metric(profile.target_mean)} and deviate by "
+                f"{format_metric(profile.target_deviation)}{found}"
             ),
-            of_loss(learning, f"the loss is still {end:,.4g}"),
+            of_loss(learning, f"the loss is still {format_metric(end)}"),
         ],
         "weights grow by about the learning rate a step, and need very many to reach such numbers",
         [

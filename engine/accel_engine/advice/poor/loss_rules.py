@@ -164,7 +164,8 @@ def constant_output(learning: Learning) -> Iterator[Finding]:
     elif numbers is not None and numbers.points.size:
         true, given = numbers.points[0].std(axis=0)
         same, total = bool(given < 0.01 * true), numbers.points.shape[1]
-        text = f"predictions of {total:,} validation examples deviate by {given:.3g}, their targets by {true:.3g}"
+        spread = f"deviate by {format_metric(given)}, their targets by {format_metric(true)}"
+        text = f"predictions of {total:,} validation examples {spread}"
     else:
         return
     if not same or total < 20:

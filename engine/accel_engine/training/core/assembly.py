@@ -1,6 +1,7 @@
 """Assembles what a plan's training needs: strategy, dataset, compiled model, optimizer and feed."""
 
 import pkgutil
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import keras
@@ -30,7 +31,7 @@ from accel_engine.training.core.compiled_model import compile_model
 from accel_engine.training.core.feed import Feed, choose_feed
 from accel_engine.training.core.float16_range import float16_notes
 from accel_engine.training.core.gradient_norms import GradientNorms
-from accel_engine.training.core.metric_states import MAX_STATE, MetricStates
+from accel_engine.training.core.metric_states import MAX_EPOCH_STATE, MAX_STATE, MetricStates
 from accel_engine.training.core.recipe.augmentation import Augmentation, choose_augmentation
 from accel_engine.training.core.recipe.freezing import Freezing
 from accel_engine.training.core.rematerialization.choice import choose_parts
@@ -269,8 +270,7 @@ def assemble(
     remat, remat_notes = choose_parts(resolved, model, devices, device_memory, custom_step=custom_step)
     names = SeriesNames(LEARNING_RATE) if custom_step else SeriesNames(*STEP_SERIES)
     names.reserve(*GradientNorms(plan, model).names[1:])
-    left_out = () if custom_step else MetricStates(model, metrics, names, MAX_STATE).left_out
-    slow = [f"measured of epochs and validations, not of single steps: {', '.join(left_out)}"] if left_out else []
+    slow = () if custom_step else tuple(_left_out(model, metrics, names))
     if entry.coordinated:
         worker_devices = device_visibility.describe_worker_devices()
         devices = tuple(f"{device.kind.upper()}:0" for device in worker_devices[:1]) or devices
@@ -315,6 +315,17 @@ def _check_fixed_batch(model: keras.Model, resolved: ResolvedPlan, dataset: Data
     if counts.last_batch:
         reason = f"model {plan.model} takes batches of {size} only, and the last one has {counts.last_batch}: use drop"
         raise PlanError("last_batch", plan.last_batch, reason)
+
+
+def _left_out(model: keras.Model, metrics: Sequence[keras.Metric], names: SeriesNames) -> Iterator[str]:
+    """Notes on metrics whose states are too large to be recorded of each step, or of each epoch."""
+    of_validations = MetricStates(model, metrics, names, MAX_EPOCH_STATE).left_out
+    large = MetricStates(model, metrics, names, MAX_STATE).left_out
+    of_epochs = [name for name in large if name not in of_validations]
+    if of_epochs:
+        yield f"measured of epochs and validations, not of single steps: {', '.join(of_epochs)}"
+    if of_validations:
+        yield f"measured of validations only, as their states are large: {', '.join(of_validations)}"
 
 
 def _xla_notes(plan: Plan, model: keras.Model, devices: tuple[str, ...]) -> list[str]:

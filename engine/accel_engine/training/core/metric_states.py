@@ -22,6 +22,10 @@ from accel_engine.run.series_names import SeriesNames
 MAX_STATE = 64
 """Values in the state of a metric whose value of each batch is recorded; of larger ones, as AUC's, those of epochs."""
 
+MAX_EPOCH_STATE = 1 << 13
+"""The same of those whose value of each epoch is recorded: each step gives all of its states. Of larger ones, as of a
+confusion matrix of 1,000 classes, those of validations."""
+
 
 class MetricStates:
     """The metrics of a compiled model, and further ones, as functions of a vector of states.

@@ -18,6 +18,7 @@ from accel_engine.models.model_call import call_model
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.gradient_norms import GradientNorms
 from accel_engine.training.core.metric_states import (
+    MAX_EPOCH_STATE,
     MAX_STATE,
     MetricStates,
     mean_loss,
@@ -42,7 +43,7 @@ class Step:
         self._assembly = assembly
         self._micro_batches = micro_batches
         self._norms = GradientNorms(assembly.plan, assembly.model)
-        self._states = MetricStates(assembly.model, assembly.metrics, assembly.names)
+        self._states = MetricStates(assembly.model, assembly.metrics, assembly.names, MAX_EPOCH_STATE)
         self._recorded = MetricStates(assembly.model, assembly.metrics, assembly.names, MAX_STATE)
         self._uneven = UnevenMeasure(assembly.model, self._states)
         self._replicas = assembly.strategy.num_replicas_in_sync

@@ -121,7 +121,8 @@ class _FrequentClass:
         frequent = int(sums[:-1].argmax()) if self._frequent is None else self._frequent
         name = self._names[frequent] if frequent < len(self._names) else str(frequent)
         of = "" if self._frequent is not None else " of the evaluated examples"
-        return BaselineResult(f"most frequent class{of}: {name}", {"accuracy": float(sums[frequent] / sums.sum())})
+        shown = name if name.strip() else repr(name)  # a space, as a token
+        return BaselineResult(f"most frequent class{of}: {shown}", {"accuracy": float(sums[frequent] / sums.sum())})
 
 
 class _FrequentLabels:
@@ -141,7 +142,7 @@ class _FrequentLabels:
             return None
         shares = sums[:-1] / sums[-1]
         accuracy = float(np.maximum(shares, 1 - shares).mean())
-        return BaselineResult("the more frequent value of each label", {"accuracy": accuracy})
+        return BaselineResult("more frequent value of each label", {"accuracy": accuracy})
 
 
 class _Numbers:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from accel_engine.data.dataset import Split
 from accel_engine.training.core.metric_building import check_metrics
+from accel_engine.training.core.recipe.metrics import second_class_note
 from accel_engine.training.trained_model import TrainedModel
 
 FEWEST_BLOCKS = 20
@@ -22,6 +23,7 @@ def evaluation_notes(source: TrainedModel, left_out: Sequence[str], coupled: Seq
         yield f"left out, as their states of all examples would not fit in memory: {', '.join(left_out)}"
     compiled = source.compiled
     yield from check_metrics(compiled.model, compiled.task, compiled.outputs, source.dataset)
+    yield from second_class_note(source.plan, compiled.task, compiled.outputs, source.dataset)
     if coupled:
         size = f" of {source.plan.batch_size:,} examples" if isinstance(source.examples, Split) else ""
         yield (

@@ -66,11 +66,16 @@ def learning_rate_of(assembly: Assembly, step: int) -> LearningRateChanged | Non
     return LearningRateChanged(time=clock.now(), step=step, learning_rate=rate, schedule=schedule_name(optimizer))
 
 
-def measured_metrics(assembly: Assembly) -> tuple[str, ...]:
-    """Names of the metrics of epochs and validations; empty for a custom ``train_step``."""
+def measured_metrics(assembly: Assembly, limit: int | None = None) -> tuple[str, ...]:
+    """Names of the metrics of validations; empty for a custom ``train_step``.
+
+    Args:
+        assembly: Has the model.
+        limit: Metrics with larger states are left out, as :data:`MAX_EPOCH_STATE` for those of epochs.
+    """
     if assembly.has_custom_train_step:
         return ()
-    return ("loss", *MetricStates(assembly.model, assembly.metrics, assembly.names).series)
+    return ("loss", *MetricStates(assembly.model, assembly.metrics, assembly.names, limit).series)
 
 
 def _count(examples: Examples) -> int | None:

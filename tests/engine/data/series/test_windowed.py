@@ -228,6 +228,22 @@ def test_validation_and_test_data_of_their_own() -> None:
         windowed("mine", tables[0], chosen, validation={"row": np.arange(4.0)})
 
 
+def test_evaluated_data_leaves_the_training_rows_as_they_were() -> None:
+    own, other = ({"row": np.arange(40.0) + first} for first in (0, 100))
+    trained = windowed("mine", own, options())
+    evaluated = windowed("mine", own, options(validation_data="other.csv", keeps_split=True), validation=other)
+    train, validation, _ = raw(evaluated)
+    assert train is not None
+    assert rows_of(train) == rows_of(raw(trained)[0])
+    assert validation is not None
+    assert len(validation) == 36  # each window of 4 and the row that follows
+    assert evaluated.target_scaling is not None
+    assert trained.target_scaling is not None
+    assert evaluated.target_scaling.mean == trained.target_scaling.mean
+    lowest = evaluated.target_scaling.restore(validation.take(np.arange(1)).inputs)
+    np.testing.assert_allclose(lowest[0, :, 0], [100, 101, 102, 103], rtol=1e-6)
+
+
 @pytest.mark.parametrize("split", ["random", "stratified"])
 def test_a_random_split_is_refused(split: str) -> None:
     with pytest.raises(PlanError, match=f"split = '{split}': would put neighbours"):

@@ -50,6 +50,14 @@ def test_columns(file):
     assert entry.samples[0][1].count("→") == 1
 
 
+def test_prices_have_all_their_digits(tmp_path):
+    path = tmp_path / "houses.csv"
+    path.write_text("rooms,price\n" + "3.5,315204\n4.5,1331440\n" * 10)
+    entry = survey(find(str(path)), DataOptions())
+    assert [column.detail for column in entry.columns] == ["3.5 to 4.5", "315204 to 1331440"]
+    assert entry.samples[1][1] == "rooms=4.5 → price=1331440"
+
+
 def test_only_the_first_rows_of_a_large_file_are_read(tmp_path):
     file = tmp_path / "large.csv"
     file.write_text("x,y\n" + "".join(f"{row}.5,{row % 2}\n" for row in range(600_000)))

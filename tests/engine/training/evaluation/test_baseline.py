@@ -65,6 +65,11 @@ def test_of_classes_it_is_the_most_frequent_one_of_training(one_hot: bool) -> No
     assert (name, metrics["accuracy"]) == ("most frequent class of the evaluated examples: cat", pytest.approx(25 / 37))
 
 
+def test_a_blank_token_is_quoted() -> None:
+    dataset = Dataset("text", **split(np.zeros((100, 2)), np.repeat([1, 0], [70, 30])), vocabulary=("a", " "))
+    assert reached(Task("classification", classes=2), dataset, (None, 2))[0] == "most frequent class: ' '"
+
+
 def test_of_numbers_it_is_the_mean_of_the_training_targets() -> None:
     targets = (1.2e8 + 300 * RNG.normal(size=(100, 2))).astype("float32")
     dataset = Dataset("numbers", **split(np.zeros((100, 2)), targets))

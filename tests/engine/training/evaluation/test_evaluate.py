@@ -254,8 +254,10 @@ def test_a_loss_that_is_no_mean_over_examples_is_said(gym: Gym, tmp_path: Path) 
 def test_where_all_are_right_the_interval_still_begins_below(gym: Gym, tmp_path: Path) -> None:
     rows = np.arange(200) % 2
     np.savez(tmp_path / "easy.npz", x=np.stack([rows, -rows], axis=1).astype("float32"), y=rows)
-    plan = Plan(data=str(tmp_path / "easy.npz"), epochs=20, batch_size=20, learning_rate=0.05)
-    accuracy = evaluated(gym.train(plan).directory)["models"][0]["metrics"][1]
+    plan = Plan(data=str(tmp_path / "easy.npz"), epochs=20, batch_size=20, learning_rate=0.05, metrics=("precision",))
+    (model,) = evaluated(gym.train(plan).directory)["models"]
+    assert "precision: of the class 1, the second of two" in model["notes"]
+    accuracy = model["metrics"][1]
     assert (accuracy["name"], accuracy["value"], accuracy["high"]) == ("accuracy", 1.0, 1.0)
     assert accuracy["low"] == pytest.approx(0.839, abs=0.001)  # Wilson's, of 20
 

@@ -77,6 +77,13 @@ def test_the_value_axis_grows_at_once_and_shrinks_seldom() -> None:
     assert value_axis(0, 1, previous=axis) == Axis(0, 1)
 
 
+def test_an_axis_ends_at_a_limit_that_it_did_not_have_until_now() -> None:
+    until_now = value_axis(0.0, 1.2, rows=3)
+    assert until_now.high > 1
+    assert value_axis(0.3, 1.0, previous=until_now, rows=3, limits=(0, 1)) == Axis(0, 1)
+    assert value_axis(0.3, 1.2, previous=until_now, rows=3, limits=(0, 1)) == until_now
+
+
 def test_an_axis_reaches_what_it_is_to_reach() -> None:
     assert value_axis(0.3, 0.4, (0, 1)) == Axis(0, 1)
     assert value_axis(math.nan, math.nan, (0, 100)) == Axis(0, 100)

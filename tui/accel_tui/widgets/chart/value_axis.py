@@ -92,7 +92,10 @@ def value_axis(
         high = 0.0
     low = low if bounds[0] is None else min(low, bounds[0])
     high = high if bounds[1] is None else max(high, bounds[1])
-    if previous and previous.low <= low and high <= previous.high <= previous.low + (high - low) / _SHRINK_BELOW:
+    most = previous.low + (high - low) / _SHRINK_BELOW if previous else high
+    if highest is not None and high <= highest:
+        most = min(most, highest)  # the axis until now may have had no limits
+    if previous and previous.low <= low and high <= previous.high <= most:
         return previous
     ends = ends_on_rows(low, high, rows, _DIGITS) if rows else _round_ends(low, high)
     if lowest is not None and highest is not None and lowest <= low and high <= highest < ends[1]:

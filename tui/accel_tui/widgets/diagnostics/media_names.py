@@ -13,6 +13,7 @@ from accel_engine.text import printable_line
 from accel_tui.formatting.text import fit, shorten_middle
 from accel_tui.widgets.text_page import TextPage
 
+_HEADS = ("NAME", "KIND", "STEPS", "LAST STEP")
 _KIND, _STEPS, _LAST = 9, 6, 9  # widths of the columns after the name
 _ALL_COLUMNS = _KIND + _STEPS + _LAST + 3
 _NAME = 18  # width of a name for which columns are left out, that of the number of steps first
@@ -55,7 +56,7 @@ class MediaNames(TextPage):
 
     @property
     def _longest(self) -> int:
-        return max((len(each.name) for each in self.series), default=0)
+        return max(len(each) for each in (_HEADS[0], *(each.name for each in self.series)))
 
     def watch_chosen(self) -> None:
         """Show which one is chosen."""
@@ -83,13 +84,15 @@ class MediaNames(TextPage):
         self.choose(-1)
 
     def build_page(self, width: int, height: int) -> Iterator[Strip]:
-        """Build the heads of the columns and the visible names."""
+        """Build the heads of the columns and the visible names; nothing if there is none."""
+        if not self.series:
+            return
         rows = max(height - 1, 1)
         first = min(self._first, self.chosen, max(len(self.series) - rows, 0))
         self._first = max(first, self.chosen - rows + 1)
         room = width - min(self._longest, _NAME)
         columns = 4 if room >= _ALL_COLUMNS else 3 if room >= _ALL_COLUMNS - _STEPS - 1 else 2
-        yield self.line((_row(("NAME", "KIND", "STEPS", "LAST STEP"), width, columns), "title"))
+        yield self.line((_row(_HEADS, width, columns), "title"))
         for index, each in enumerate(self.series[self._first : self._first + rows], self._first):
             cells = (printable_line(each.name), each.kind, f"{each.count:,}", f"{each.last_step:,}")
             yield self.line((_row(cells, width, columns), "cursor" if index == self.chosen else ""))

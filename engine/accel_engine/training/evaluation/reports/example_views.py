@@ -22,6 +22,7 @@ from accel_engine.run.diagnostics.views import (
     Tokens,
     View,
 )
+from accel_engine.text import format_value
 from accel_engine.training.evaluation.reports.pixels import image_views, is_picture, value_range
 from accel_engine.training.evaluation.reports.spectrogram import spectrogram
 
@@ -118,8 +119,7 @@ def value_text(value: Any) -> str:
     if isinstance(value, bytes):
         value = value.decode(errors="replace")
     if isinstance(value, float | np.floating):
-        number = float(value)
-        return f"{number:.0f}" if 1e6 <= abs(number) < 1e15 else f"{number:.6g}"
+        return format_value(float(value))
     return str(value)[:100]
 
 
