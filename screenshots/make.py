@@ -125,7 +125,17 @@ SHOTS = {
     ),
     "evaluate": Shot(
         None,
-        ("r", "<filter, e.g.>", "<failed>", "slash", *"first-try", "<1 of>", "enter", "v", "<confidence>"),
+        (
+            "r",
+            "<filter, e.g.>",
+            "<failed>",
+            "slash",
+            *"kind:training first-try",
+            "<1 of>",
+            "enter",
+            "v",
+            "<confidence>",
+        ),
         (SMALL, MEDIUM),
         (MEDIUM,),
     ),

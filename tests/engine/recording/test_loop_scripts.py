@@ -185,7 +185,7 @@ run = Recorder("closes")
 for step in range(20):
     run.log(step, loss=1.0)
 session = run._session
-while not session._thread.steps:
+while session._thread.steps < 20:
     time.sleep(0.01)
 reopen()
 run.log(20, loss=1.0)

@@ -90,7 +90,7 @@ def test_a_single_unit_has_scores_of_two_classes(numbers: np.random.Generator, l
         expected = np.histogram(chances[labels == label], np.linspace(0, 1, 201))[0]
         np.testing.assert_array_equal(histogram[0], expected)
     worst = report.worst[0]
-    assert worst.input == Row(("age", "income"), tuple(f"{value:.5g}" for value in table[worst.row]), 2)
+    assert worst.input == Row(("age", "income"), tuple(f"{value:.6g}" for value in table[worst.row]), 2)
 
 
 def test_a_single_example_with_nan_outputs(numbers: np.random.Generator) -> None:

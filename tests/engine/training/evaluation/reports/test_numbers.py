@@ -49,7 +49,7 @@ def test_regression(numbers: np.random.Generator, shape: tuple[int, ...], xla: b
     assert isinstance(report.worst[0].input, Row)
     target = report.worst[0].target
     assert isinstance(target, Row)
-    assert target.values[0] == f"{y[report.worst[0].row, 0]:.5g}"
+    assert target.values[0] == f"{y[report.worst[0].row, 0]:.6g}"
     assert target.columns == units
 
 

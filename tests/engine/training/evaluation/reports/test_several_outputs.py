@@ -63,7 +63,7 @@ def test_a_report_for_each_output(numbers: np.random.Generator) -> None:
     assert isinstance(worst.input, Parts)
     assert worst.input.names == ("", "essay", "photo")
     row, essay, photo = worst.input.views
-    assert row == Row(("age", "city"), (f"{inputs['age'][worst.row]:.5g}", inputs["city"][worst.row]), 2)
+    assert row == Row(("age", "city"), (f"{inputs['age'][worst.row]:.6g}", inputs["city"][worst.row]), 2)
     assert isinstance(essay, Text)
     assert isinstance(photo, Image)
     np.testing.assert_array_equal(photo.pixels, inputs["photo"][worst.row])
