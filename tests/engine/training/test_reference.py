@@ -249,8 +249,18 @@ def test_means_of_epochs_and_validation_equal_those_of_fit(
     same.optimizer.learning_rate = plan.learning_rate
     held_out = dataset.validation.inputs * np.float32(1 / 255), dataset.validation.targets
     for epoch, (ended, validated) in enumerate(zip(trained.all(EpochEnded), trained.all(Validated), strict=True)):
-        rows = np.concatenate(list(rows_of(plan, len(dataset.train), epoch)))
-        x, y = dataset.train.inputs[rows] * np.float32(1 / 255), dataset.train.targets[rows]
-        history = same.fit(x, y, plan.batch_size, shuffle=False, validation_data=held_out, verbose=0).history
+        # Batch by batch: a pass over the data, whose last batch is smaller, may end within an epoch.
+        batches = [
+            (dataset.train.inputs[rows] * np.float32(1 / 255), dataset.train.targets[rows])
+            for rows in rows_of(plan, len(dataset.train), epoch)
+        ]
+        history = same.fit(
+            (batch for batch in batches),
+            steps_per_epoch=len(batches),
+            shuffle=False,
+            validation_data=held_out,
+            validation_batch_size=plan.batch_size,
+            verbose=0,
+        ).history
         assert ended.metrics["loss"] == pytest.approx(history["loss"][0], abs=1e-4)
         assert validated.metrics["loss"] == pytest.approx(history["val_loss"][0], abs=1e-4)

@@ -729,9 +729,9 @@ async def test_an_open_list_hides_neither_its_message_nor_a_part_of_the_other_co
                 pilot, lambda picker=picker: picker.query(OptionList) and picker.listed.is_on_screen, "the list"
             )  # type: ignore[misc]
             assert picker.listed.region.width == picker.region.width, name
-            errors = field(pilot, name).query(".-error")
-            assert not any(error.display for error in errors), name
-            await shows(pilot, *(f"{name}: did you mean" for _ in errors))  # next to Start
+            if name != "augmentation":  # which is right
+                await shows(pilot, f"{name}: did you mean")  # next to Start
+            assert not any(error.display for error in field(pilot, name).query(".-error")), name
             assert ("auc, precision, recall, f1_score, top_k_categorical_accuracy, …" in text_of(pilot)) is (
                 name == "metrics"
             )

@@ -226,9 +226,11 @@ def are_labels(targets: Structure, output: Any) -> bool:
 
 def _is_autoencoder(loss: Loss, outputs: list[Any], dataset: Dataset) -> bool:
     """Whether a model learns its inputs: there is nothing else that its outputs could be compared with."""
+    targets = dataset.spec.targets
+    if targets is None and loss_kind(loss) == "poisson":
+        return is_like_inputs(outputs, dataset)  # the inputs are its counts
     if not is_like_inputs(outputs, dataset) or "categorical" in loss_kind(loss) or has_own_targets(loss):
         return False
-    targets = dataset.spec.targets
     return targets is None or (
         is_of_keras(loss) and bool(dataset.class_names) and len(flatten(targets)[0].shape) + 1 < len(outputs[0].shape)
     )

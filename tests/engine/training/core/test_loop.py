@@ -62,7 +62,8 @@ def test_an_epoch_in_segments_is_the_same_epoch(gym: Gym, monkeypatch: pytest.Mo
 
     resumed = gym.train(plan, run=stopped.directory)
 
-    assert [chunk.count for chunk in resumed.chunks] == [2, 2, 1, 2, 2, 1, 2, 1] * 2
+    # The second epoch begins after three of the five steps of a pass, where the first one ended.
+    assert [chunk.count for chunk in resumed.chunks] == [2, 2, 1, 2, 2, 1, 2, 1, 2, 2, 2, 1, 2, 2, 1, 1]
     np.testing.assert_allclose(resumed.series["loss"], whole.series["loss"], atol=1e-6)
 
 
@@ -70,7 +71,8 @@ def test_a_smaller_last_batch_is_a_chunk_of_its_own(gym: Gym) -> None:
     gym.steps = 64
     trained = gym.train(PLAN.replace(batch_size=256, steps_per_epoch=13))
 
-    assert [chunk.count for chunk in trained.chunks] == [5, 1, 5, 1, 1] * 2
+    # The second epoch begins after one of the six steps of a pass, where the first one ended.
+    assert [chunk.count for chunk in trained.chunks] == [5, 1, 5, 1, 1, 4, 1, 5, 1, 2]
 
 
 @pytest.mark.parametrize("share", [pytest.param(0.25, marks=pytest.mark.campaign), 0.0], ids=["resident", "streamed"])

@@ -56,9 +56,11 @@ def test_the_metrics_of_a_custom_step_are_those_of_its_batch() -> None:
     )
 
     for error in (3.0, 1.0):
-        (loss,) = step.run(Batch(tf.zeros([4, 1]), tf.fill([4, 1], error)))
+        loss, *states = step.run(Batch(tf.zeros([4, 1]), tf.fill([4, 1], error)))
         assert float(loss) == error**2
-    assert {name: float(value) for name, value in step.series(step.unpack(tf.constant([5.0]))).items()} == {"loss": 2.5}
+        assert [float(state) for state in states] == [4 * error**2, 4.0], "the sum and the count of the loss"
+    sums = step.unpack(tf.constant([5.0, 20.0, 8.0]))  # of two replicas
+    assert {name: float(value) for name, value in step.series(sums).items()} == {"loss": 2.5}
 
 
 @pytest.mark.parametrize(

@@ -55,6 +55,7 @@ def scripted(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     losses: list[float] = []
     monkeypatch.setattr(Validation, "run", lambda *_: {"loss": losses.pop(0)})
     monkeypatch.setattr(Validation, "report", lambda _: ())
+    monkeypatch.setattr(Validation, "baseline", lambda _: None)
     return losses
 
 
