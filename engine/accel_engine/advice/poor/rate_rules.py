@@ -163,7 +163,7 @@ def rate_high(learning: Learning) -> Iterator[Finding]:
     if not (unrecovered and (exploded or above)) and not (above and has_risen):
         return
     wanted = min(usual.usual, rate / 10) if usual and rate else None
-    evidence = [_early_rise(learning, early) if exploded or has_risen else _little_learned(learning)]
+    evidence = [_early_rise(learning, early) if has_risen else _little_learned(learning)]
     if rate is not None and usual is not None:
         shown = f"the learning rate is {rate:.3g}; usual for this optimizer is about {usual.usual:g}"
         evidence.append(Evidence(shown, "learning_rate"))
