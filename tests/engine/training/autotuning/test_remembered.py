@@ -8,8 +8,8 @@ from accel_engine import clock, tuning_cache
 from accel_engine.devices.device_types import Device, Inventory
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import resolve
-from accel_engine.training.autotuning import remembered_rates
-from accel_engine.training.autotuning.remembered_rates import forget_rate, load_rates, rates_key, save_rate
+from accel_engine.training.autotuning import remembered
+from accel_engine.training.autotuning.remembered import forget_rate, load_rates, rates_key, save_rate
 
 PLAN = Plan(model="fashion-cnn")
 
@@ -31,15 +31,15 @@ def test_rates_are_remembered_by_kind_of_run_and_number_of_threads() -> None:
 
 def test_a_rate_is_forgotten_after_a_week(monkeypatch: pytest.MonkeyPatch) -> None:
     now = clock.now()
-    monkeypatch.setattr(remembered_rates.clock, "now", lambda: now)
+    monkeypatch.setattr(remembered.clock, "now", lambda: now)
     save_rate(key(), 2, 99.0)
-    monkeypatch.setattr(remembered_rates.clock, "now", lambda: now + tuning_cache.MAX_AGE_SECONDS - 1)
+    monkeypatch.setattr(remembered.clock, "now", lambda: now + tuning_cache.MAX_AGE_SECONDS - 1)
     save_rate(key(), 1, 128.0)
     assert load_rates(key()) == {1: 128.0, 2: 99.0}
 
-    monkeypatch.setattr(remembered_rates.clock, "now", lambda: now + tuning_cache.MAX_AGE_SECONDS)
+    monkeypatch.setattr(remembered.clock, "now", lambda: now + tuning_cache.MAX_AGE_SECONDS)
     assert load_rates(key()) == {1: 128.0}
-    monkeypatch.setattr(remembered_rates.clock, "now", lambda: now - 1)  # the clock was wrong, then or now
+    monkeypatch.setattr(remembered.clock, "now", lambda: now - 1)  # the clock was wrong, then or now
     assert load_rates(key()) == {}
 
 
@@ -61,7 +61,7 @@ def test_a_rate_is_forgotten_after_a_week(monkeypatch: pytest.MonkeyPatch) -> No
     ],
 )
 def test_a_damaged_memory_is_ignored(damaged: object, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remembered_rates.clock, "now", lambda: 1.0)
+    monkeypatch.setattr(remembered.clock, "now", lambda: 1.0)
     tuning_cache.save("threads.json", key(), damaged)
     assert load_rates(key()) == {}
 
@@ -123,9 +123,9 @@ def test_what_happens_between_steps_is_not(changes: dict[str, object]) -> None:
 
 def test_machine_versions_and_environment_are_part_of_the_key(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     keys = [key(), key(processor="another processor")]
-    monkeypatch.setattr(remembered_rates, "processors", lambda: 1000)
+    monkeypatch.setattr(remembered, "processors", lambda: 1000)
     keys.append(key())
-    monkeypatch.setattr(remembered_rates, "__version__", "another version")
+    monkeypatch.setattr(remembered, "__version__", "another version")
     keys.append(key())
     monkeypatch.setenv("TF_NUM_INTEROP_THREADS", "1")
     keys.append(key())

@@ -5,7 +5,7 @@ import signal
 import pytest
 
 from accel_engine.events import Outcome
-from accel_engine.scripts.ending import ending_of
+from accel_engine.scripts.supervisor import ending_of
 
 
 @pytest.mark.parametrize(
