@@ -7,8 +7,8 @@ import pytest
 from textual.app import App, ComposeResult
 
 from accel_engine.inference.live_window import LiveWindow
-from accel_tui.widgets.bench import latency_histogram
-from accel_tui.widgets.bench.latency_histogram import LatencyHistogram
+from accel_tui.widgets.bench import bench_charts
+from accel_tui.widgets.bench.bench_charts import LatencyHistogram
 from accel_tui.widgets.chart.plot import draw_plot
 
 WIDE = LiveWindow("k3fp on cpu:0", 1, 950.0, 144, (90, *[0] * 39, 1), 0.0003, 0.0078)
@@ -27,7 +27,7 @@ async def test_it_is_drawn_once_for_all_lines(monkeypatch: pytest.MonkeyPatch) -
         drawn.append(size)
         return draw_plot(plot, *size)
 
-    monkeypatch.setattr(latency_histogram, "draw_plot", draw)
+    monkeypatch.setattr(bench_charts, "draw_plot", draw)
     async with HistogramApp().run_test(size=(60, 12)) as pilot:
         histogram = pilot.app.query_one(LatencyHistogram)
         histogram.live = WIDE

@@ -8,7 +8,7 @@ import pytest
 
 from accel_engine.advice import Evidence, read_recorded
 from accel_engine.events import Validated
-from accel_tui.run_state.evidence_curves import evidence_curves
+from accel_tui.run_state.advice import evidence_curves
 from tui.fake_engine import FakeEngine
 from tui.stand_in_findings import POOR, SLOW
 

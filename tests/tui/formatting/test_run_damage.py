@@ -6,7 +6,7 @@ import pytest
 
 from accel_engine.run import RunInfo, Status
 from accel_engine.run.engine.memory_loss import MemoryLoss
-from accel_tui.formatting.lost_runs import how_lost
+from accel_tui.formatting.run_damage import how_lost
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,7 @@
 """Which tabs a run has, and why one is empty."""
 
 from accel_tui.run_state.diagnostics import DiagnosticsReading
-from accel_tui.widgets.diagnostics.status_text import NOTHING_LOGGED, status_text
-from accel_tui.widgets.diagnostics.tabs import tabs_of
+from accel_tui.widgets.diagnostics.pages import NOTHING_LOGGED, status_text, tabs_of
 
 
 def test_the_run_of_a_script_has_what_it_logged_and_says_so_if_that_is_nothing() -> None:

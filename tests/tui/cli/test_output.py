@@ -1,4 +1,4 @@
-from accel_tui.cli.table import table
+from accel_tui.cli.output import table
 
 
 def test_columns_are_as_wide_as_their_text_and_the_last_one_wraps():

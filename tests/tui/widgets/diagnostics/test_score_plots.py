@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from accel_tui.widgets.diagnostics.threshold import ScoredLabel, best_threshold, figures_at
+from accel_tui.widgets.diagnostics.score_plots import ScoredLabel, best_threshold, figures_at
 
 LABEL = ScoredLabel("spam", np.array([1, 0, 2, 7]), np.array([30, 8, 2, 0]))
 

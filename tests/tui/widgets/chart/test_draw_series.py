@@ -8,7 +8,7 @@ import pytest
 from accel_engine.run.store.buckets import downsample
 from accel_tui.run_state.curve import Curve
 from accel_tui.widgets.chart.chart_view import SMOOTHINGS
-from accel_tui.widgets.chart.smoothing import smooth, smoothed
+from accel_tui.widgets.chart.draw_series import smooth, smoothed
 
 
 def plain(values: list[float], weight: float) -> list[float]:
