@@ -13,6 +13,7 @@ from accel_engine import hangup
 from accel_engine.devices.cuda_visible_devices import choice_of
 from accel_engine.devices.device_types import Device
 from accel_engine.errors import RunError, UsageError
+from accel_engine.process.detached import leave
 from accel_engine.run.runs.creation import assign_process, create_recorded
 from accel_engine.text import shell_command
 
@@ -118,7 +119,7 @@ def start_script(
             attach.close()
     with suppress(RunError):  # it runs already, and writes this itself
         assign_process(directory, process.pid)
-    process.returncode = 0  # it outlives this process: without this, Python would warn of that at the exit
+    leave(process)
 
 
 def environment_for(wanted: Sequence[str], devices: Sequence[Device]) -> dict[str, str]:
