@@ -160,7 +160,7 @@ def _number(value: Any) -> float:
         raise JsonValueError("it is no number")
     if not -_LARGEST <= value <= _LARGEST and value == value:  # NaN is not equal to itself
         raise JsonValueError("it is too large")
-    return value  # type: ignore[no-any-return]
+    return value
 
 
 def _built_in(value: Any) -> Any:
