@@ -14,18 +14,16 @@ from accel_engine import clock
 from accel_engine.errors import RunError
 from accel_engine.events import Event, RunStarted, Warned, to_stored
 from accel_engine.run.damage import lost_directory
-from accel_engine.run.damage.overwritten import OverwriteCheck
-from accel_engine.run.directory.disk_problem import DiskProblem
+from accel_engine.run.damage.lost_directory import OverwriteCheck
+from accel_engine.run.directory.disk_problem import DiskProblem, DiskWait, waits_for_disk
 from accel_engine.run.directory.lock import WriterLock
-from accel_engine.run.engine.memory_loss import log_size
-from accel_engine.run.engine.out_of_memory_kills import KillCounts, count_kills
+from accel_engine.run.engine.memory_loss import KillCounts, count_kills, log_size
 from accel_engine.run.engine.ownership import already_training_error
 from accel_engine.run.engine.process_identity import ProcessIdentity, machine_id
 from accel_engine.run.engine.status import Status, read_info
 from accel_engine.run.store.connection import SCHEMA_VERSION, connect, explained, is_current
+from accel_engine.run.store.sample_packing import HeldSamples
 from accel_engine.run.store.whole_rows import check_times
-from accel_engine.run.writing.disk_wait import DiskWait, waits_for_disk
-from accel_engine.run.writing.held_samples import HeldSamples
 from accel_engine.run.writing.step_writer import StepWriter
 
 LOCK_TIMEOUT_SECONDS = 60.0

@@ -10,22 +10,21 @@ from pathlib import Path
 import pytest
 
 from accel_engine import clock
+from accel_engine.keep_alive.memory_restart import adapted, was_killed_for_memory
 from accel_engine.plan import Plan
 from accel_engine.plan.memory_cures import MemoryFacts
 from accel_engine.run import RunReader, RunWriter, Status, reopen
 from accel_engine.run.directory.run_paths import LOG
-from accel_engine.run.engine import out_of_memory_kills
-from accel_engine.run.engine.memory_loss import MemoryLoss, memory_loss
-from accel_engine.run.engine.out_of_memory_kills import KillCounts, count_kills
+from accel_engine.run.engine import memory_loss as module
+from accel_engine.run.engine.memory_loss import KillCounts, MemoryLoss, count_kills, memory_loss
 from accel_engine.run.engine.process_identity import ProcessIdentity
-from accel_engine.run.history.memory_kill import adapted, was_killed_for_memory
 
 ENGINE = """
 import sys
 from pathlib import Path
 from accel_engine.run import RunWriter
-from accel_engine.run.engine import out_of_memory_kills
-out_of_memory_kills._PROC, out_of_memory_kills._GROUPS = Path(sys.argv[2]), Path(sys.argv[3])
+from accel_engine.run.engine import memory_loss
+memory_loss._PROC, memory_loss._GROUPS = Path(sys.argv[2]), Path(sys.argv[3])
 writer = RunWriter(Path(sys.argv[1]))
 writer.begin()
 print("begun", flush=True)
@@ -63,8 +62,8 @@ class Kernel:
 @pytest.fixture
 def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Kernel:
     made = Kernel(tmp_path)
-    monkeypatch.setattr(out_of_memory_kills, "_PROC", made.proc)
-    monkeypatch.setattr(out_of_memory_kills, "_GROUPS", made.groups)
+    monkeypatch.setattr(module, "_PROC", made.proc)
+    monkeypatch.setattr(module, "_GROUPS", made.groups)
     return made
 
 
