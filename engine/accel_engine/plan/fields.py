@@ -246,7 +246,7 @@ class PlanFields:
         10,
         FieldSpec("Number of epochs", int, minimum=1),
         FieldWords("Epochs, batches", "a first look; with patience you can set many more", synonyms=("passes",)),
-        FieldUse((), changed_by="continuation", fixed="", only_training=True),
+        FieldUse(("steps",), changed_by="continuation", fixed="", only_training=True),
     )
     batch_size: int = _field(
         64,
@@ -256,13 +256,13 @@ class PlanFields:
             "fits most memories; raise it to keep a GPU or TPU busy",
             synonyms=("bs", "global batch", "minibatch"),
         ),
-        FieldUse(("speed", "memory", "learning"), changed_by="nothing", fixed="", only_training=False),
+        FieldUse(("speed", "memory", "learning", "steps"), changed_by="nothing", fixed="", only_training=False),
     )
     steps_per_epoch: int | None = _field(
         None,
         FieldSpec("Steps per epoch; default: all the data", int, minimum=1, optional=True),
         FieldWords("Epochs, batches", "each epoch uses every training example once", placeholder="all the data"),
-        FieldUse((), changed_by="nothing", fixed="", only_training=True),
+        FieldUse(("steps",), changed_by="nothing", fixed="", only_training=True),
     )
     micro_batches: int | None = _field(
         None,
@@ -275,7 +275,7 @@ class PlanFields:
             label="micro-batches",
             synonyms=("gradient_accumulation_steps", "accumulate"),
         ),
-        FieldUse(("memory", "speed"), changed_by="continuation", fixed="", only_training=True),
+        FieldUse(("memory", "speed", "steps"), changed_by="continuation", fixed="", only_training=True),
     )
     remat: str = _field(
         "auto",
@@ -310,7 +310,7 @@ class PlanFields:
         "keep",
         FieldSpec("The last, smaller batch of an epoch", str, choices=LAST_BATCHES),
         FieldWords("Epochs, batches", "no example is left out", synonyms=("drop_remainder", "drop_last")),
-        FieldUse(("learning", "speed", "memory"), changed_by="nothing", fixed="", only_training=True),
+        FieldUse(("learning", "speed", "memory", "steps"), changed_by="nothing", fixed="", only_training=True),
     )
     shuffle: str = _field(
         "on",
@@ -949,7 +949,7 @@ class PlanFields:
             "one device needs no communication",
             synonyms=("distribute", "distributed", "multi-gpu", "MirroredStrategy"),
         ),
-        FieldUse(("speed", "memory"), changed_by="continuation", fixed="", only_training=True),
+        FieldUse(("speed", "memory", "steps"), changed_by="continuation", fixed="", only_training=True),
     )
     devices: tuple[str, ...] = _field(
         (),
@@ -967,7 +967,7 @@ class PlanFields:
             metavar="ID",
             synonyms=("gpu", "cpu", "CUDA_VISIBLE_DEVICES"),
         ),
-        FieldUse(("speed", "memory"), changed_by="continuation", fixed=_SET_BY_QUEUE, only_training=True),
+        FieldUse(("speed", "memory", "steps"), changed_by="continuation", fixed=_SET_BY_QUEUE, only_training=True),
     )
     virtual_cpus: int = _field(
         1,
@@ -975,7 +975,7 @@ class PlanFields:
         FieldWords(
             "Devices", "several are only for trying a strategy out", label="virtual CPUs", synonyms=("logical devices",)
         ),
-        FieldUse(("speed", "memory"), changed_by="continuation", fixed="", only_training=True),
+        FieldUse(("speed", "memory", "steps"), changed_by="continuation", fixed="", only_training=True),
     )
     precision: str = _field(
         "auto",
@@ -1044,7 +1044,7 @@ class PlanFields:
         0,
         FieldSpec("Number of worker processes on this machine", int, minimum=0, maximum=64),
         FieldWords("Devices", "no further processes", synonyms=("processes", "TF_CONFIG")),
-        FieldUse(("speed", "memory"), changed_by="continuation", fixed=_SET_BY_QUEUE, only_training=True),
+        FieldUse(("speed", "memory", "steps"), changed_by="continuation", fixed=_SET_BY_QUEUE, only_training=True),
     )
     isolate_workers: str = _field(
         "auto",
@@ -1064,7 +1064,7 @@ class PlanFields:
         "",
         FieldSpec("TPU: local, grpc://HOST:8470 or a name; default: from the environment", str, example="local"),
         FieldWords("Devices", "set by the environment on Cloud TPUs", label="TPU", placeholder="auto"),
-        FieldUse(("speed", "memory"), changed_by="continuation", fixed=_SET_BY_QUEUE, only_training=True),
+        FieldUse(("speed", "memory", "steps"), changed_by="continuation", fixed=_SET_BY_QUEUE, only_training=True),
     )
     memory_growth: str = _field(
         "on",
