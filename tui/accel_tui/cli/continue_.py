@@ -9,10 +9,10 @@ from accel_engine.plan import SPECS
 from accel_engine.run import RunSummary, find
 from accel_engine.run.runs.listing import summarize
 from accel_engine.run.runs.plan_changes import CHANGEABLE
+from accel_tui.cli.engine_ahead import engine_ahead
 from accel_tui.cli.plan_options import PlanCommand, check_option, given, plan_option
 from accel_tui.cli.queue_options import queue_options, take_queue_flags
 from accel_tui.cli.train import output_options, refuse_two_outputs
-from accel_tui.cli.training_run import engine_ahead
 from accel_tui.plan.trained_run import TrainedRun, parse_epochs
 
 EPILOG = """\b

@@ -1,23 +1,17 @@
 """Follows a run until it ends and shows it as log lines, a progress bar or JSON lines."""
 
-import heapq
-import json
-import math
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol, TextIO
+from typing import Protocol, TextIO
 
-import numpy as np
-import numpy.typing as npt
-
-from accel_engine.events import Event, RunEnded, to_json_object
-from accel_engine.run import Chunk, RunInfo, RunReader, Status, Update
+from accel_engine.events import RunEnded
+from accel_engine.run import RunInfo, RunReader, Status, Update
 from accel_engine.run.damage.lost_directory import SAVED_AS
 from accel_engine.run.directory.log_file import last_note, lines_of
-from accel_engine.run.directory.run_paths import LOG, latest_checkpoint, trained_model
+from accel_engine.run.directory.run_paths import LOG, latest_checkpoint
 from accel_tui.cli.interrupts import Interrupts
 from accel_tui.cli.output import print_to_stderr
 from accel_tui.formatting.run_damage import DIRECTORY_LOST, how_lost, left_out
@@ -53,8 +47,7 @@ class ProgressView(Protocol):
 def view_for(stream: TextIO, *, as_json: bool, plain: bool) -> ProgressView:
     """Return the requested view; by default a bar on a terminal and a log elsewhere."""
     # These import NumPy, which --help and shell completion do not need.
-    from accel_tui.cli.follow_run import JsonLines
-    from accel_tui.cli.progress import Bar, Log
+    from accel_tui.cli.progress import Bar, JsonLines, Log
 
     if as_json:
         return JsonLines(stream)
@@ -167,56 +160,6 @@ def _lost_message(info: RunInfo, steps: int, *, was_queued: bool) -> str:
     elif info.plan:
         lines.append(f"Train it again: {info.plan.command()}{queue}")
     return "\n".join(lines)
-
-
-class JsonLines:
-    """Shows a run as JSON lines.
-
-    Args:
-        stream: The output.
-    """
-
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-
-    def show(self, update: Update, info: RunInfo | None = None) -> None:
-        """Write a line for every event and every chunk, and flush."""
-        chunks: Iterable[Event | Chunk] = update.chunks
-        events: Iterable[Event | Chunk] = update.events
-        # A chunk comes before the event of its last step.
-        for item in heapq.merge(chunks, events, key=_time):
-            line = _steps(item) if isinstance(item, Chunk) else to_json_object(item)
-            if isinstance(item, RunEnded):
-                model = info and trained_model(info.directory)
-                line["model"] = str(model) if model else None
-            self._write(line)
-        self._stream.flush()
-
-    def lost(self, info: RunInfo, steps: int) -> None:
-        """Write the last line of a run whose engine exited unexpectedly."""
-        self._write({"event": "run_lost", "run": info.id, "steps": steps, "log": str(info.directory / LOG)})
-        self._stream.flush()
-
-    def clear(self) -> None:
-        """Do nothing: messages go to standard error."""
-
-    def _write(self, line: dict[str, Any]) -> None:
-        self._stream.write(json.dumps(line, allow_nan=False) + "\n")
-
-
-def _time(item: Event | Chunk) -> float:
-    return item.ended if isinstance(item, Chunk) else item.time
-
-
-def _steps(chunk: Chunk) -> dict[str, Any]:
-    series = {name: _numbers(values) for name, values in chunk.series.items()}
-    return {"event": "steps", "time": chunk.ended, "first_step": chunk.first_step, "count": chunk.count, **series}
-
-
-def _numbers(values: npt.NDArray[np.float32]) -> list[float | None]:
-    """The shortest numbers that round to the same float32, so that 0.1 stays 0.1; ``None`` if not finite."""
-    numbers = (float(text) for text in values.astype(str))
-    return [number if math.isfinite(number) else None for number in numbers]
 
 
 class QueueReasons:

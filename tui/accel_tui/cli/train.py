@@ -8,10 +8,10 @@ import click
 
 from accel_engine.plan import DEFAULTS, SPECS
 from accel_engine.user_paths import is_named_pipe
+from accel_tui.cli.engine_ahead import engine_ahead
 from accel_tui.cli.output import print_to_stderr
 from accel_tui.cli.plan_options import PlanCommand, given, plan_option
 from accel_tui.cli.queue_options import queue_options, take_queue_flags
-from accel_tui.cli.training_run import engine_ahead
 
 EPILOG = """\b
 Examples:

@@ -2,12 +2,11 @@
 
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
-from accel_engine.errors import EngineMissingError
 from accel_engine.plan import isolation
 from accel_engine.plan.plan_file import read_plan_file
 from accel_engine.plan.resolved_plan import resolve
@@ -105,18 +104,3 @@ def _train_in_foreground(directory: Path, engine: WarmEngine | None, *, as_json:
         again = f": accel-tui watch {directory.name}" if (directory / DATABASE).is_file() else ""
         print_to_stderr(f"output closed; training continues in the background{again}")
         raise
-
-
-@contextmanager
-def engine_ahead() -> Iterator[WarmEngine | None]:
-    """Start an engine, and yield it; it is killed at the end of the block unless it has a run.
-
-    ``None`` if no usable TensorFlow is installed, which preparing a run reports after the errors of its plan.
-    """
-    try:
-        engine = WarmEngine()
-    except EngineMissingError:
-        yield None
-        return
-    with closing(engine):
-        yield engine
