@@ -50,11 +50,6 @@ def scaler(scale: float, dataset: Dataset) -> Callable[[Structure], Structure]:
     return lambda inputs: map_structure(scaled, inputs)
 
 
-def scale_of_data(plan: Plan, dataset: Dataset) -> float:
-    """The factor for examples of a model without preprocessing layers."""
-    return choose_scaling(plan.scale, dataset.value_range).factor
-
-
 def recorded_scale(plan: Plan, trained: InputSpec, model: keras.Model) -> float:
     """The factor that a run was trained with.
 
