@@ -10,10 +10,10 @@ from tempfile import TemporaryDirectory
 from urllib.parse import quote_from_bytes
 
 from accel_engine.errors import DatabaseError, RunError
+from accel_engine.json_values import JsonValueError
 from accel_engine.run.directory.run_paths import repair_command
 from accel_engine.run.store.database import Database
 from accel_engine.run.store.table_connection import is_missing
-from accel_engine.stored_values import StoredValueError
 
 SCHEMA_VERSION = 2
 """Incremented whenever an older program would misread a newer file; version 1 does not know a run's lock."""
@@ -37,14 +37,14 @@ def connect(directory: Path, *, read_only: bool = False) -> Database:
         raise RunError(f"no run in {directory}")
     database = None
     try:
-        with explained(f"run {directory.name} cannot be read", (sqlite3.Error, OSError, StoredValueError), directory):
+        with explained(f"run {directory.name} cannot be read", (sqlite3.Error, OSError, JsonValueError), directory):
             database = _open_to_read(path) if read_only else _open(path)
             file = os.stat(path)
             database.directory, database.file = directory, (file.st_dev, file.st_ino)
             database.configure(read_only=read_only)
             version = database.schema()
             if not isinstance(version, int):
-                raise StoredValueError("no format version")
+                raise JsonValueError("no format version")
         check_version(directory, version)
     except RunError:
         if database:
@@ -128,7 +128,7 @@ def _is_damage(error: Exception) -> bool:
     """Whether a file is no database of a run any more, or not all of one."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     corrupt = code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-    return corrupt or is_missing(error) or isinstance(error, StoredValueError)
+    return corrupt or is_missing(error) or isinstance(error, JsonValueError)
 
 
 @contextmanager
