@@ -33,7 +33,7 @@ from accel_engine.run.directory.run_paths import CHECKPOINTS
 from accel_engine.run.history.chosen_checkpoint import chosen_step
 from accel_engine.trained.file_data import load_for
 from accel_engine.trained.model_file import describe_file
-from accel_engine.trained.prediction.outputs import OutputForm, output_forms
+from accel_engine.trained.outputs import OutputForm, output_forms
 from accel_engine.trained.run_data import OpenedData, form_of_data, load_data
 from accel_engine.training.build_plan_model import build_plan_model
 from accel_engine.training.core.metric_building import Measures, measures_of

@@ -15,10 +15,10 @@ from accel_engine.data.tables.table_file import SUFFIXES as TABLES
 from accel_engine.errors import AccelError, DataError
 from accel_engine.plan import Plan
 from accel_engine.trained.open_trained import TrainedModel, open_trained
+from accel_engine.trained.outputs import PredictedOutput
 from accel_engine.trained.prediction import file_examples
 from accel_engine.trained.prediction.array_examples import read_arrays
 from accel_engine.trained.prediction.examples import Examples
-from accel_engine.trained.prediction.outputs import PredictedOutput
 from accel_engine.trained.prediction.raw_columns import read_raw_columns
 from accel_engine.trained.prediction.series_examples import read_last_windows
 from accel_engine.trained.prediction.table_examples import read_rows, read_text_column
