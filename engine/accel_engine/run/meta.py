@@ -31,9 +31,6 @@ _FIELDS = dict.fromkeys(("model", "data", "name"), check_of(str | None))
 
 _check_value = check_of(str | float | bool | tuple[str, ...] | None)  # other versions may have others than this one
 
-_EARLIER = {"last_batch": "drop"}
-"""What versions without these plan fields did, where it differs from the default."""
-
 
 @lru_cache(maxsize=64)
 def stored_plan(text: str) -> Mapping[str, Any]:
@@ -51,8 +48,8 @@ def stored_plan(text: str) -> Mapping[str, Any]:
 
 @lru_cache(maxsize=64)
 def effective_plan(text: str) -> Mapping[str, Any]:
-    """A stored plan's fields that have an effect; those that the run's version did not have say what it did."""
-    return without_ignored({**_EARLIER, **stored_plan(text)})
+    """A stored plan's fields that have an effect."""
+    return without_ignored(stored_plan(text))
 
 
 def read_meta(database: Database) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from accel_engine import clock
 from accel_engine.errors import RunError
 from accel_engine.events import Event, RunStarted, Warned, to_stored
 from accel_engine.run import lost_directory
-from accel_engine.run.connection import SCHEMA_VERSION, connect, explained
+from accel_engine.run.connection import connect, explained
 from accel_engine.run.disk_problem import DiskProblem
 from accel_engine.run.disk_wait import DiskWait, waits_for_disk
 from accel_engine.run.held_samples import HeldSamples
@@ -117,12 +117,9 @@ class OwnedRun:
                 raise already_training_error(info)  # it is assigned to another process, which has not started yet
             if not is_pending:  # else reopening has done it, and commands sent since are for this engine
                 self._database.reject_commands(time.time())
-            self._database.upgrade()
             self._database.set_meta(
-                schema=SCHEMA_VERSION,
                 pid=os.getpid(),
                 process=self._process,
-                pid_started=None,  # of version 1
                 machine=machine_id(),
                 host=socket.gethostname(),
                 clock_offset=clock.OFFSET,

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from accel_engine.events import RunStarted
 from accel_engine.run import diagnostics, downsampled_steps, media
 from accel_engine.run.annotations import NAME_LENGTH
-from accel_engine.run.connection import SCHEMA_VERSION, check_version
+from accel_engine.run.connection import SCHEMA_VERSION
 from accel_engine.run.database import Database
 from accel_engine.run.meta import read_meta, stored_plan
 from accel_engine.run.salvage import DamagedFile, damaged_file
@@ -22,6 +22,7 @@ from accel_engine.run.schema import SPANS, is_series
 from accel_engine.run.stored_events import decoded_events, last_event
 from accel_engine.run.whole_rows import TABLES
 from accel_engine.text import encodable
+from accel_engine.versioned_database import check_version
 
 _KEPT_META = ("plan", "created", "script", "launched", "source", "bench", "host", "name", "note", "tags")
 """The keys of ``meta`` that a repaired run keeps; the others are about processes."""
@@ -61,7 +62,9 @@ def copy_whole_rows(directory: Path, database: Database, run: str) -> dict[str, 
         damaged_file(directory, Path(folder)) as source,
     ):
         with suppress(sqlite3.DatabaseError):
-            check_version(directory, (source.value("meta", ("value",), "schema") or (None,))[0])
+            (version,) = source.value("meta", ("value",), "schema") or (None,)
+            if isinstance(version, int):
+                check_version(f"run {directory.name}", version, SCHEMA_VERSION)
         return _copy_rows(source, database, run)
 
 
