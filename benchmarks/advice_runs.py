@@ -14,12 +14,12 @@ from accel_engine.advice import Finding, Recorded, advise, read_recorded
 from accel_engine.devices.device_types import Device, Inventory, Reading, Sample
 from accel_engine.errors import RunError
 from accel_engine.events import Event, RunStarted
-from accel_engine.launch.start_run import hand_over, prepare_run
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import resolve
+from accel_engine.process.start_run import hand_over, prepare_run
 from accel_engine.run import RunWriter, create
-from accel_engine.run.run_paths import LOG
-from accel_engine.run.steps import TIME
+from accel_engine.run.directory.run_paths import LOG
+from accel_engine.run.store.steps import TIME
 
 MODELS = Path(__file__).with_name("advice_models.py")
 STREAMS = Path(__file__).with_name("advice_streams.py")

@@ -36,8 +36,8 @@ class Ours:
 
     def __init__(self, work: Work, xla: str, dashboard: bool, threads: int | None) -> None:
         from accel_engine import run
-        from accel_engine.launch import engine_process
         from accel_engine.plan import Plan
+        from accel_engine.process import engine_process
 
         plan = Plan(
             model=work.model,
@@ -101,7 +101,7 @@ class Ours:
 
     def _ask(self, command: str) -> None:
         from accel_engine import run
-        from accel_engine.run.commands import read_answer
+        from accel_engine.run.engine.commands import read_answer
 
         number = run.request(self.directory, command)
         self._wait_for(lambda: read_answer(self.directory, number))

@@ -1,6 +1,6 @@
 """The supervisor of a script: ``python -m accel_engine.scripts --run DIRECTORY [OPTIONS] -- ARGUMENTS``.
 
-ARGUMENTS are those of ``python``. :mod:`accel_engine.launch.start_script` starts it, leading a session of its own.
+ARGUMENTS are those of ``python``. :mod:`accel_engine.scripts.start_script` starts it, leading a session of its own.
 """
 
 import argparse
@@ -47,7 +47,7 @@ def main() -> int:
 
 def _leave_streams(run: Path) -> None:
     """Let go of the user's terminal and pipes; errors of this process go to the log."""
-    from accel_engine.run.run_paths import LOG
+    from accel_engine.run.directory.run_paths import LOG
 
     null = os.open(os.devnull, os.O_RDONLY)
     log = os.open(run / LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)

@@ -5,7 +5,7 @@ import pytest
 from accel_engine.advice import FasterPlan, advise
 from accel_engine.devices.device_types import Inventory
 from accel_engine.errors import RunError
-from accel_engine.launch.trial_room import PlacedTrial
+from accel_engine.measure.trial_room import PlacedTrial
 from accel_engine.plan import Plan, isolation
 from accel_engine.plan.resolved_plan import check
 from accel_engine.race import memory_budget, raced_runs, remembered, room_beside_runs
@@ -18,7 +18,7 @@ from accel_engine.race.race import Race, RaceOptions
 from accel_engine.race.remembered import recall
 from accel_engine.race.room_beside_runs import find_room
 from accel_engine.run import create
-from accel_engine.run.devices_in_use import DevicesInUse
+from accel_engine.run.runs.devices_in_use import DevicesInUse
 
 from .stand_ins import CPU, GPUS, Behaviour, StandInTrials, no_meters
 

@@ -1,12 +1,12 @@
 """The summary of a plan next to the form, without widgets."""
 
 from accel_engine.data.pixel_scaling import Scaling, choose_scaling
-from accel_engine.launch.warm_engine import Description
 from accel_engine.models import ModelEntry
 from accel_engine.plan import estimate
 from accel_engine.plan.estimate import StepCounts
 from accel_engine.plan.placement import Placement
 from accel_engine.plan.resolved_plan import ResolvedPlan
+from accel_engine.process.warm_engine import Description
 from accel_engine.text import printable_line
 from accel_tui.formatting import numbers
 from accel_tui.formatting.field_labels import word
@@ -87,8 +87,10 @@ def warnings(filled: ResolvedPlan, description: Description | None) -> tuple[str
     if counts and filled.strategy.kind == "tpu":
         found += filter(None, [estimate.tpu_advice(counts, filled.data.examples or 0)])
     if description:
-        from accel_engine.run.disk_space import shortage  # the first frame, without a description, does not need these
-        from accel_engine.run.run_paths import runs_directory
+        from accel_engine.run.directory.run_paths import runs_directory
+        from accel_engine.run.writing.disk_space import (
+            shortage,  # the first frame, without a description, does not need these
+        )
         from accel_tui.plan import memory_text
 
         if training := memory_text.training_of(filled, description):

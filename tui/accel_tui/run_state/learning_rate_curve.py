@@ -2,7 +2,7 @@
 
 import math
 
-from accel_engine.run.series_names import LEARNING_RATE, rounded_rate
+from accel_engine.run.store.series_names import LEARNING_RATE, rounded_rate
 from accel_tui.run_state.curve import Curve
 from accel_tui.run_state.state import RunState
 

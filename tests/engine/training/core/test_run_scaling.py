@@ -10,7 +10,7 @@ import pytest
 from accel_engine.events import ModelBuilt, Validated, Warned
 from accel_engine.plan import Plan
 from accel_engine.run.diagnostics import read
-from accel_engine.training.evaluation.revalidation import revalidate
+from accel_engine.trained.revalidation import revalidate
 
 from ..conftest import Gym, Trained
 

@@ -1,0 +1,107 @@
+"""Starts engine processes, from programs that do not import TensorFlow.
+
+An engine runs in its own session and ignores hangups, so that neither a closed terminal nor a crash of the dashboard
+affects it.
+Programs communicate with it through the run's directory only.
+"""
+
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from accel_engine import hangup, network_namespace
+from accel_engine.devices.installation import Installation as Installation
+from accel_engine.devices.installation import find_installation as find_installation
+from accel_engine.devices.installation import installed_versions
+from accel_engine.errors import EngineMissingError, RunError
+from accel_engine.version import __version__
+
+
+def versions() -> dict[str, str]:
+    """Package versions for bug reports, by name, read without importing the packages."""
+    by_name = {"accel-tui": __version__, "python": platform.python_version()}
+    here = find_installation()
+    if here.distribution:
+        by_name |= {"tensorflow": here.version, "build": here.distribution}
+    return by_name | installed_versions("keras", "numpy", "libtpu")
+
+
+def require_installation() -> None:
+    """Raise an error if TensorFlow is missing.
+
+    Raises:
+        EngineMissingError: No usable TensorFlow is installed.
+    """
+    if problem := find_installation().problem:
+        raise EngineMissingError(problem)
+
+
+def start(directory: Path, environment: Mapping[str, str] | None = None) -> "subprocess.Popen[str]":
+    """Start a new engine process on a run.
+
+    Args:
+        directory: The run's directory.
+        environment: Additional environment variables.
+
+    Raises:
+        EngineMissingError: No usable TensorFlow is installed.
+        RunError: The run cannot be written, or the system cannot start a process.
+    """
+    from accel_engine.run.directory.run_paths import LOG  # these are slow to import
+    from accel_engine.run.runs.creation import assign_process
+
+    try:
+        log = os.open(directory / LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    except OSError as error:
+        raise RunError(f"cannot write the log of run {directory.name}: {error.strerror}") from error
+    try:
+        process = spawn(
+            "--run", str(directory), stdin=subprocess.DEVNULL, stdout=log, stderr=log, environment=environment
+        )
+    except OSError as error:  # such as too little memory
+        raise RunError(f"cannot start the engine of run {directory.name}: {error.strerror}") from error
+    finally:
+        os.close(log)
+    assign_process(directory, process.pid)
+    return process
+
+
+def spawn(
+    *arguments: str,
+    stdin: int = subprocess.PIPE,
+    stdout: int = subprocess.PIPE,
+    stderr: Any = None,
+    environment: Mapping[str, str] | None = None,
+    isolated: bool = False,
+    new_session: bool = True,
+) -> "subprocess.Popen[str]":
+    """Start an engine process.
+
+    Args:
+        arguments: Its options.
+        stdin: Its standard input, as :class:`subprocess.Popen` takes it.
+        stdout: Its standard output.
+        stderr: Its standard error.
+        environment: Additional environment variables.
+        isolated: Whether it has a network of its own, where nobody else can reach it.
+        new_session: Whether it has a session and a process group of its own, rather than those of this process.
+
+    Raises:
+        EngineMissingError: No usable TensorFlow is installed.
+    """
+    require_installation()
+    command = [sys.executable, "-m", "accel_engine.process", *arguments]
+    with hangup.held():
+        return subprocess.Popen(
+            network_namespace.command(*command) if isolated else command,
+            stdin=stdin,
+            stdout=stdout,
+            stderr=stderr,
+            env=os.environ | (environment or {}),
+            text=True,
+            start_new_session=new_session,
+        )

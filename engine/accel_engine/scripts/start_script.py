@@ -1,0 +1,146 @@
+"""Starts a user's script as a run, under a supervisor that outlives the terminal."""
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from accel_engine import hangup
+from accel_engine.devices.cuda_visible_devices import choice_of
+from accel_engine.devices.device_types import Device
+from accel_engine.errors import RunError, UsageError
+from accel_engine.run.runs.creation import assign_process, create_recorded
+from accel_engine.text import shell_command
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """A script to run.
+
+    Attributes:
+        path: The script, or the module's name.
+        arguments: Its arguments.
+        module: Whether ``path`` names a module, as with ``python -m``.
+    """
+
+    path: str
+    arguments: tuple[str, ...] = ()
+    module: bool = False
+
+    def check(self) -> None:
+        """Raise an error if there is no such file; a module is found by Python only.
+
+        Raises:
+            UsageError: There is none.
+        """
+        if not self.module and not os.path.exists(self.path):
+            hint = "; leave 'python' out" if os.path.basename(self.path).startswith("python") else ""
+            raise UsageError(f"no script {self.path!r} in {os.getcwd()}{hint}")
+        if not self.module and os.path.isdir(self.path) and not os.path.exists(os.path.join(self.path, "__main__.py")):
+            raise UsageError(f"{self.path} is a folder without a __main__.py: name the script in it")
+
+    @property
+    def name(self) -> str:
+        """A short name: the file's, or the module's."""
+        return self.path if self.module else Path(self.path).name
+
+    @property
+    def python_arguments(self) -> tuple[str, ...]:
+        """The arguments of ``python`` that run it."""
+        return (*(("-m",) if self.module else ()), self.path, *self.arguments)
+
+
+def create_script_run(script: Script, name: str, options: Sequence[str]) -> Path:
+    """Create the run of a script.
+
+    Args:
+        script: The script.
+        name: The run's name; that of the script if empty.
+        options: The options of ``accel-tui run``, for the command that starts the script again.
+
+    Raises:
+        UsageError: There is no such script.
+        RunError: The directory of runs cannot be written.
+    """
+    script.check()
+    words = ("accel-tui", "run", *options, *(("-m",) if script.module else ()), script.path)
+    command = shell_command((*words, *(("--", *script.arguments) if script.arguments else ())))
+    values = {"name": name or script.name, "model": "", "data": script.name, "strategy": "", "epochs": 0}
+    return create_recorded(values, command, launched=True)
+
+
+def start_script(
+    directory: Path,
+    script: Script,
+    *,
+    patterns: Sequence[str] = (),
+    environment: Mapping[str, str] | None = None,
+    attach: socket.socket | None = None,
+) -> None:
+    """Start a script under a supervisor in a session of its own.
+
+    Args:
+        directory: The script's run, from :func:`create_script_run`.
+        script: The script.
+        patterns: Patterns of values in its output; see :mod:`accel_engine.scripts.output_parser`.
+        environment: Additional environment variables.
+        attach: Connects the supervisor with this process, which shows the output; without one, the script gets no
+            input, and its output goes to the log only.
+
+    Raises:
+        RunError: The run cannot be written.
+    """
+    words = ["--run", str(directory), *(word for pattern in patterns for word in ("--parse", pattern))]
+    if attach:
+        attach.set_inheritable(True)
+        words += ["--attach", str(attach.fileno())]
+    nothing = None if attach else subprocess.DEVNULL
+    try:
+        with hangup.held():
+            process = subprocess.Popen(
+                # -P: the supervisor imports nothing from the current directory, where a file may have any name
+                [sys.executable, "-P", "-m", "accel_engine.scripts", *words, "--", *script.python_arguments],
+                stdin=nothing,
+                stdout=nothing,
+                stderr=nothing,
+                env=os.environ | (environment or {}),
+                close_fds=False,  # the user's own descriptors are the script's
+                start_new_session=True,
+            )
+    except OSError as error:
+        raise RunError(f"cannot start the script: {error.strerror}") from error
+    finally:
+        if attach:
+            attach.close()
+    with suppress(RunError):  # it runs already, and writes this itself
+        assign_process(directory, process.pid)
+    process.returncode = 0  # it outlives this process: without this, Python would warn of that at the exit
+
+
+def environment_for(wanted: Sequence[str], devices: Sequence[Device]) -> dict[str, str]:
+    """Environment variables that restrict TensorFlow, JAX and PyTorch to some devices.
+
+    Args:
+        wanted: Ids of devices, e.g. ``gpu:1``; all if empty.
+        devices: The devices of this machine.
+
+    Raises:
+        UsageError: A device does not exist, or cannot be chosen for a script.
+    """
+    if not wanted:
+        return {}
+    known = [device.id for device in devices]
+    if unknown := [name for name in wanted if name not in known]:
+        raise UsageError(f"--devices: no device {', '.join(unknown)}; available: {', '.join(known)}")
+    kinds = {name.partition(":")[0] for name in wanted}
+    if len(kinds) > 1:
+        raise UsageError(f"--devices: {','.join(wanted)} must be of the same kind; a script always sees the CPU, too")
+    if kinds == {"tpu"}:
+        raise UsageError("--devices: the cores of a TPU are chosen by the script itself; leave --devices out")
+    if kinds == {"cpu"}:
+        return {"CUDA_VISIBLE_DEVICES": "-1", "JAX_PLATFORMS": os.environ.get("JAX_PLATFORMS", "cpu")}
+    return choice_of(wanted, [device for device in devices if device.kind == "gpu"])
