@@ -174,7 +174,7 @@ def _built(source: OpenedData, recorded: Diagnostics, run: str) -> keras.Model:
     plan = source.plan
     if source.saved is not None:
         return load_saved(str(source.saved), _options(plan))
-    model = build_plan_model(plan, source.description, lambda model: not changed_layer(model, recorded.layers))
+    model = build_plan_model(plan, source.description)
     change = changed_layer(model, recorded.layers)
     if change and not isinstance(models.find(plan.model), models.UserModel):
         raise RunError(f"run {run} was trained with another version of model {plan.model}: {change}")
