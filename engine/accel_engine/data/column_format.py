@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from accel_engine.json_values import Text
+
 
 @dataclass(frozen=True, slots=True)
 class ColumnFormat:
@@ -15,8 +17,8 @@ class ColumnFormat:
         as_spelled: Whether categories differ by trailing zeros alone, so that other files' are taken as spelled.
     """
 
-    name: str
-    kind: str
-    date_format: str = ""
-    truth_words: tuple[str, ...] = ()
+    name: Text
+    kind: Text
+    date_format: Text = ""
+    truth_words: tuple[Text, ...] = ()
     as_spelled: bool = False
