@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-from accel_engine.json_values import Text
-
 
 @dataclass(frozen=True, slots=True)
 class ColumnFormat:
@@ -17,8 +15,8 @@ class ColumnFormat:
         as_spelled: Whether categories differ by trailing zeros alone, so that other files' are taken as spelled.
     """
 
-    name: Text
-    kind: Text
-    date_format: Text = ""
-    truth_words: tuple[Text, ...] = ()
+    name: str
+    kind: str
+    date_format: str = ""
+    truth_words: tuple[str, ...] = ()
     as_spelled: bool = False
