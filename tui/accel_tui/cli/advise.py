@@ -1,9 +1,8 @@
 """``accel-tui advise``: the troubles of runs, with evidence and cures."""
 
-import math
 import shutil
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -103,7 +102,7 @@ def _print_advice(directories: Sequence[Path], *, as_json: bool) -> int:
             status = 1
             continue
         if as_json:
-            write_json(_finite(_to_json(advice)))
+            write_json(_to_json(advice))
         else:
             write("\n" * bool(index and advice.findings), end="")
             write("\n".join(_lines(advice, shutil.get_terminal_size((80, 24)).columns)))
@@ -207,15 +206,6 @@ def _command(cure: Cure, info: RunInfo) -> str | None:
         return None
 
 
-def _finite(value: Any) -> Any:
-    """Replace NaN and infinity, which JSON does not have, with ``None``."""
-    if isinstance(value, Mapping):
-        return {name: _finite(each) for name, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(each) for each in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
 def try_cure(directory: Path, finding: str, number: int, seconds: float, *, as_json: bool) -> None:
     """Train some seconds with and without a cure, and print what it gains.
 
@@ -244,7 +234,7 @@ def try_cure(directory: Path, finding: str, number: int, seconds: float, *, as_j
     if not as_json:
         write(found.text)
         return
-    figures = {name: value if math.isfinite(value := getattr(found, name)) else None for name in _FIGURES}
+    figures = {name: getattr(found, name) for name in _FIGURES}
     write_json(
         {
             "run": directory.name,

@@ -3,8 +3,7 @@
 import json
 import shutil
 import textwrap
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import click
 
@@ -30,10 +29,12 @@ def write(text: object = "", *, control: str = "", end: str = "\n") -> None:
     click.echo(f"{control}{printable(str(text))}{end}", nl=False)  # noqa: TID251 (as its message says)
 
 
-def write_json(*values: object, default: Callable[[Any], Any] | None = None) -> None:
-    """Write values to standard output, each as a line of JSON."""
+def write_json(*values: object) -> None:
+    """Write values to standard output, each as a line of JSON, with null for NaN and infinities."""
+    from accel_engine.json_values import to_plain  # slow to import
+
     for value in values:
-        write(json.dumps(value, default=default))
+        write(json.dumps(to_plain(value)))
 
 
 def print_to_stderr(message: str) -> None:
