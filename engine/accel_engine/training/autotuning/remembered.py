@@ -1,13 +1,13 @@
 """Remembers what runs of the same kind measured on this machine: trials of modes, and rates by number of threads."""
 
 import json
-import math
 import os
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import asdict, dataclass
+from typing import Annotated
 
 import keras
+import msgspec
 import tensorflow as tf
 
 from accel_engine import clock
@@ -22,12 +22,14 @@ from accel_engine.training.autotuning.trial import TrialSpeeds
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.loop import ExecutionMode
 from accel_engine.training.core.operation_threads import threads_in_use
-from accel_engine.tuning_cache import is_recent, load, save
+from accel_engine.tuning_cache import Rate, is_recent, load, save
 from accel_engine.version import __version__
 
 _TRIALS_FILE = "autotune.json"
 
 _THREADS_FILE = "threads.json"
+
+_Threads = Annotated[int, msgspec.Meta(ge=1)]
 
 _VARIABLES = ("TF_ENABLE_ONEDNN_OPTS", "TF_NUM_INTEROP_THREADS", "OMP_NUM_THREADS", "TF_XLA_FLAGS", "XLA_FLAGS")
 """Variables of the environment on which it depends."""
@@ -44,8 +46,8 @@ class RememberedTrial:
         measured_at: When, in seconds since the Unix epoch.
     """
 
-    default: float
-    alternative: float
+    default: Rate
+    alternative: Rate
     compile_seconds: float
     measured_at: float
 
@@ -61,17 +63,14 @@ class RememberedTrial:
 
 def load_trial(key: str) -> RememberedTrial | None:
     """The trial of an earlier run; ``None`` if there is none or it is too old."""
-    with suppress(TypeError):
-        trial = RememberedTrial(**load(_TRIALS_FILE, key))
-        if is_recent(trial.measured_at) and trial.default > 0 and trial.alternative > 0:
-            return trial
-    return None
+    trial = load(_TRIALS_FILE, key, RememberedTrial)
+    return trial if trial and is_recent(trial.measured_at) else None
 
 
 def save_trial(key: str, speeds: TrialSpeeds, compile_seconds: float) -> None:
     """Remember a trial."""
     trial = RememberedTrial(speeds.default, speeds.alternative, compile_seconds, clock.now())
-    save(_TRIALS_FILE, key, asdict(trial))
+    save(_TRIALS_FILE, key, trial)
 
 
 def trial_key(assembly: Assembly, hardware: tuple[str, ...], alternative: ExecutionMode) -> str:
@@ -114,7 +113,7 @@ class _RememberedRate:
         measured_at: When, in seconds since the Unix epoch.
     """
 
-    rate: float
+    rate: Rate
     measured_at: float
 
 
@@ -157,14 +156,9 @@ def rates_key(resolved: ResolvedPlan, inventory: Inventory) -> str:
 
 def _load_rates(key: str) -> dict[int, _RememberedRate]:
     """The remembered rates by number of threads."""
-    values, rates = load(_THREADS_FILE, key), {}
-    for count, value in values.items() if isinstance(values, dict) else ():
-        with suppress(TypeError, ValueError):
-            remembered = _RememberedRate(**value)
-            if is_recent(remembered.measured_at) and 0 < remembered.rate < math.inf and int(count) > 0:
-                rates[int(count)] = remembered
-    return rates
+    rates = load(_THREADS_FILE, key, dict[_Threads, _RememberedRate]) or {}
+    return {threads: remembered for threads, remembered in rates.items() if is_recent(remembered.measured_at)}
 
 
 def _save_rates(key: str, rates: Mapping[int, _RememberedRate]) -> None:
-    save(_THREADS_FILE, key, {str(count): asdict(rate) for count, rate in rates.items()})
+    save(_THREADS_FILE, key, rates)
