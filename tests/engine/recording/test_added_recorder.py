@@ -7,8 +7,8 @@ import keras
 import pytest
 
 from accel_engine import RunRecorder
-from accel_engine.recording.every_fit import hook
-from accel_engine.recording.every_fit.hook import recorder_added
+from accel_engine.recording.every_fit import added_recorder
+from accel_engine.recording.every_fit.added_recorder import recorder_added
 from accel_engine.recording.fit_session import FitSession
 from accel_engine.run import Status, list_runs
 
@@ -73,7 +73,7 @@ def test_a_fault_leaves_the_users_arguments(monkeypatch: pytest.MonkeyPatch) -> 
     def fail(*_: Any) -> Any:
         raise LookupError("a fault")
 
-    monkeypatch.setattr(hook, "_with_recorder", fail)
+    monkeypatch.setattr(added_recorder, "_with_recorder", fail)
     arguments = ((None, [1]), {})
 
     with pytest.warns(RuntimeWarning, match="this fit is not recorded: LookupError: a fault"):
