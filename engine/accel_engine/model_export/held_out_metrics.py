@@ -13,7 +13,7 @@ from accel_engine.model_export.output_metrics import MetricSums, OutputMetrics
 from accel_engine.model_export.proof import explained
 from accel_engine.model_export.raw_examples import RawExamples
 from accel_engine.model_export.servable_model import Servable
-from accel_engine.run.series_names import VALIDATION_PREFIX, choose_monitor
+from accel_engine.run.store.series_names import VALIDATION_PREFIX, choose_monitor
 from accel_engine.stored_values import json_number
 from accel_engine.training.evaluation.split_batches import ProgressReports, batches, fingerprint
 from accel_engine.training.inference_bench.device_choice import devices, precisions

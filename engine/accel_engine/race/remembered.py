@@ -19,7 +19,7 @@ from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
 from accel_engine.race.comparison import winners
 from accel_engine.race.configuration_result import ConfigurationResult, ConfigurationState
 from accel_engine.race.configurations import effective
-from accel_engine.run.run_paths import home
+from accel_engine.run.directory.run_paths import home
 from accel_engine.tuning_cache import is_recent, load, save_all
 from accel_engine.version import __version__
 

@@ -20,8 +20,8 @@ from accel_engine.plan import Plan
 from accel_engine.plan.estimate import count_steps, count_stream_steps
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
 from accel_engine.run import RunReader, diagnostics
-from accel_engine.run.chosen_checkpoint import chosen_step
-from accel_engine.run.run_paths import CHECKPOINTS
+from accel_engine.run.directory.run_paths import CHECKPOINTS
+from accel_engine.run.history.chosen_checkpoint import chosen_step
 from accel_engine.training.core.changed_data import check_restorable
 from accel_engine.training.core.compiled_model import CompiledModel, compile_model
 from accel_engine.training.core.readable_checkpoint import reading
@@ -95,7 +95,7 @@ def of_run(
         directory: The run's directory.
         other_data: Data to evaluate instead of the run's own, as of a plan; empty for the run's.
         split: One of :data:`SPLITS`.
-        checkpoint: See :func:`accel_engine.run.chosen_checkpoint.chosen_step`.
+        checkpoint: See :func:`accel_engine.run.history.chosen_checkpoint.chosen_step`.
         progress: Reports the number of examples read.
         keeps_raw: Whether the raw rows of a table are needed.
 

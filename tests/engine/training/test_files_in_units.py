@@ -9,7 +9,7 @@ import pytest
 from accel_engine.events import Validated
 from accel_engine.models.saved_model import custom_objects
 from accel_engine.plan import Plan
-from accel_engine.run.run_paths import MODEL
+from accel_engine.run.directory.run_paths import MODEL
 
 from .conftest import Gym
 from .core.recipe.test_regression_metrics import houses, loads

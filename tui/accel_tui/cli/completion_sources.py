@@ -80,7 +80,7 @@ def _monitors() -> Candidates:
 
 def _runs() -> Candidates:
     """The ids of runs, newest first; the directories are listed but not read, which would be slow."""
-    from accel_engine.run.run_paths import runs_directory
+    from accel_engine.run.directory.run_paths import runs_directory
 
     def age(directory: Path) -> float:
         try:
@@ -97,7 +97,7 @@ def _runs() -> Candidates:
 
 def _runs_and_searches() -> Candidates:
     """The ids of runs, and the names of searches that run."""
-    from accel_engine.run.lock import is_held
+    from accel_engine.run.directory.lock import is_held
     from accel_engine.search.study_paths import LOCK, studies
 
     yield from _runs()
@@ -106,8 +106,8 @@ def _runs_and_searches() -> Candidates:
 
 def _named(typed: str) -> Candidates:
     """The names that start with ``typed``, or the ids where a shell would split the name into words."""
-    from accel_engine.run.listing import summarize
-    from accel_engine.run.run_paths import runs_directory
+    from accel_engine.run.directory.run_paths import runs_directory
+    from accel_engine.run.runs.listing import summarize
 
     newest = [run for run, description in _runs() if not description][:MAX_NAMED]
     for info in (summarize(runs_directory() / run).info for run in newest):

@@ -18,7 +18,7 @@ from accel_engine.models.loaded_data import describe_data
 from accel_engine.models.model_call import call_model
 from accel_engine.plan import Plan
 from accel_engine.run.diagnostics import read
-from accel_engine.run.run_paths import CHECKPOINTS
+from accel_engine.run.directory.run_paths import CHECKPOINTS
 from accel_engine.training.build_plan_model import build_plan_model
 from accel_engine.training.core.readable_checkpoint import reading
 from accel_engine.training.core.recipe.loss import change_loss, loss_of_uncompiled

@@ -15,7 +15,7 @@ from accel_engine.data.structure import Batch, flatten, map_structure
 from accel_engine.errors import DataError, ModelError
 from accel_engine.keras_support.model_structure import fixed_batch
 from accel_engine.models.model_call import call_model
-from accel_engine.run.series_names import SeriesNames, is_better_lower
+from accel_engine.run.store.series_names import SeriesNames, is_better_lower
 from accel_engine.stored_values import json_number
 from accel_engine.training.core.assembly import STEP_SERIES
 from accel_engine.training.evaluation.baseline import BaselineResult, baseline_of

@@ -11,10 +11,10 @@ from accel_engine import data
 from accel_engine.errors import DataError, RunError
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, RunWriter, diagnostics
-from accel_engine.run.chosen_checkpoint import chosen_step
 from accel_engine.run.diagnostics import DiagnosticsItem
-from accel_engine.run.lock import WriterLock
-from accel_engine.run.status import RunInfo
+from accel_engine.run.directory.lock import WriterLock
+from accel_engine.run.engine.status import RunInfo
+from accel_engine.run.history.chosen_checkpoint import chosen_step
 from accel_engine.training.checkpoints.restored_model import restore_model
 from accel_engine.training.core.changed_data import check_restorable
 from accel_engine.training.core.run_scaling import scale_of_data

@@ -22,9 +22,9 @@ from accel_engine.models.saved_model import load_saved
 from accel_engine.models.traits import output_activation
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader
-from accel_engine.run.chosen_checkpoint import chosen_step
 from accel_engine.run.diagnostics import DataFormat, Diagnostics, InputSpec, read
-from accel_engine.run.run_paths import trained_model
+from accel_engine.run.directory.run_paths import trained_model
+from accel_engine.run.history.chosen_checkpoint import chosen_step
 from accel_engine.training.checkpoints.restored_model import restore_model
 from accel_engine.training.core.changed_data import check_restorable
 from accel_engine.training.core.run_scaling import decide_scaling
@@ -73,7 +73,7 @@ def of_run(directory: Path, checkpoint: str = "auto") -> PredictingModel:
 
     Args:
         directory: The run's directory.
-        checkpoint: See :func:`accel_engine.run.chosen_checkpoint.chosen_step`.
+        checkpoint: See :func:`accel_engine.run.history.chosen_checkpoint.chosen_step`.
 
     Raises:
         AccelError: The model cannot be restored.

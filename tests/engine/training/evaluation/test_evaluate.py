@@ -12,7 +12,7 @@ from accel_engine.errors import AccelError
 from accel_engine.events import Validated
 from accel_engine.plan import Plan
 from accel_engine.run import diagnostics
-from accel_engine.run.run_paths import trained_model
+from accel_engine.run.directory.run_paths import trained_model
 from accel_engine.training.core.task import Task
 from accel_engine.training.evaluation.class_scores import ClassLabels, class_scores
 from accel_engine.training.evaluation.evaluate import evaluate

@@ -10,9 +10,9 @@ from accel_engine import data
 from accel_engine.errors import AccelError
 from accel_engine.plan import Plan
 from accel_engine.run import RunWriter, create
-from accel_engine.run.connection import connect
 from accel_engine.run.diagnostics import ClassificationReport, read
 from accel_engine.run.diagnostics.views import Image
+from accel_engine.run.store.connection import connect
 from accel_engine.training.evaluation import split_batches
 from accel_engine.training.evaluation.revalidation import revalidate
 

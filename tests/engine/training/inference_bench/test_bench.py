@@ -17,7 +17,7 @@ from accel_engine.inference.open_model import open_model
 from accel_engine.inference.runtime import Runtime
 from accel_engine.models.model_call import call_model
 from accel_engine.plan import Plan
-from accel_engine.run.run_paths import trained_model
+from accel_engine.run.directory.run_paths import trained_model
 from accel_engine.training.inference_bench.bench import bench
 from accel_engine.training.inference_bench.device_choice import devices, has_bfloat16, precisions
 from accel_engine.training.inference_bench.memory_meters import HostMemory

@@ -18,8 +18,8 @@ from accel_engine.model_export.artefacts import Artefacts
 from accel_engine.models.saved_model import custom_objects
 from accel_engine.plan import Plan
 from accel_engine.run import diagnostics
-from accel_engine.run.connection import connect
-from accel_engine.run.run_paths import trained_model
+from accel_engine.run.directory.run_paths import trained_model
+from accel_engine.run.store.connection import connect
 from accel_engine.training.core.task import Task
 from accel_engine.training.prediction.data_formats import data_format_of
 from accel_engine.training.prediction.outputs import OutputForm, PredictedOutput

@@ -10,7 +10,7 @@ import pytest
 from accel_engine.data.texts.vocabulary import BYTES
 from accel_engine.errors import AccelError, DataError
 from accel_engine.plan import Plan
-from accel_engine.run.run_paths import trained_model
+from accel_engine.run.directory.run_paths import trained_model
 from accel_engine.training.prediction.writing import decoded, encoded, write
 
 from ..conftest import Gym
