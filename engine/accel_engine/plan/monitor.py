@@ -4,21 +4,17 @@ from collections.abc import Container, Sequence
 
 from accel_engine.errors import FieldValue, Words
 from accel_engine.plan.fields import PlanFields
-from accel_engine.plan.task_choices import ALWAYS_MEASURED, LOSSES_OF, METRICS, METRICS_OF
+from accel_engine.plan.task_choices import (
+    ALWAYS_MEASURED,
+    LOSSES_OF,
+    METRICS,
+    METRICS_OF,
+    is_of_training,
+    metric_name,
+)
 
 _OF_STEPS = ("gradient_norm", "learning_rate")
 """What training records besides metrics."""
-
-
-def metric_name(name: str) -> str:
-    """The name of a metric as runs have it: ``val_accuracy``, as in Keras, is ``validation_accuracy``."""
-    name = name.strip()
-    return f"validation_{name.removeprefix('val_')}" if name.startswith("val_") else name
-
-
-def monitors_training(plan: PlanFields) -> bool:
-    """Whether the monitor is a metric of training."""
-    return bool(plan.monitor) and not metric_name(plan.monitor).startswith("validation_")
 
 
 def wrong_monitor(plan: PlanFields, task: str, chosen: Container[str]) -> Words:
@@ -30,7 +26,7 @@ def wrong_monitor(plan: PlanFields, task: str, chosen: Container[str]) -> Words:
         chosen: The fields that may have other values; a run that continues cannot measure more metrics.
     """
     name = metric_name(plan.monitor).removeprefix("validation_")
-    of_training = monitors_training(plan)
+    of_training = is_of_training(plan.monitor)
     # Without a task that is known, the loss and metrics may be any.
     if task not in LOSSES_OF or not name or (of_training and name in _OF_STEPS):
         return ()

@@ -9,11 +9,14 @@ from typing import Any
 
 from accel_engine.errors import FieldValue, PlanError
 from accel_engine.plan.augmentation import mixing_reasons, weights_of
-from accel_engine.plan.field_rules import Alternatives, Need
-from accel_engine.plan.fields import DEFAULTS, RULES, SPECS, PlanFields
+from accel_engine.plan.field_rules import Need
+from accel_engine.plan.fields import CLIPPED_ONCE, DEFAULTS, RULES, SPECS, PlanFields
 
 NEEDS: Mapping[str, Need] = {name: rules.needs for name, rules in RULES.items() if rules.needs is not None}
 """What fields need of others, by field."""
+
+CLIPPING = tuple(name for name, rules in RULES.items() if rules.alternatives is CLIPPED_ONCE)
+"""Fields that clip gradients; Keras takes one of them."""
 
 
 class NoEffectError(PlanError):
@@ -46,14 +49,15 @@ def _contradictions(plan: PlanFields, name: str) -> Iterator[PlanError]:
             yield PlanError(name, value, *contradiction.reason)
     if rules.alternatives is None:
         return
-    first = next(each for each in alternatives(rules.alternatives) if getattr(plan, each) != DEFAULTS[each])
+    first = next(each for each in alternatives_to(name) if getattr(plan, each) != DEFAULTS[each])
     if first != name:
         yield PlanError(name, value, f"{rules.alternatives.reason}: leave out ", FieldValue(first))
 
 
-def alternatives(of: Alternatives) -> tuple[str, ...]:
-    """The fields of which a plan sets one."""
-    return tuple(name for name, rules in RULES.items() if rules.alternatives is of)
+def alternatives_to(name: str) -> tuple[str, ...]:
+    """The fields, this one included, of which a plan sets one; empty if there are no others."""
+    shared = RULES[name].alternatives if name in RULES else None
+    return tuple(each for each, rules in RULES.items() if shared is not None and rules.alternatives is shared)
 
 
 def ignored(plan: PlanFields) -> Iterator[str]:

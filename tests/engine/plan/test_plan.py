@@ -9,7 +9,7 @@ import pytest
 from accel_engine.errors import FieldValue, PlanError, UsageError
 from accel_engine.plan import DEFAULTS, SPECS, Plan
 from accel_engine.plan.default_reasons import REASONS
-from accel_engine.plan.field_needs import NEEDS, ignored, valid_fields
+from accel_engine.plan.plan_checks import NEEDS, ignored, valid_fields
 from accel_engine.plan.plan import default_text
 from accel_engine.plan.resolved_plan import resolve
 

@@ -2,7 +2,7 @@
 
 from accel_engine.errors import PlanError, UsageError
 from accel_engine.plan import Plan
-from accel_engine.plan.tuning_checks import IMAGENET, WEIGHT_FILES
+from accel_engine.plan.choices import IMAGENET, WEIGHT_FILES
 from accel_engine.run.directory.run_paths import latest_checkpoint, trained_model
 from accel_engine.run.runs.listing import find
 

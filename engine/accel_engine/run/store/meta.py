@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from accel_engine.plan.field_needs import without_ignored
+from accel_engine.plan.plan_checks import without_ignored
 from accel_engine.plan.plan import SPECS
 from accel_engine.run.store.database import Database
 from accel_engine.run.store.whole_rows import MAX_TIME

@@ -6,7 +6,7 @@ from itertools import islice, product
 from math import prod
 from typing import Any
 
-from accel_engine.plan.monitor import metric_name
+from accel_engine.plan.task_choices import metric_name
 from accel_engine.run.store.schema import FIXED_CHUNK_COLUMNS
 
 LEARNING_RATE = "learning_rate"

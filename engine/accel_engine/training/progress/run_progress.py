@@ -9,6 +9,7 @@ from accel_engine.errors import FieldValue, PlanError
 from accel_engine.events import EpochEnded, Event, Outcome, Validated
 from accel_engine.plan import Plan
 from accel_engine.plan.interval import Interval
+from accel_engine.plan.fit_checks import NOTHING_TO_VALIDATE
 from accel_engine.plan.monitor import unmeasured
 from accel_engine.run import RunReader
 from accel_engine.run.history.early_stopping import EarlyStopping
@@ -226,8 +227,7 @@ def _follow(
     matters = plan.patience is not None or plan.restore_best == "on"
     name = monitor.removeprefix(VALIDATION_PREFIX)
     if matters and name != monitor and not validates:
-        words = "there is nothing to validate: monitor a metric of training, such as ", FieldValue("monitor", "loss")
-        raise PlanError("monitor", plan.monitor, *words)
+        raise PlanError("monitor", plan.monitor, *NOTHING_TO_VALIDATE)
     if matters and measured and (reason := unmeasured(monitor, trained, measured)):
         raise PlanError("monitor", plan.monitor, *reason)
     lower = is_better_lower(monitor, plan.monitor_mode)
