@@ -112,6 +112,7 @@ def _reasons(
         if shape[2] is not None and shape[2] not in _CHANNELS.get(part, (shape[2],)):
             yield (f"{part} takes images with 1 or 3 channels; the data has {shape[2]}",)
 
+
 def mixing_reasons(names: Sequence[str], task: str, weighted: Words) -> Iterator[Words]:
     """Yield why examples cannot be mixed as an augmentation says.
 

@@ -45,16 +45,12 @@ def is_set(field: str, value: str = "", *, what: str) -> Need:
 
 def either(first: Need, second: Need, *, what: str) -> Need:
     """The need of one of two things."""
-    return Need(
-        lambda plan: first.is_met(plan) or second.is_met(plan), what, (*first.remedy, " or ", *second.remedy)
-    )
+    return Need(lambda plan: first.is_met(plan) or second.is_met(plan), what, (*first.remedy, " or ", *second.remedy))
 
 
 def both(first: Need, second: Need, *, what: str) -> Need:
     """The need of two things."""
-    return Need(
-        lambda plan: first.is_met(plan) and second.is_met(plan), what, (*first.remedy, " and ", *second.remedy)
-    )
+    return Need(lambda plan: first.is_met(plan) and second.is_met(plan), what, (*first.remedy, " and ", *second.remedy))
 
 
 @dataclass(frozen=True, slots=True)

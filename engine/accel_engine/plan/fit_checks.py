@@ -30,9 +30,7 @@ NOTHING_TO_VALIDATE: Words = (
 NO_LOSS_SCALING = "central-storage does not support loss scaling: use mixed_bfloat16, or the mirrored strategy"
 
 
-def errors_of_fit(
-    situation: Situation, step_counts: StepCounts | None, chosen: Container[str]
-) -> Iterator[PlanError]:
+def errors_of_fit(situation: Situation, step_counts: StepCounts | None, chosen: Container[str]) -> Iterator[PlanError]:
     """Yield the errors of fields that do not fit; of a field with several, the first one counts.
 
     Args:
@@ -64,7 +62,9 @@ def _augmentation_errors(situation: Situation) -> Iterator[PlanError]:
     names, task = plan.augmentation, situation.task
     if task == "auto" and data.classes:
         task = "classification"
-    if situation.strategy.kind == "tpu" and (refused := [part for part in parts_of(names, task) if part in WITHOUT_XLA]):
+    if situation.strategy.kind == "tpu" and (
+        refused := [part for part in parts_of(names, task) if part in WITHOUT_XLA]
+    ):
         reason = f"a TPU compiles the step with XLA, which has no {' and no '.join(refused)}: leave them out"
         yield PlanError("augmentation", names, reason)
     several = data.spec is not None and not isinstance(data.spec.inputs, ArraySpec)
@@ -213,4 +213,8 @@ def wrong_metrics(plan: PlanFields, task: str) -> Words:
 
 def wrong_top_k(classes: int) -> str:
     """Why the accuracy of the most probable classes cannot be measured of so many classes; empty if it can."""
-    return "" if classes > TOP_K else f"{TOP_K_ACCURACY} counts the {TOP_K} most probable of the classes; there are {classes}"
+    return (
+        ""
+        if classes > TOP_K
+        else f"{TOP_K_ACCURACY} counts the {TOP_K} most probable of the classes; there are {classes}"
+    )

@@ -240,12 +240,8 @@ SEVERAL_SERIES = Purpose(
 WINDOWS = Purpose("time series, arrays, audio and texts", _reads(_WINDOWED), is_shown=_usually_has_windows)
 FORECASTS = Purpose("windows of time series", _is_series, is_shown=lambda s: _is_series(s) or _is_ordered(s))
 LANGUAGE_MODELS = Purpose("texts for language models", _reads(_TEXT))
-IMAGE_FOLDERS = Purpose(
-    "a folder of images", lambda s: s.data.reader in READERS_OF_IMAGES or s.data.needs_engine
-)
-SPLIT_OFF_VALIDATION = Purpose(
-    "validation examples that are split off", _splits_off_validation, _why_not_split_off
-)
+IMAGE_FOLDERS = Purpose("a folder of images", lambda s: s.data.reader in READERS_OF_IMAGES or s.data.needs_engine)
+SPLIT_OFF_VALIDATION = Purpose("validation examples that are split off", _splits_off_validation, _why_not_split_off)
 UNSPLIT_DATA = rarely("your own data without splits", _may_split("validation"))
 UNTESTED_DATA = Purpose(
     "data without test examples", lambda s: s.data.reader != "synthetic", is_shown=_may_split("test")

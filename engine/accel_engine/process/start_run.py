@@ -10,7 +10,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from accel_engine import data
 from accel_engine.devices import detect
 from accel_engine.devices.device_types import Device
 from accel_engine.errors import RunError

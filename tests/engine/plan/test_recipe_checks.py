@@ -7,8 +7,8 @@ import pytest
 from accel_engine.devices.device_types import Device
 from accel_engine.errors import PlanError
 from accel_engine.plan import Plan
-from accel_engine.plan.plan_checks import without_ignored
 from accel_engine.plan.interval import Interval, parse_duration, parse_interval
+from accel_engine.plan.plan_checks import without_ignored
 from accel_engine.plan.resolved_plan import resolve
 
 CPU = (Device("cpu:0", "cpu", "a processor", 8 << 30, 2),)

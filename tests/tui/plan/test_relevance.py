@@ -2,10 +2,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from accel_engine.plan.field_needs import DECAYING, NEEDS
 
 from accel_engine.devices.device_types import Device
 from accel_engine.plan import SPECS, Plan
-from accel_engine.plan.field_needs import DECAYING, NEEDS
 from accel_engine.plan.resolved_plan import resolve
 from accel_tui.plan import form
 from accel_tui.plan.relevance import _PURPOSES, _RULES, drop_irrelevant, is_relevant, needs

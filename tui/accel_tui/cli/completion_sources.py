@@ -19,7 +19,7 @@ MAX_NAMED = 100
 def attach(parameter: click.Parameter) -> None:
     """Add completion to a parameter, chosen by its name."""
     if source := _source_of(parameter.name or ""):
-        accepts_files = parameter.name in _ACCEPT_FILES
+        accepts_files = _accepts_files(parameter.name or "")
 
         def complete(ctx: click.Context, typed: str) -> list[CompletionItem]:  # noqa: ARG001 (click's signature)
             found = _items(pair for pair in source() if pair[0].startswith(typed))
@@ -39,10 +39,20 @@ def _items(found: Candidates) -> list[CompletionItem]:
 def _source_of(name: str) -> Callable[[], Candidates] | None:
     if name in _SOURCES:
         return _SOURCES[name]
-    from accel_engine.plan import SPECS
+    from accel_engine.plan import SPECS, WORDS
 
-    choices = SPECS[name].choices if name in SPECS else ()
-    return (lambda: ((choice, "") for choice in choices)) if choices else None
+    if name not in SPECS:
+        return None
+    words = WORDS[name]
+    listed = words.suggestions or tuple((choice, "") for choice in SPECS[name].choices)
+    return (lambda: listed) if listed or words.takes_files else None
+
+
+def _accepts_files(name: str) -> bool:
+    """Whether a value that is no candidate may be a path."""
+    from accel_engine.plan import WORDS
+
+    return name == "plan_or_run" or (name in WORDS and WORDS[name].takes_files)
 
 
 def _entries(load: Callable[[], Mapping[str, object]]) -> Callable[[], Candidates]:
@@ -66,16 +76,6 @@ def _strategies() -> Mapping[str, object]:
     from accel_engine.strategies import CATALOGUE
 
     return CATALOGUE
-
-
-def _splits() -> Candidates:
-    from accel_engine.data.data_options import SPLITS
-
-    return ((split, "") for split in (*SPLITS, "column:"))
-
-
-def _monitors() -> Candidates:
-    return ((name, "") for name in ("validation_loss", "validation_accuracy", "loss", "accuracy"))
 
 
 def _runs() -> Candidates:
@@ -128,17 +128,8 @@ _SOURCES: Mapping[str, Callable[[], Candidates]] = {
     "model": _entries(_models),
     "data": _entries(_data),
     "strategy": _entries(_strategies),
-    "split": _splits,
-    "monitor": _monitors,
-    "validation_data": lambda: (),
-    "class_weight": lambda: (("balanced", "by the number of examples"),),
-    "initial_weights": lambda: (("imagenet", "if the model has such weights"),),
-    "custom_objects": lambda: (),
-    "freeze": lambda: (("all-but-head", "only the last layers train"),),
     "names": _checks,
     "run_or_search": _runs_and_searches,
     **dict.fromkeys(("run", "runs", "resume", "start_from", "plan_or_run", "after"), _runs),
 }
 """The candidates by the name of the parameter, in any command."""
-
-_ACCEPT_FILES = frozenset({"model", "data", "validation_data", "initial_weights", "custom_objects", "plan_or_run"})

@@ -5,60 +5,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from accel_engine.errors import FieldValue, PlanError
-from accel_engine.plan import DEFAULTS, Plan
+from accel_engine.plan import DEFAULTS, USES, Plan
 from accel_engine.run.engine.status import RunInfo, Status
 
-CHANGEABLE = frozenset(
-    {
-        "epochs",
-        "learning_rate",
-        "learning_rate_factor",
-        "clip_norm",
-        "global_clip_norm",
-        "clip_value",
-        "weight_decay",
-        "label_smoothing",
-        "validation",
-        "validation_every",
-        "validation_steps",
-        "monitor",
-        "monitor_mode",
-        "patience",
-        "min_delta",
-        "restore_best",
-        "time_limit",
-        "checkpoint_every",
-        "keep_checkpoints",
-        "gradient_norm",
-        "on_oom",
-        "on_nan",
-        "skip_steps",
-        "keep_alive",
-        "tensorboard",
-        "force",
-        "xla",
-        "cpu_kernels",
-        "threads",
-        "micro_batches",
-        "remat",
-        "remat_layers",
-        "name",
-        "strategy",
-        "devices",
-        "virtual_cpus",
-        "reduction",
-        "local_workers",
-        "isolate_workers",
-        "tpu",
-        "memory_growth",
-        "memory_limit",
-    }
-)
-"""Fields that a checkpoint does not depend on.
-
-The others decide what its variables mean (model, optimizer, precision), or which examples the earlier
-steps were trained on (data, batch size, steps per epoch, seed).
-"""
+CHANGEABLE = frozenset(name for name, use in USES.items() if use.changed_by != "nothing")
+"""Fields that a checkpoint does not depend on."""
 
 
 def check_changes(before: Mapping[str, Any], plan: Plan) -> None:

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from accel_engine.plan import SPECS
 from accel_engine.plan.plan_checks import without_ignored
-from accel_engine.plan.plan import SPECS
 from accel_engine.run.store.database import Database
 from accel_engine.run.store.whole_rows import MAX_TIME
 from accel_engine.stored_values import check_of, make, number, parse, parse_object, shallow

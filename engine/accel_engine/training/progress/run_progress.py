@@ -8,8 +8,8 @@ from typing import TypeGuard
 from accel_engine.errors import FieldValue, PlanError
 from accel_engine.events import EpochEnded, Event, Outcome, Validated
 from accel_engine.plan import Plan
-from accel_engine.plan.interval import Interval
 from accel_engine.plan.fit_checks import NOTHING_TO_VALIDATE
+from accel_engine.plan.interval import Interval
 from accel_engine.plan.monitor import unmeasured
 from accel_engine.run import RunReader
 from accel_engine.run.history.early_stopping import EarlyStopping
