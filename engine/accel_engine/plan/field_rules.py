@@ -23,7 +23,7 @@ class Need:
         remedy: Fields to set, with which a plan has it.
     """
 
-    is_met: Callable[[object], bool]
+    is_met: Callable[[Any], bool]
     what: str
     remedy: Words
 
@@ -62,7 +62,7 @@ class Contradiction:
         reason: The message.
     """
 
-    holds: Callable[[object], bool]
+    holds: Callable[[Any], bool]
     reason: Words
 
 

@@ -7,6 +7,7 @@ from accel_engine.data.data_options import INVALID_EXAMPLES, SPLITS, TASKS, TOKE
 from accel_engine.data.dataset_entry import parse_size
 from accel_engine.data.pixel_scaling import SCALES
 from accel_engine.errors import FieldValue
+from accel_engine.plan import purposes
 from accel_engine.plan.choices import (
     AUGMENTATIONS,
     DECAYING,
@@ -42,37 +43,6 @@ from accel_engine.plan.interval import (
     check_step_numbers,
     parse_duration,
     parse_interval,
-)
-from accel_engine.plan.purposes import (
-    CLASSES,
-    COLUMNS,
-    CPU_LAYERS,
-    CPUS,
-    FORCED,
-    FORECASTS,
-    GPUS,
-    IMAGE_FOLDERS,
-    IMAGES,
-    LANGUAGE_MODELS,
-    LOCAL_WORKERS,
-    LOGICAL_CPUS,
-    NO_TPU,
-    OTHER_VALIDATION,
-    OWN_DATA,
-    OWN_WORK,
-    REDUCTIONS,
-    ROWS_IN_ORDER,
-    SAVED_MODELS,
-    SEVERAL_DEVICES,
-    SEVERAL_SERIES,
-    SPLIT_OFF_VALIDATION,
-    TABLES,
-    TPUS,
-    UNSPLIT_DATA,
-    UNTESTED_DATA,
-    VALIDATION_STREAMS,
-    WEIGHTED_CLASSES,
-    WINDOWS,
 )
 from accel_engine.plan.task_choices import LOSS_ALIASES, LOSSES, METRIC_ALIASES, METRICS, SMOOTHED, is_of_training
 
@@ -153,7 +123,7 @@ class PlanFields:
         FieldSpec("What is learned; auto follows from the model and the data", str, choices=TASKS),
         FieldWords("Task, inputs", "model and data together leave one, or the usual one"),
         FieldUse(("data", "speed", "memory"), changed_by="nothing", fixed=_OTHER_EXAMPLES, only_training=False),
-        only_for=OWN_WORK,
+        only_for=purposes.OWN_WORK,
     )
     image_size: str | None = _field(
         None,
@@ -166,7 +136,7 @@ class PlanFields:
         ),
         FieldUse(("data", "speed", "memory"), changed_by="nothing", fixed="", only_training=False),
         check_form=_check_size,
-        only_for=IMAGE_FOLDERS,
+        only_for=purposes.IMAGE_FOLDERS,
     )
     scale: str = _field(
         "auto",
@@ -175,14 +145,14 @@ class PlanFields:
             "Task, inputs", "networks train best on small numbers", synonyms=("rescaling", "normalize", "preprocessing")
         ),
         FieldUse(("learning", "speed", "memory"), changed_by="nothing", fixed="", only_training=False),
-        only_for=OWN_WORK,
+        only_for=purposes.OWN_WORK,
     )
     tokenizer: str = _field(
         "characters",
         FieldSpec("Tokens of a text for a language model", str, choices=TOKENIZERS),
         FieldWords("Task, inputs", "it needs no download and fits every text"),
         FieldUse(("data", "speed", "memory"), changed_by="nothing", fixed="", only_training=False),
-        only_for=LANGUAGE_MODELS,
+        only_for=purposes.LANGUAGE_MODELS,
     )
     invalid_examples: str = _field(
         "auto",
@@ -191,7 +161,7 @@ class PlanFields:
         ),
         FieldWords("Task, inputs", "one damaged file stops no training; the rest is your decision", label="if invalid"),
         FieldUse(("data", "speed", "memory"), changed_by="nothing", fixed=_OTHER_EXAMPLES, only_training=False),
-        only_for=OWN_DATA,
+        only_for=purposes.OWN_DATA,
     )
     name: str = _field(
         "",
@@ -209,7 +179,7 @@ class PlanFields:
             fixed=_OTHER_EXAMPLES,
             only_training=False,
         ),
-        only_for=COLUMNS,
+        only_for=purposes.COLUMNS,
     )
     features: tuple[str, ...] = _field(
         (),
@@ -218,21 +188,21 @@ class PlanFields:
             "Columns", "all columns may help to predict the target", placeholder="all others", synonyms=("x", "inputs")
         ),
         FieldUse(("data", "speed", "memory"), changed_by="nothing", fixed="", only_training=False),
-        only_for=COLUMNS,
+        only_for=purposes.COLUMNS,
     )
     ignore: tuple[str, ...] = _field(
         (),
         FieldSpec("Columns or arrays to leave out", tuple, optional=True, example="id"),
         FieldWords("Columns", "all columns may help to predict the target", placeholder="none"),
         FieldUse(("data", "speed", "memory"), changed_by="nothing", fixed="", only_training=False),
-        only_for=COLUMNS,
+        only_for=purposes.COLUMNS,
     )
     kinds: tuple[str, ...] = _field(
         (),
         FieldSpec("Kinds of columns: number, category, text or date", tuple, optional=True, example="zip=category"),
         FieldWords("Columns", "the values tell the kind of most columns"),
         FieldUse(("data", "speed", "memory"), changed_by="nothing", fixed="", only_training=False),
-        only_for=TABLES,
+        only_for=purposes.TABLES,
     )
     time: str = _field(
         "",
@@ -246,7 +216,7 @@ class PlanFields:
             fixed=_OTHER_EXAMPLES,
             only_training=False,
         ),
-        only_for=ROWS_IN_ORDER,
+        only_for=purposes.ROWS_IN_ORDER,
     )
     window: int | None = _field(
         None,
@@ -259,7 +229,7 @@ class PlanFields:
             synonyms=("sequence_length", "context"),
         ),
         FieldUse(("data", "speed", "memory"), changed_by="nothing", fixed="", only_training=False),
-        only_for=WINDOWS,
+        only_for=purposes.WINDOWS,
     )
     horizon: int = _field(
         1,
@@ -267,7 +237,7 @@ class PlanFields:
         FieldWords("Time series", "the next step", synonyms=("forecast", "sequence_stride")),
         FieldUse(("data", "speed", "memory"), changed_by="nothing", fixed=_OTHER_EXAMPLES, only_training=False),
         needs=_SERIES,
-        only_for=FORECASTS,
+        only_for=purposes.FORECASTS,
     )
     group: str = _field(
         "",
@@ -280,7 +250,7 @@ class PlanFields:
             only_training=False,
         ),
         needs=_SERIES,
-        only_for=SEVERAL_SERIES,
+        only_for=purposes.SEVERAL_SERIES,
     )
     split: str = _field(
         "auto",
@@ -292,7 +262,7 @@ class PlanFields:
         ),
         FieldUse(("data", "speed", "memory"), changed_by="nothing", fixed=_OTHER_EXAMPLES, only_training=False),
         check_form=check_split,
-        only_for=UNSPLIT_DATA,
+        only_for=purposes.UNSPLIT_DATA,
     )
     validation_split: float = _field(
         0.1,
@@ -304,7 +274,7 @@ class PlanFields:
             synonyms=("holdout", "val"),
         ),
         FieldUse(("data", "speed", "memory"), changed_by="nothing", fixed=_OTHER_EXAMPLES, only_training=False),
-        only_for=SPLIT_OFF_VALIDATION,
+        only_for=purposes.SPLIT_OFF_VALIDATION,
     )
     test_split: float = _field(
         0.0,
@@ -312,7 +282,7 @@ class PlanFields:
         FieldWords("Splits", "validation is enough, unless you choose among many runs", synonyms=("holdout",)),
         FieldUse(("data", "speed", "memory"), changed_by="nothing", fixed=_OTHER_EXAMPLES, only_training=False),
         contradictions=(contradicts("split", "none", "needs another split than ", FieldValue("split", "none")),),
-        only_for=UNTESTED_DATA,
+        only_for=purposes.UNTESTED_DATA,
     )
     split_seed: int | None = _field(
         None,
@@ -323,7 +293,7 @@ class PlanFields:
             synonyms=("random_state", "shuffle"),
         ),
         FieldUse(("data",), changed_by="nothing", fixed=_OTHER_EXAMPLES, only_training=False),
-        only_for=UNSPLIT_DATA,
+        only_for=purposes.UNSPLIT_DATA,
     )
     validation_data: str = _field(
         "",
@@ -343,7 +313,7 @@ class PlanFields:
             fixed=_OTHER_EXAMPLES,
             only_training=False,
         ),
-        only_for=OTHER_VALIDATION,
+        only_for=purposes.OTHER_VALIDATION,
     )
     epochs: int = _field(
         10,
@@ -415,14 +385,14 @@ class PlanFields:
         FieldSpec("The last, smaller batch of an epoch", str, choices=LAST_BATCHES),
         FieldWords("Epochs, batches", "no example is left out", synonyms=("drop_remainder", "drop_last")),
         FieldUse(("learning", "speed", "memory"), changed_by="nothing", fixed="", only_training=True),
-        only_for=OWN_WORK,
+        only_for=purposes.OWN_WORK,
     )
     shuffle: str = _field(
         "on",
         FieldSpec("Shuffle the training examples in each epoch", str, choices=("on", "off")),
         FieldWords("Epochs, batches", "batches in the order of the data often train worse"),
         FieldUse(("learning",), changed_by="nothing", fixed="", only_training=True),
-        only_for=OWN_WORK,
+        only_for=purposes.OWN_WORK,
     )
     seed: int = _field(
         0,
@@ -470,7 +440,7 @@ class PlanFields:
             fits_tasks=True,
         ),
         needs=one_of("loss", *SMOOTHED, "auto", what=f"the loss {' or '.join(SMOOTHED)}"),
-        only_for=CLASSES,
+        only_for=purposes.CLASSES,
     )
     class_weight: tuple[str, ...] = _field(
         (),
@@ -489,7 +459,7 @@ class PlanFields:
             suggestions=(("balanced", "by the number of examples of each class"),),
         ),
         FieldUse(("learning", "loss", "speed"), changed_by="nothing", fixed="", only_training=False),
-        only_for=WEIGHTED_CLASSES,
+        only_for=purposes.WEIGHTED_CLASSES,
     )
     metrics: tuple[str, ...] = _field(
         (),
@@ -586,7 +556,7 @@ class PlanFields:
         FieldSpec("Scale the learning rate with the number of replicas", str, choices=RATE_SCALINGS),
         FieldWords("Optimizer", "the learning rate is used as you give it", synonyms=("lr", "scale_lr")),
         FieldUse(("learning",), changed_by="nothing", fixed="", only_training=True),
-        only_for=SEVERAL_DEVICES,
+        only_for=purposes.SEVERAL_DEVICES,
     )
     weight_decay: float | None = _field(
         None,
@@ -858,7 +828,7 @@ class PlanFields:
                 _MIRRORED,
             ),
         ),
-        only_for=IMAGES,
+        only_for=purposes.IMAGES,
     )
     initial_weights: str = _field(
         "",
@@ -917,14 +887,14 @@ class PlanFields:
             takes_files=True,
         ),
         FieldUse(("learning", "speed", "memory"), changed_by="nothing", fixed=_NOT_TRAINED, only_training=False),
-        only_for=SAVED_MODELS,
+        only_for=purposes.SAVED_MODELS,
     )
     unsafe_load: str = _field(
         "off",
         FieldSpec("Load a FILE.keras with lambda layers, which run code from the file", str, choices=("on", "off")),
         FieldWords("Fine-tuning", "a file from others could run any code", synonyms=("safe_mode", "lambda")),
         FieldUse((), changed_by="nothing", fixed=_NOT_TRAINED, only_training=False),
-        only_for=SAVED_MODELS,
+        only_for=purposes.SAVED_MODELS,
     )
     validation: str = _field(
         "epoch",
@@ -959,7 +929,7 @@ class PlanFields:
         ),
         FieldUse(("report",), changed_by="continuation", fixed=_OTHER_EXAMPLES, only_training=False),
         needs=one_of("validation", "epoch", "end", what="validation"),
-        only_for=VALIDATION_STREAMS,
+        only_for=purposes.VALIDATION_STREAMS,
     )
     patience: int | None = _field(
         None,
@@ -1127,7 +1097,7 @@ class PlanFields:
             synonyms=("gpu", "cpu", "CUDA_VISIBLE_DEVICES"),
         ),
         FieldUse(("speed", "memory"), changed_by="continuation", fixed=_SET_BY_QUEUE, only_training=True),
-        only_for=NO_TPU,
+        only_for=purposes.NO_TPU,
     )
     virtual_cpus: int = _field(
         1,
@@ -1136,7 +1106,7 @@ class PlanFields:
             "Devices", "several are only for trying a strategy out", label="virtual CPUs", synonyms=("logical devices",)
         ),
         FieldUse(("speed", "memory"), changed_by="continuation", fixed="", only_training=True),
-        only_for=LOGICAL_CPUS,
+        only_for=purposes.LOGICAL_CPUS,
     )
     precision: str = _field(
         "auto",
@@ -1153,7 +1123,7 @@ class PlanFields:
         FieldSpec("Allow mixed_float16 on a CPU, which is very slow", str, choices=("on", "off")),
         FieldWords("Devices", "float16 is far slower than float32 on CPUs"),
         FieldUse((), changed_by="continuation", fixed=_NOT_TRAINED, only_training=True),
-        only_for=FORCED,
+        only_for=purposes.FORCED,
     )
     xla: str = _field(
         "auto",
@@ -1178,7 +1148,7 @@ class PlanFields:
             synonyms=("onednn", "convolution"),
         ),
         FieldUse(("speed", "memory"), changed_by="continuation", fixed="", only_training=True),
-        only_for=CPU_LAYERS,
+        only_for=purposes.CPU_LAYERS,
     )
     threads: int | None = _field(
         None,
@@ -1196,21 +1166,21 @@ class PlanFields:
             synonyms=("intra_op_parallelism_threads", "TF_NUM_INTRAOP_THREADS", "cores"),
         ),
         FieldUse(("speed", "memory"), changed_by="continuation", fixed="", only_training=True),
-        only_for=CPUS,
+        only_for=purposes.CPUS,
     )
     reduction: str = _field(
         "auto",
         FieldSpec("All-reduce algorithm for gradients", str, choices=REDUCTIONS),
         FieldWords("Devices", "TensorFlow chooses for the devices", synonyms=("all-reduce", "cross_device_ops")),
         FieldUse(("speed", "memory"), changed_by="continuation", fixed="", only_training=True),
-        only_for=REDUCTIONS,
+        only_for=purposes.REDUCTIONS,
     )
     local_workers: int = _field(
         0,
         FieldSpec("Number of worker processes on this machine", int, minimum=0, maximum=64),
         FieldWords("Devices", "no further processes", synonyms=("processes", "TF_CONFIG")),
         FieldUse(("speed", "memory"), changed_by="continuation", fixed=_SET_BY_QUEUE, only_training=True),
-        only_for=LOCAL_WORKERS,
+        only_for=purposes.LOCAL_WORKERS,
     )
     isolate_workers: str = _field(
         "auto",
@@ -1226,28 +1196,28 @@ class PlanFields:
         ),
         FieldUse((), changed_by="continuation", fixed=_SET_BY_QUEUE, only_training=True),
         needs=is_set("local_workers", "2", what="local workers"),
-        only_for=LOCAL_WORKERS,
+        only_for=purposes.LOCAL_WORKERS,
     )
     tpu: str = _field(
         "",
         FieldSpec("TPU: local, grpc://HOST:8470 or a name; default: from the environment", str, example="local"),
         FieldWords("Devices", "set by the environment on Cloud TPUs", label="TPU", placeholder="auto"),
         FieldUse(("speed", "memory"), changed_by="continuation", fixed=_SET_BY_QUEUE, only_training=True),
-        only_for=TPUS,
+        only_for=purposes.TPUS,
     )
     memory_growth: str = _field(
         "on",
         FieldSpec("Allocate GPU memory as needed, not all at once", str, choices=("on", "off")),
         FieldWords("Devices", "leaves memory to other programs", synonyms=("set_memory_growth", "gpu memory")),
         FieldUse(("speed", "memory"), changed_by="continuation", fixed="", only_training=True),
-        only_for=GPUS,
+        only_for=purposes.GPUS,
     )
     memory_limit: float | None = _field(
         None,
         FieldSpec("Memory limit of each GPU in GiB; default: all", float, above=0, optional=True, none="all"),
         FieldWords("Devices", "all of it, as it is needed", synonyms=("gpu memory", "oom")),
         FieldUse(("memory", "speed"), changed_by="continuation", fixed=_SET_BY_QUEUE, only_training=True),
-        only_for=GPUS,
+        only_for=purposes.GPUS,
     )
 
 

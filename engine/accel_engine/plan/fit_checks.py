@@ -188,9 +188,9 @@ def _task_errors(situation: Situation, chosen: Container[str]) -> Iterator[PlanE
         yield PlanError("monitor", plan.monitor, *NOTHING_TO_VALIDATE)
     if "metrics" in chosen and (wrong := wrong_metrics(plan, plan.task if task == "auto" else task)):
         yield PlanError("metrics", plan.metrics, *wrong)
-    if "metrics" in chosen and task == "classification" and data.classes:
-        if TOP_K_ACCURACY in plan.metrics and (reason := wrong_top_k(data.classes)):
-            yield PlanError("metrics", plan.metrics, reason)
+    has_top_k = "metrics" in chosen and TOP_K_ACCURACY in plan.metrics
+    if has_top_k and task == "classification" and data.classes and (reason := wrong_top_k(data.classes)):
+        yield PlanError("metrics", plan.metrics, reason)
 
 
 def wrong_loss(plan: PlanFields, task: str) -> Words:

@@ -1,4 +1,4 @@
-"""The data, models, strategies and devices that fields of a plan are for: parts of their entries, without TensorFlow."""
+"""The data, models, strategies and devices that fields of a plan are for, a part of their entries; no TensorFlow."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -2,13 +2,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from accel_engine.plan.field_needs import DECAYING, NEEDS
 
 from accel_engine.devices.device_types import Device
-from accel_engine.plan import SPECS, Plan
+from accel_engine.plan import RULES, SPECS, Plan
+from accel_engine.plan.choices import DECAYING
 from accel_engine.plan.resolved_plan import resolve
 from accel_tui.plan import form
-from accel_tui.plan.relevance import _PURPOSES, _RULES, drop_irrelevant, is_relevant, needs
+from accel_tui.plan.relevance import drop_irrelevant, is_relevant, needs
 
 CPU = (Device("cpu:0", "cpu", "AMD EPYC", cores=4),)
 GPU = (*CPU, Device("gpu:0", "gpu", "NVIDIA L4"))
@@ -146,8 +146,9 @@ def test_a_value_that_contradicts_a_hidden_field_is_no_error() -> None:
 
 
 def test_every_field_that_may_be_hidden_says_what_it_needs() -> None:
-    assert _RULES.keys() == _PURPOSES.keys()
-    assert {name: needs(name) for name in (*_RULES, *NEEDS) if len(needs(name)) > 56} == {}
+    hidden = {name for name, rules in RULES.items() if rules.needs or rules.only_for}
+    assert {name for name in SPECS if needs(name)} == hidden
+    assert {name: needs(name) for name in hidden if len(needs(name)) > 56} == {}
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Which fields of a plan the form shows, as the rules of their entries say; the others have their default in the plan."""
+"""Which fields of a plan the form shows, by the rules of their entries; the others have their defaults in the plan."""
 
 from collections.abc import Sequence
 
