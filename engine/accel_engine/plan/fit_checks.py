@@ -17,15 +17,10 @@ from accel_engine.plan.choices import IMAGENET, WEIGHT_FILES
 from accel_engine.plan.estimate import StepCounts
 from accel_engine.plan.fields import DEFAULTS, RULES, PlanFields
 from accel_engine.plan.interval import drop_steps, warmup_steps
-from accel_engine.plan.monitor import wrong_monitor
+from accel_engine.plan.monitor import NOTHING_TO_VALIDATE, is_better_lower, unknown_direction, wrong_monitor
 from accel_engine.plan.purposes import Situation
 from accel_engine.plan.task_choices import LOSSES_OF, METRICS_OF, TOP_K, TOP_K_ACCURACY, metric_name
 from accel_engine.user_paths import no_file, user_path
-
-NOTHING_TO_VALIDATE: Words = (
-    "there is nothing to validate: monitor a metric of training, such as ",
-    FieldValue("monitor", "loss"),
-)
 
 NO_LOSS_SCALING = "central-storage does not support loss scaling: use mixed_bfloat16, or the mirrored strategy"
 
@@ -181,16 +176,24 @@ def _task_errors(situation: Situation, chosen: Container[str]) -> Iterator[PlanE
     task = described.learned_task if described and isinstance(situation.model, ModelEntry) else "auto"
     if "loss" in chosen and (wrong := wrong_loss(plan, task)):
         yield PlanError("loss", plan.loss, *wrong)
-    follows = plan.patience is not None or plan.restore_best == "on"
-    if ("monitor" in chosen or follows) and (wrong := wrong_monitor(plan, task, chosen)):
-        yield PlanError("monitor", plan.monitor, *wrong)
-    if follows and data.validation_examples == 0 and metric_name(plan.monitor).startswith("validation_"):
-        yield PlanError("monitor", plan.monitor, *NOTHING_TO_VALIDATE)
+    yield from _monitor_errors(situation, task, chosen)
     if "metrics" in chosen and (wrong := wrong_metrics(plan, plan.task if task == "auto" else task)):
         yield PlanError("metrics", plan.metrics, *wrong)
     has_top_k = "metrics" in chosen and TOP_K_ACCURACY in plan.metrics
     if has_top_k and task == "classification" and data.classes and (reason := wrong_top_k(data.classes)):
         yield PlanError("metrics", plan.metrics, reason)
+
+
+def _monitor_errors(situation: Situation, task: str, chosen: Container[str]) -> Iterator[PlanError]:
+    """Why a plan cannot monitor its metric, or not stop by it or keep the best weights."""
+    plan = situation.plan
+    decides, monitor = plan.patience is not None or plan.restore_best == "on", metric_name(plan.monitor)
+    if ("monitor" in chosen or decides) and (wrong := wrong_monitor(plan, task, chosen)):
+        yield PlanError("monitor", plan.monitor, *wrong)
+    if decides and monitor.startswith("validation_") and situation.data.validation_examples == 0:
+        yield PlanError("monitor", plan.monitor, *NOTHING_TO_VALIDATE)
+    if decides and monitor and is_better_lower(monitor, plan.monitor_mode) is None:
+        yield PlanError("monitor_mode", plan.monitor_mode, *unknown_direction(monitor))
 
 
 def wrong_loss(plan: PlanFields, task: str) -> Words:

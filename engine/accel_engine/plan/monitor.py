@@ -1,5 +1,6 @@
 """The metric that a plan monitors: of training, or of validation."""
 
+import re
 from collections.abc import Container, Sequence
 
 from accel_engine.errors import FieldValue, Words
@@ -15,6 +16,51 @@ from accel_engine.plan.task_choices import (
 
 _OF_STEPS = ("gradient_norm", "learning_rate")
 """What training records besides metrics."""
+
+NOTHING_TO_VALIDATE: Words = (
+    "there is nothing to validate: monitor a metric of training, such as ",
+    FieldValue("monitor", "loss"),
+)
+
+_LOWER_IS_BETTER = re.compile(
+    r"loss|error|perplexity|divergence|(cross)?entropy|poisson|hinge|(log)?cosh|mae|mse|rmse|mape|msle|kld|nll|wer|cer|fid|"
+    r"latency|p50|p90|p99|p999|memory|energy|seconds"
+)
+_AT_MOST_ONE = (
+    r"acc|accuracy|auc|auroc|auprc|f1|fbeta|iou|miou|dice|precision|recall|sensitivity|specificity|r2|similarity|"
+    r"ssim|mrr|ndcg|kappa|correlation|map"
+)
+_HIGHER_IS_BETTER = re.compile(rf"{_AT_MOST_ONE}|score|bleu|rouge|psnr|hits|throughput")
+"""Words of metrics' names. The losses come first: a ``cosine_similarity_loss`` is a loss."""
+
+
+def is_better_lower(name: str, mode: object = "auto") -> bool | None:
+    """Whether lower values of a metric are better; ``None`` if its name does not tell.
+
+    Args:
+        name: The metric.
+        mode: The plan's ``monitor_mode``, if it monitors the metric: ``min``, ``max``, or anything else to judge by the
+            name.
+    """
+    if mode in ("min", "max"):
+        return mode == "min"
+    words = name.lower().replace("io_u", "iou").split("_")  # Keras' name of IoU
+    if name.endswith(("positives", "negatives")):
+        return "false" in words
+    if any(_LOWER_IS_BETTER.fullmatch(word) for word in words):
+        return True
+    return False if any(_HIGHER_IS_BETTER.fullmatch(word) for word in words) else None
+
+
+def unknown_direction(monitor: str) -> Words:
+    """The message about a metric whose name does not tell which values are better."""
+    return f"the name {monitor} does not tell whether lower values are better: set ", FieldValue("monitor_mode")
+
+
+def is_at_most_one(name: str) -> bool:
+    """Whether a metric is 1 at best, such as an accuracy, unless it is recorded in percent."""
+    known = any(re.fullmatch(_AT_MOST_ONE, word) for word in name.lower().replace("io_u", "iou").split("_"))
+    return known and is_better_lower(name) is False
 
 
 def wrong_monitor(plan: PlanFields, task: str, chosen: Container[str]) -> Words:

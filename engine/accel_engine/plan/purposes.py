@@ -67,6 +67,17 @@ def _data_is(situation: Situation) -> Words:
     return (f": it has no effect on built-in data, such as {data.name}; leave it out, or give your own ", _DATA)
 
 
+def _rows_are(situation: Situation) -> Words:
+    """Why an example is no window of rows."""
+    if situation.data.reader in _TABLE | _ARRAYS:
+        return ": set ", FieldValue("window", "24")
+    return _data_is(situation)
+
+
+def _made_up(situation: Situation) -> Words:
+    return (f"; data is {situation.data.name}",)
+
+
 def _device_is(situation: Situation) -> Words:
     return (f"; a {situation.kind.upper()} trains: leave it out",)
 
@@ -238,13 +249,13 @@ SEVERAL_SERIES = Purpose(
     "time series", _may_be_ordered, is_shown=lambda s: _is_ordered(s) or (_is_series(s) and s.data.reader in _ARRAYS)
 )
 WINDOWS = Purpose("time series, arrays, audio and texts", _reads(_WINDOWED), is_shown=_usually_has_windows)
-FORECASTS = Purpose("windows of time series", _is_series, is_shown=lambda s: _is_series(s) or _is_ordered(s))
+FORECASTS = Purpose("windows of time series", _is_series, _rows_are, is_shown=lambda s: _is_series(s) or _is_ordered(s))
 LANGUAGE_MODELS = Purpose("texts for language models", _reads(_TEXT))
 IMAGE_FOLDERS = Purpose("a folder of images", lambda s: s.data.reader in READERS_OF_IMAGES or s.data.needs_engine)
 SPLIT_OFF_VALIDATION = Purpose("validation examples that are split off", _splits_off_validation, _why_not_split_off)
 UNSPLIT_DATA = rarely("your own data without splits", _may_split("validation"))
 UNTESTED_DATA = Purpose(
-    "data without test examples", lambda s: s.data.reader != "synthetic", is_shown=_may_split("test")
+    "data that is read", lambda s: s.data.reader != "synthetic", _made_up, is_shown=_may_split("test")
 )
 OTHER_VALIDATION = Purpose(
     "your own data, but for TensorFlow Datasets",
