@@ -249,7 +249,7 @@ SEVERAL_SERIES = Purpose(
     "time series", _may_be_ordered, is_shown=lambda s: _is_ordered(s) or (_is_series(s) and s.data.reader in _ARRAYS)
 )
 WINDOWS = Purpose("time series, arrays, audio and texts", _reads(_WINDOWED), is_shown=_usually_has_windows)
-FORECASTS = Purpose("windows of time series", _is_series, _rows_are)
+FORECASTS = Purpose("windows of time series", _is_series, _rows_are, is_shown=lambda s: _is_series(s) or _is_ordered(s))
 LANGUAGE_MODELS = Purpose("texts for language models", _reads(_TEXT))
 IMAGE_FOLDERS = Purpose("a folder of images", lambda s: s.data.reader in READERS_OF_IMAGES or s.data.needs_engine)
 SPLIT_OFF_VALIDATION = Purpose("validation examples that are split off", _splits_off_validation, _why_not_split_off)
