@@ -9,9 +9,9 @@ from accel_engine.events import EpochEnded, to_stored
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, reopen
 from accel_engine.run.directory.run_paths import CHECKPOINTS
-from accel_engine.run.history.trained_epochs import read_trained_epochs
 from accel_engine.run.runs.plan_changes import CHANGEABLE, check_changes
 from accel_engine.run.store.connection import connect
+from accel_engine.run.store.stored_events import read_trained_epochs
 from example_events import model_built
 
 PLAN = Plan(model="mlp")
