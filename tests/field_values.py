@@ -5,7 +5,7 @@ from typing import Any
 
 from accel_engine.errors import FieldValue
 from accel_engine.plan import DEFAULTS, SPECS
-from accel_engine.plan.field_needs import NEEDS, ignored, valid_fields
+from accel_engine.plan.plan_checks import NEEDS, ignored, valid_fields
 
 _CATALOGUED = {"model": "linear", "data": "synthetic"}
 """Names of catalogues, of which an entry has no example."""
