@@ -9,7 +9,6 @@ import pytest
 from accel_engine.errors import FieldValue, PlanError, UsageError
 from accel_engine.plan import DEFAULTS, SPECS, USES, WORDS, Plan
 from accel_engine.plan.plan import default_text
-from accel_engine.plan.plan_checks import NEEDS, ignored, valid_fields
 from accel_engine.plan.resolved_plan import resolve
 from field_values import away, with_needs
 
