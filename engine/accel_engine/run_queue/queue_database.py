@@ -14,7 +14,7 @@ DATABASE = "queue.db"
 """File in the program's directory with the runs that wait."""
 
 SCHEMA_VERSION = 1
-"""Incremented whenever an older program would misread a newer file."""
+"""The version of the format; see *Compatibility* in ``CONTRIBUTING.md``."""
 
 CURE = "delete it and add the runs again, each with accel-tui queue release RUN"
 """What to do with a damaged queue."""
@@ -59,7 +59,7 @@ class QueueDatabase(VersionedDatabase):
     """The open queue; its methods may be called from one thread at a time.
 
     Raises:
-        RunError: It cannot be opened or created, or a newer program created it. All methods raise it, too.
+        RunError: It cannot be opened or created, or has another format. All methods raise it, too.
     """
 
     def __init__(self) -> None:

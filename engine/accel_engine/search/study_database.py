@@ -21,7 +21,7 @@ from accel_engine.search.trial import Report, Trial
 from accel_engine.versioned_database import META, WRITING, VersionedDatabase, explained
 
 SCHEMA_VERSION = 1
-"""Incremented whenever an older program would misread a newer file."""
+"""The version of the format; see *Compatibility* in ``CONTRIBUTING.md``."""
 
 TABLES = f"""
 {META};
@@ -91,7 +91,7 @@ class StudyDatabase(VersionedDatabase):
         directory: The study's directory.
 
     Raises:
-        RunError: There is no study, it cannot be used, or a newer program created it. All methods raise it, too.
+        RunError: There is no study, it cannot be used, or has another format. All methods raise it, too.
     """
 
     def __init__(self, directory: Path) -> None:

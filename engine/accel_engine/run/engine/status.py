@@ -241,18 +241,14 @@ def _status_after(kind: str, _: float, body: str) -> Status:
 
 
 def _is_written_elsewhere(meta: Mapping[str, Any]) -> bool:
-    """Whether another machine, or an older program, wrote the run a moment ago, assuming synchronized clocks.
+    """Whether another machine wrote the run a moment ago, assuming synchronized clocks.
 
     For display only, on file systems that do not share locks. Before writing a run of another machine,
     :mod:`accel_engine.run.engine.ownership` checks without comparing clocks.
     """
-    if "machine" not in meta:  # written by version 1, whose heartbeats were the wall clock's time
-        written = meta.get("heartbeat", 0.0)
-    elif meta["machine"] == machine_id() or meta.get("host") == socket.gethostname():
+    if meta.get("machine") == machine_id() or meta.get("host") == socket.gethostname():
         return False
-    else:
-        written = meta.get("written", 0.0)
-    return bool(abs(time.time() - written) < SILENCE_SECONDS)
+    return bool(abs(time.time() - meta.get("written", 0.0)) < SILENCE_SECONDS)
 
 
 def _is_starting(meta: Mapping[str, Any], pending: float) -> bool:

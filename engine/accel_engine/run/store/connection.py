@@ -14,9 +14,10 @@ from accel_engine.json_values import JsonValueError
 from accel_engine.run.directory.run_paths import repair_command
 from accel_engine.run.store.database import Database
 from accel_engine.run.store.table_connection import is_missing
+from accel_engine.versioned_database import check_version
 
-SCHEMA_VERSION = 2
-"""Incremented whenever an older program would misread a newer file; version 1 does not know a run's lock."""
+SCHEMA_VERSION = 3
+"""The version of the format; see *Compatibility* in ``CONTRIBUTING.md``. Versions 1 and 2 were never released."""
 
 DATABASE = "run.db"
 
@@ -30,7 +31,7 @@ def connect(directory: Path, *, read_only: bool = False) -> Database:
     """Open a run's database.
 
     Raises:
-        RunError: There is no run, it is damaged, or a newer program created it.
+        RunError: There is no run, it is damaged, or it has another version of the format.
     """
     path = directory / DATABASE
     if not path.is_file():
@@ -45,25 +46,12 @@ def connect(directory: Path, *, read_only: bool = False) -> Database:
             version = database.schema()
             if not isinstance(version, int):
                 raise JsonValueError("no format version")
-        check_version(directory, version)
+        check_version(f"run {directory.name}", version, SCHEMA_VERSION)
     except RunError:
         if database:
             database.close()
         raise
     return database
-
-
-def check_version(directory: Path, version: object) -> None:
-    """Check that this program knows the format of a run.
-
-    Raises:
-        RunError: A newer program created it.
-    """
-    if isinstance(version, int) and version > SCHEMA_VERSION:
-        raise RunError(
-            f"run {directory.name} was created by a newer accel-tui (format {version}; this version reads up to "
-            f"{SCHEMA_VERSION}): upgrade accel-tui to open it"
-        )
 
 
 def create_file(path: Path, **meta: object) -> None:

@@ -59,9 +59,6 @@ _PLAN_TEXT: Any = Text | None
 _PLAN_VALUE: Any = Text | int | _Finite | bool | tuple[Text, ...] | None
 """Other versions may have other types than this one."""
 
-_EARLIER = {"last_batch": "drop"}
-"""What versions without these plan fields did, where it differs from the default."""
-
 
 @lru_cache(maxsize=64)
 def stored_plan(text: str) -> Mapping[str, Any]:
@@ -79,8 +76,8 @@ def stored_plan(text: str) -> Mapping[str, Any]:
 
 @lru_cache(maxsize=64)
 def effective_plan(text: str) -> Mapping[str, Any]:
-    """A stored plan's fields that have an effect; those that the run's version did not have say what it did."""
-    return without_ignored({**_EARLIER, **stored_plan(text)})
+    """A stored plan's fields that have an effect."""
+    return without_ignored(stored_plan(text))
 
 
 def read_meta(database: Database) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from accel_engine.run.engine.memory_loss import KillCounts, count_kills, log_siz
 from accel_engine.run.engine.ownership import already_training_error
 from accel_engine.run.engine.process_identity import ProcessIdentity, machine_id
 from accel_engine.run.engine.status import Status, read_info
-from accel_engine.run.store.connection import SCHEMA_VERSION, connect, explained, is_current
+from accel_engine.run.store.connection import connect, explained, is_current
 from accel_engine.run.store.sample_packing import HeldSamples
 from accel_engine.run.store.whole_rows import check_times
 from accel_engine.run.writing.step_writer import StepWriter
@@ -116,12 +116,9 @@ class OwnedRun:
                 raise already_training_error(info)  # it is assigned to another process, which has not started yet
             if not is_pending:  # else reopening has done it, and commands sent since are for this engine
                 self._database.reject_commands(time.time())
-            self._database.upgrade()
             self._database.set_meta(
-                schema=SCHEMA_VERSION,
                 pid=os.getpid(),
                 process=self._process,
-                pid_started=None,  # of version 1
                 machine=machine_id(),
                 host=socket.gethostname(),
                 clock_offset=clock.OFFSET,

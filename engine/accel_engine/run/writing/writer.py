@@ -107,8 +107,6 @@ class RunWriter(OwnedRun):
 
         name, (head, body) = diagnostics.row_name(item), diagnostics.serialize(item)
         with self._writing():
-            if self._writer_lock is None:
-                self._database.upgrade()  # an ended run of an older program has no such table
             self._database.set_inside(name, clock.now(), step, head, body)
 
     def write_media(self, step: int, time: float, name: str, item: "MediaItem") -> None:

@@ -15,7 +15,7 @@ from accel_engine.plan import Plan
 from accel_engine.run.damage.repair import repair
 from accel_engine.run.directory.checkpoint_files import damage, has_checksums
 from accel_engine.run.directory.run_paths import CHECKPOINTS, MODEL, checkpoint_steps
-from accel_engine.trained.prediction import predicting_model
+from accel_engine.trained.open_trained import open_trained
 from accel_engine.training.core.finiteness import Finiteness
 
 from ..conftest import Gym, Trained
@@ -114,12 +114,12 @@ def test_nothing_is_deleted_if_all_checkpoints_are_damaged(gym: Gym, stopped: Pa
     assert "Nothing was deleted: put back the files of checkpoints/ from a copy, or start a new run" in ended.reason
     assert {*before} <= {*stopped.rglob("*")}
     with pytest.raises(RunError, match="has no whole checkpoint"):
-        predicting_model.of_run(stopped)
+        open_trained(stopped, data=None)
 
 
 def test_predictions_pass_over_a_damaged_checkpoint_and_say_so(gym: Gym, stopped: Path) -> None:
     flip(stopped / CHECKPOINTS / f"step-8{DATA}")
-    model = predicting_model.of_run(stopped)
+    model = open_trained(stopped, data=None)
     assert model.step == 6
     (note,) = model.notes
     assert note.startswith("the checkpoint of step 8 is damaged")
@@ -144,7 +144,7 @@ def test_what_a_killed_engine_left_is_removed(gym: Gym, stopped: Path) -> None:
     assert not (folder / "step-9_temp").exists()
 
 
-def test_a_checkpoint_of_an_earlier_version_is_passed_over_if_it_is_not_finite(
+def test_a_checkpoint_without_checksums_is_passed_over_if_it_is_not_finite(
     gym: Gym, stopped: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (stopped / CHECKPOINTS / f"step-8{CHECKSUMS}").unlink()
