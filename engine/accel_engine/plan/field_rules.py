@@ -15,7 +15,7 @@ from accel_engine.plan.purposes import Purpose
 class Need:
     """What a field needs: without it, the field would have no effect.
 
-    A plan with such a field is refused, the form hides the field, and the plan of an older run loses it.
+    A plan with such a field is refused, and the form hides the field.
 
     Attributes:
         is_met: Whether a plan has it.
