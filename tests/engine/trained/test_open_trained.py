@@ -1,4 +1,4 @@
-"""The model of a checkpoint, restored for inference."""
+"""The model of a checkpoint is opened as the run trained it."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,11 +11,13 @@ import pytest
 from accel_engine.data.dataset import Split
 from accel_engine.data.structure import Batch
 from accel_engine.errors import RunError
-from accel_engine.trained.restored_model import RestoredModel, restore_model
+from accel_engine.trained.open_trained import TrainedModel, open_trained
 from accel_engine.training.model_analysis import layer_table
 from accel_engine.training.model_analysis.flops import FlopCount
 
-from .conftest import Parts
+from ..training.checkpoints.conftest import Parts, parts
+
+__all__ = ["parts"]
 
 Make = Callable[..., Parts]
 
@@ -47,12 +49,11 @@ def own(tmp_path: Path) -> str:
     return f"{tmp_path}/own.py"
 
 
-def restored(run: Parts) -> RestoredModel:
+def restored(run: Parts) -> TrainedModel:
     """Save the checkpoint of a step, and restore its model in a process that has built none."""
     run.checkpoints.save(3)
     keras.config.set_dtype_policy("float32")
-    assembly = run.assembly
-    return restore_model(assembly.plan, assembly.dataset, lambda _: 1 / 255, run.directory, 3)
+    return open_trained(run.directory, data=None, checkpoint="3")
 
 
 def examples(run: Parts) -> Batch:
@@ -69,9 +70,9 @@ def test_a_restored_model_infers_as_the_run_does(parts: Make, random_model: str)
     np.testing.assert_array_equal(prepared.targets, expected.targets)
     assert prepared.weights is expected.weights
     outputs = run.assembly.model(expected.inputs, training=False)  # its dropout would change them
-    np.testing.assert_allclose(found.outputs(raw.inputs), outputs, atol=1e-6)
+    np.testing.assert_allclose(found.outputs_of(raw.inputs), outputs, atol=1e-6)
     assert found.model.loss.label_smoothing == 0.1
-    assert (found.task.name, found.output_specs.shape) == ("classification", (None, 10))
+    assert (found.task.name, found.outputs.shape) == ("classification", (None, 10))
 
 
 def test_it_has_the_moving_averages_and_the_precision_of_the_run(parts: Make) -> None:
