@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from accel_engine.errors import RunError
-from accel_engine.process import detached
 from accel_engine.process.detached import start_detached
 from accel_engine.run.directory.lock import WriterLock
 
