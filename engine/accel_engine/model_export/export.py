@@ -12,13 +12,13 @@ from accel_engine.errors import RunError
 from accel_engine.inference.encoded_runtime import sidecar_of
 from accel_engine.inference.open_model import open_model
 from accel_engine.inference.runtime import Runtime
+from accel_engine.json_values import json_number
 from accel_engine.memory import available_memory
 from accel_engine.model_export.artefacts import Artefacts, specs_of
 from accel_engine.model_export.proof import Figures, Proof, explained
 from accel_engine.model_export.raw_examples import RawExamples
 from accel_engine.model_export.serving_batching import is_ours, write_batching
 from accel_engine.requests.model_export import BATCHING_FILE
-from accel_engine.stored_values import json_number
 from accel_engine.text import format_metric
 from accel_engine.trained.open_trained import TrainedModel, open_trained, reference_of
 from accel_engine.training.memory_meters import HostMemory

@@ -8,13 +8,13 @@ from accel_engine.data.data_options import no_progress
 from accel_engine.errors import DataError, ModelError
 from accel_engine.inference.open_model import open_model
 from accel_engine.inference.runtime import Runtime
+from accel_engine.json_values import json_number
 from accel_engine.model_export.artefacts import Artefacts
 from accel_engine.model_export.output_metrics import MetricSums, OutputMetrics
 from accel_engine.model_export.proof import explained
 from accel_engine.model_export.raw_examples import RawExamples
 from accel_engine.model_export.servable_model import Servable
 from accel_engine.run.store.series_names import VALIDATION_PREFIX, choose_monitor
-from accel_engine.stored_values import json_number
 from accel_engine.trained.bench.device_choice import devices, precisions
 from accel_engine.trained.bench.trained_runtime import computing_in
 from accel_engine.trained.open_trained import TrainedModel, open_trained, reference_of

@@ -1,6 +1,8 @@
 """The model of a checkpoint is opened as the run trained it."""
 
+import json
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,11 +13,15 @@ import pytest
 from accel_engine.data.dataset import Split
 from accel_engine.data.structure import Batch
 from accel_engine.errors import RunError
+from accel_engine.plan import Plan
+from accel_engine.plan.fields import USES
+from accel_engine.run.store.connection import connect
 from accel_engine.trained.open_trained import TrainedModel, open_trained
 from accel_engine.training.model_analysis import layer_table
 from accel_engine.training.model_analysis.flops import FlopCount
 
 from ..training.checkpoints.conftest import Parts, parts
+from ..training.conftest import Gym
 
 __all__ = ["parts"]
 
@@ -119,4 +125,31 @@ def test_another_version_of_the_program_s_models_is_refused_but_not_of_the_user_
 
     mine = parts(model=f"{own}:compiled")
     write_layers(mine, "Bilinear")
-    restored(mine)
+    change = "layer Bilinear is now Dense"
+    assert restored(mine).notes == (f"the model has changed since the run was trained: {change}",)
+
+
+def test_no_setting_of_the_training_makes_a_run_unusable(gym: Gym) -> None:
+    directory = gym.train(Plan(model="mlp", epochs=1, batch_size=200)).directory
+    images = np.arange(192, dtype=np.uint8).reshape(3, 8, 8, 1)
+    expected = open_trained(directory).outputs_of(images).numpy()
+    nonsense = {name: "nonsense" for name, use in USES.items() if use.only_training}
+    with closing(connect(directory)) as connection:
+        (text,) = connection.execute("SELECT value FROM meta WHERE key = 'plan'").fetchone()
+        changed = {**json.loads(text), **nonsense, "strategy": "tpu", "initial_weights": "/gone.weights.h5"}
+        connection.execute("UPDATE main.meta SET value = ? WHERE key = 'plan'", (json.dumps(changed),))
+    moved = directory.rename(directory.with_name("moved"))
+    keras.config.set_dtype_policy("float32")
+    for data in ("", None):
+        found = open_trained(moved, data=data)
+        assert found.model.dtype_policy.name == "mixed_bfloat16"  # of the strategy, as the plan gives no precision
+        np.testing.assert_allclose(found.outputs_of(images), expected, atol=0.05)
+
+
+def test_a_file_without_trainable_weights_can_be_opened(tmp_path: Path) -> None:
+    model = keras.Sequential([keras.Input((8, 8, 1)), keras.layers.Flatten(), keras.layers.Dense(10, "softmax")])
+    model.trainable = False
+    model.save(tmp_path / "m.keras")
+    found = open_trained(Plan(model=f"{tmp_path}/m.keras", data="digits"))
+    assert (found.split, found.task.name, found.step) == ("validation", "classification", 0)
+    assert found.notes == ("the model is not compiled: using sparse_categorical_crossentropy",)

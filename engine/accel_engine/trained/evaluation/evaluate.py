@@ -13,10 +13,10 @@ from accel_engine.data.data_options import no_progress
 from accel_engine.data.series.series_parts import span_of
 from accel_engine.data.structure import Batch, flatten, map_structure
 from accel_engine.errors import DataError, ModelError
+from accel_engine.json_values import json_number
 from accel_engine.keras_support.model_structure import fixed_batch, has_custom_train_step
 from accel_engine.models.model_call import call_model
 from accel_engine.run.store.series_names import SeriesNames, is_better_lower
-from accel_engine.stored_values import json_number
 from accel_engine.trained.evaluation.class_scores import FIGURES, ClassLabels, class_scores
 from accel_engine.trained.evaluation.evaluation_notes import block_notes, evaluation_notes
 from accel_engine.trained.evaluation.example_states import ExampleStates
