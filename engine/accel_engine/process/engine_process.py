@@ -1,8 +1,6 @@
 """Starts engine processes, from programs that do not import TensorFlow.
 
-An engine runs in its own session and ignores hangups, so that neither a closed terminal nor a crash of the dashboard
-affects it.
-Programs communicate with it through the run's directory only.
+An engine that trains a run is detached: programs communicate with it through the run's directory only.
 """
 
 import os
@@ -18,6 +16,7 @@ from accel_engine.devices.installation import Installation as Installation
 from accel_engine.devices.installation import find_installation as find_installation
 from accel_engine.devices.installation import installed_versions
 from accel_engine.errors import EngineMissingError
+from accel_engine.process.detached import start_detached
 from accel_engine.version import __version__
 
 
@@ -51,19 +50,13 @@ def start(directory: Path, environment: Mapping[str, str] | None = None) -> "sub
         EngineMissingError: No usable TensorFlow is installed.
         RunError: The run cannot be written, or the system cannot start a process.
     """
-    from accel_engine.process.detached import start_detached  # these are slow to import
-    from accel_engine.run.directory.run_paths import LOG
+    from accel_engine.run.directory.run_paths import LOG  # these are slow to import
     from accel_engine.run.runs.creation import assign_process
 
     require_installation()
-    process = start_detached(
-        f"the engine of run {directory.name}",
-        "accel_engine.process",
-        "--run",
-        str(directory),
-        log=directory / LOG,
-        environment=environment,
-    )
+    what = f"the engine of run {directory.name}"
+    words = ("-m", "accel_engine.process", "--run", str(directory))
+    process = start_detached(what, *words, log=directory / LOG, environment=environment)
     assign_process(directory, process.pid)
     return process
 

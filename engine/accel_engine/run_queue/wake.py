@@ -27,11 +27,17 @@ def is_running() -> bool:
 
 
 def start_waiter() -> None:
-    """Start that process, in a session of its own; it exits at once if there is one.
+    """Start that process; it exits at once if there is one.
 
     Raises:
         RunError: It cannot be started.
     """
     directory = home().absolute()
-    environment = {"ACCEL_TUI_HOME": str(directory)}
-    leave(start_detached("the queue", "accel_engine.run_queue", log=directory / WAITER_LOG, environment=environment))
+    process = start_detached(
+        "the process that starts queued runs",
+        "-m",
+        "accel_engine.run_queue",
+        log=directory / WAITER_LOG,
+        environment={"ACCEL_TUI_HOME": str(directory)},
+    )
+    leave(process)

@@ -1,7 +1,7 @@
 """Starts the process that runs a search."""
 
-import subprocess
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from accel_engine import clock
 from accel_engine.devices.installation import installed_versions
@@ -9,6 +9,9 @@ from accel_engine.errors import EngineMissingError
 from accel_engine.process.detached import start_detached
 from accel_engine.run.directory import lock
 from accel_engine.search.study_paths import LOCK, LOG
+
+if TYPE_CHECKING:
+    import subprocess
 
 INSTALL = "pip install '.[search]' in a checkout of accel-tui"
 """How to install Optuna: the name of the package would find the extras of the version that is installed."""
@@ -32,17 +35,10 @@ def is_running(directory: Path) -> bool:
 def start(directory: Path) -> "subprocess.Popen[str]":
     """Start the process that runs a search; it ends at once if another one does.
 
-    It is in a session of its own, and outlives the command, the dashboard and the terminal.
-
     Raises:
         EngineMissingError: Optuna is not installed.
         RunError: The search's log cannot be written, or the system cannot start a process.
     """
     require_optuna()
-    return start_detached(
-        f"the search {directory.name}",
-        "accel_engine.search",
-        str(directory),
-        str(clock.now()),
-        log=directory / LOG,
-    )
+    words = ("-m", "accel_engine.search", str(directory), str(clock.now()))
+    return start_detached(f"the search {directory.name}", *words, log=directory / LOG)

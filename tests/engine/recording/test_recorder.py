@@ -28,7 +28,7 @@ from accel_engine.events import (
 )
 from accel_engine.recording import fit_session as fitting
 from accel_engine.recording import model_description, running_means, supervised
-from accel_engine.recording.every_fit.hook import _FitRecorder
+from accel_engine.recording.every_fit.added_recorder import _FitRecorder
 from accel_engine.recording.fit_session import FitSession
 from accel_engine.recording.recorder_thread import RecorderThread
 from accel_engine.run import RunWriter, Status, request

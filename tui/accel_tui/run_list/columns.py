@@ -4,8 +4,9 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from accel_engine.plan.monitor import is_better_lower
 from accel_engine.run import RunSummary, Status
-from accel_engine.run.store.series_names import VALIDATION_PREFIX, is_better_lower
+from accel_engine.run.store.series_names import VALIDATION_PREFIX
 from accel_tui.formatting import names, numbers, table_columns
 from accel_tui.formatting.bench_figures import figure
 from accel_tui.formatting.table_columns import Column, SortKey
@@ -154,6 +155,9 @@ def _batch(run: RunSummary) -> SortKey | None:
     return (float(size), "") if isinstance(size, int) else None
 
 
+PLAN_COLUMNS = (_plan("model", 16, 3), _plan("data", 14, 4), _plan("strategy", 10, 10))
+"""The columns of plan fields, by whose values runs are found, too."""
+
 COLUMNS: tuple[RunColumn, ...] = (
     Column(
         "status",
@@ -163,9 +167,7 @@ COLUMNS: tuple[RunColumn, ...] = (
     ),
     Column("run", 21, lambda run, _: title_of(run), _words(title_of)),
     Column("name", 16, lambda run, _: _name(run), _words(_name), drop_priority=11),
-    _plan("model", 16, 3),
-    _plan("data", 14, 4),
-    _plan("strategy", 10, 10),
+    *PLAN_COLUMNS,
     Column("batch", 6, lambda run, _: plan_value(run, "batch_size"), _batch, right=True, drop_priority=12),
     Column("tags", 12, lambda run, _: _tags(run), _words(_tags), drop_priority=13),
     Column(
