@@ -181,6 +181,9 @@ def _batch(run: RunSummary) -> SortKey | None:
     return (float(size), "") if isinstance(size, int) else None
 
 
+PLAN_COLUMNS = (_plan("model", 16, 3), _plan("data", 14, 4), _plan("strategy", 10, 10))
+"""The columns of plan fields, by whose values runs are found, too."""
+
 COLUMNS = (
     Column(
         "status",
@@ -190,9 +193,7 @@ COLUMNS = (
     ),
     Column("run", 21, lambda run, _: title_of(run), _words(title_of)),
     Column("name", 16, lambda run, _: _name(run), _words(_name), drop_priority=11),
-    _plan("model", 16, 3),
-    _plan("data", 14, 4),
-    _plan("strategy", 10, 10),
+    *PLAN_COLUMNS,
     Column("batch", 6, lambda run, _: plan_value(run, "batch_size"), _batch, right=True, drop_priority=12),
     Column("tags", 12, lambda run, _: _tags(run), _words(_tags), drop_priority=13),
     Column(
