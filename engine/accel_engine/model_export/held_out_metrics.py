@@ -22,7 +22,7 @@ from accel_engine.trained.run_data import SPLITS
 from accel_engine.trained.split_batches import ProgressReports, batches, fingerprint
 
 MetricsByPrecision = dict[str, dict[str, Any]]
-"""The fields of :class:`accel_engine.inference.held_out_metrics.HeldOutMetrics` by the precision of the layers; by an
+"""The fields of :class:`accel_engine.inference.candidate.HeldOutMetrics` by the precision of the layers; by an
 empty text, those of a file."""
 
 
