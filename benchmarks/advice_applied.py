@@ -12,12 +12,12 @@ from typing import Any
 
 import advice_data as data
 from accel_engine.advice import advise, read_recorded
+from accel_engine.advice.cures.advice_actions import apply_finding
+from accel_engine.advice.cures.settle_cure import SettledCure, apply_and_settle
 from accel_engine.errors import AccelError
-from accel_engine.launch import run_change
-from accel_engine.launch.advice_actions import apply_finding
-from accel_engine.launch.settle_cure import SettledCure, apply_and_settle
-from accel_engine.launch.start_run import hand_over, prepare_run
 from accel_engine.plan.changed_plan import options_text
+from accel_engine.process import run_change
+from accel_engine.process.start_run import hand_over, prepare_run
 from accel_engine.run import RunReader
 from advice_runs import Trained
 

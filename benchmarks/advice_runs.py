@@ -14,9 +14,9 @@ from accel_engine.advice import Finding, Recorded, advise, read_recorded
 from accel_engine.devices.device_types import Device, Inventory, Reading, Sample
 from accel_engine.errors import RunError
 from accel_engine.events import Event, RunStarted
-from accel_engine.launch.start_run import hand_over, prepare_run
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import resolve
+from accel_engine.process.start_run import hand_over, prepare_run
 from accel_engine.run import RunWriter, create
 from accel_engine.run.run_paths import LOG
 from accel_engine.run.steps import TIME

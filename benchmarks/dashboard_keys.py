@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import live_run
 from accel_engine import run
 from accel_engine.events import Phase, PhaseChanged
-from accel_engine.launch import engine_process
 from accel_engine.plan import Plan
+from accel_engine.process import engine_process
 from accel_engine.run import RunReader
 from dashboard_following import ACCEL_TUI, FIRST_SCREEN_SECONDS, KIB, LARGE, MB, SMALL
 from terminal import Terminal, Viewer

@@ -93,7 +93,7 @@ def main() -> None:
         "--micro-batches", type=int, default=1, help="micro-batches per batch, in parallel on all cores"
     )
     arguments = parser.parse_args()
-    from accel_engine.process import environment
+    from accel_engine.engine_main import environment
 
     environment.prepare()
     print("| work | steps | ms per step | share of time in kernels | the largest, of all kernels' time |")

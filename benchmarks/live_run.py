@@ -29,8 +29,8 @@ from accel_engine.events import (
     TensorFlowDevice,
     Validated,
 )
-from accel_engine.launch import engine_process
 from accel_engine.plan import Plan
+from accel_engine.process import engine_process
 from accel_engine.run import RunReader, RunWriter
 
 UPDATES_PER_SECOND = 10

@@ -74,7 +74,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=1.0, help="seconds per turn")
     arguments = parser.parse_args()
 
-    from accel_engine.process import environment
+    from accel_engine.engine_main import environment
 
     environment.prepare()
     from accel_engine.plan import Plan

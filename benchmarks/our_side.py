@@ -36,8 +36,8 @@ class Ours:
 
     def __init__(self, work: Work, xla: str, dashboard: bool, threads: int | None) -> None:
         from accel_engine import run
-        from accel_engine.launch import engine_process
         from accel_engine.plan import Plan
+        from accel_engine.process import engine_process
 
         plan = Plan(
             model=work.model,

@@ -19,9 +19,9 @@ from pathlib import Path
 import numpy as np
 
 from accel_engine.devices import detect
-from accel_engine.launch.plan_trials import PlanTrials
-from accel_engine.launch.trial_process import TrialStart
-from accel_engine.launch.trial_statistics import turn_order
+from accel_engine.measure.plan_trials import PlanTrials
+from accel_engine.measure.trial_process import TrialStart
+from accel_engine.measure.trial_statistics import turn_order
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import check
 from accel_engine.race.configuration import ConfigurationKind

@@ -93,7 +93,7 @@ def buffer_bytes(directory: Path) -> int:
 
 def measure(work: str, remat: str, xla: str, steps: int) -> dict[str, Any]:
     """Train some steps in this process; returns its memory in MiB and the milliseconds of a step."""
-    from accel_engine.process import environment
+    from accel_engine.engine_main import environment
 
     environment.prepare()
     dumped = Path(tempfile.mkdtemp())

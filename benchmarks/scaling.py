@@ -68,7 +68,7 @@ def serve(side: str, work: str, case: Case) -> None:
     """Run as many steps as each line of standard input says, and print the seconds they took."""
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
-    from accel_engine.process import environment
+    from accel_engine.engine_main import environment
 
     environment.prepare()
     import tensorflow as tf

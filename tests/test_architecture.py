@@ -24,8 +24,9 @@ SCREEN = ("textual", "rich", "click")
 """What only the dashboard and its command line need."""
 
 ENGINE_ONLY = re.compile(
-    r"accel_engine\.(keras_support|private_names|process|recording|training)(\..*)?"
-    r"|accel_engine\.inference\.(keras_runtime|savedmodel_runtime)|accel_engine\.model_export(\..*)?"
+    r"accel_engine\.(engine_main|keras_support|private_names|recording|training)(\..*)?"
+    r"|accel_engine\.process\.__main__|accel_engine\.trained\.(?!bench_runs$|prediction_files$).*"
+    r"|accel_engine\.inference\.(keras_runtime|savedmodel_runtime)|accel_engine\.model_export\.(?!export_targets$).*"
     r"|accel_engine\.models\.(?!model_entry$|applications$).*"
     r"|accel_engine\.data\.(?!dataset_entry$|data_options$|folders$|folders\.layout$|folders\.image_header$|pixel_scaling$|structure$).*"
 )
@@ -120,9 +121,9 @@ print(*Painted(make_engine=engine).run(headless=True))
         # The engine of these commands starts before what checks the plan is imported.
         (
             "accel_tui.cli.train",
-            {"accel_engine.run", "accel_engine.launch.start_run", "psutil", "sqlite3"},
+            {"accel_engine.run", "accel_engine.process.start_run", "psutil", "sqlite3"},
         ),
-        ("accel_engine.process.__main__", {"accel_engine.tensorboard.live", "accel_engine.training.trainer"}),
+        ("accel_engine.engine_main.main", {"accel_engine.tensorboard.live", "accel_engine.training.trainer"}),
         ("accel_engine.training.distributed.tpu_errors", {"accel_engine.doctor"}),  # each engine imports it
     ],
 )

@@ -21,8 +21,8 @@ import numpy as np
 
 from accel_engine import run
 from accel_engine.events import Outcome, RunEnded
-from accel_engine.launch.engine_process import start
 from accel_engine.plan import Plan
+from accel_engine.process.engine_process import start
 from accel_engine.run import RunReader, Status, request
 from accel_engine.run.disk_problem import DiskProblem
 from accel_engine.run.run_paths import CHECKPOINTS, MODEL

@@ -6,7 +6,7 @@ It is the real one but for that. How many operations there were is written to th
 import sys
 from pathlib import Path
 
-from accel_engine.process.__main__ import main
+from accel_engine.engine_main.main import main
 from failing_files import FailingFiles
 
 

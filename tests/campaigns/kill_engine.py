@@ -15,8 +15,8 @@ from pathlib import Path
 
 import psutil
 
+from accel_engine.engine_main import environment
 from accel_engine.errors import RunError
-from accel_engine.process import environment
 from accel_engine.run import RunReader
 from accel_engine.run.creation import assign_process
 from accel_engine.run.lock import is_held
@@ -24,7 +24,7 @@ from accel_engine.run.run_paths import LOG
 
 environment.prepare()  # before TensorFlow is imported
 
-from accel_engine.process.__main__ import main  # noqa: E402 (see above)
+from accel_engine.engine_main.main import main  # noqa: E402 (see above)
 from accel_engine.training import trainer as _trainer  # noqa: E402, F401 (so that no engine has to import it)
 
 TIMEOUT = 240.0

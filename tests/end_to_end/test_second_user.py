@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from accel_engine.launch.warm_engine import WarmEngine
+from accel_engine.process.warm_engine import WarmEngine
 from accel_engine.run import list_runs
 from accel_engine.scripts.listener import Listener
 from tui.fake_engine import FakeEngine

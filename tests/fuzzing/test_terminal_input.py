@@ -14,7 +14,7 @@ from textual.app import ScreenStackError
 from textual.pilot import Pilot
 
 from accel_engine.errors import RunError
-from accel_engine.launch import engine_process, engine_query
+from accel_engine.process import engine_process, engine_query
 from accel_engine.run import RunList, runs_directory
 from accel_engine.run.diagnostics import Layer, LayerTable, ValidationReport
 from accel_engine.run.media import Text

@@ -9,7 +9,7 @@ from accel_engine.finders.learning_rate_finder import FoundRate
 from accel_engine.finders.rate_curve import Ramp, ramp_rates
 from accel_engine.finders.rate_suggestions import PREFERRED, Rule, suggest
 from accel_engine.finders.throughput import MeasuredSize, choose_sizes
-from accel_engine.launch.trial_process import TrialReady
+from accel_engine.measure.trial_process import TrialReady
 from accel_engine.plan import Plan
 
 GIB = 1 << 30

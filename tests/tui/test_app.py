@@ -14,9 +14,9 @@ from textual.screen import Screen
 from textual.widgets import Input
 
 from accel_engine.events import Outcome
-from accel_engine.launch import engine_process
-from accel_engine.launch.engine_process import Installation
 from accel_engine.plan import Plan
+from accel_engine.process import engine_process
+from accel_engine.process.engine_process import Installation
 from accel_engine.run import Annotations
 from accel_engine.run.connection import connect
 from accel_tui import app as app_module

@@ -10,10 +10,10 @@ import pytest
 from accel_engine.errors import UsageError
 from accel_engine.inference.candidate import Candidate
 from accel_engine.inference.measurement.percentiles import Percentile
-from accel_engine.launch.bench_runs import BenchRuns
-from accel_engine.launch.inference_bench import BenchOptions
+from accel_engine.requests.inference_bench import BenchOptions
 from accel_engine.run import RunReader, runs_directory
 from accel_engine.run.listing import find, summarize
+from accel_engine.trained.bench_runs import BenchRuns
 from accel_tui.cli.event_text import format_event
 from accel_tui.run_list.columns import COLUMNS
 from accel_tui.run_list.comparison import ComparedRun, compare, compared_series_names, mixed

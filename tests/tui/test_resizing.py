@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from accel_engine.launch import engine_process
-from accel_engine.launch.engine_process import Installation
+from accel_engine.process import engine_process
+from accel_engine.process.engine_process import Installation
 from accel_tui.screens.new_run_screen import NewRunScreen
 from accel_tui.screens.run_screen import RunScreen
 from accel_tui.screens.too_small_screen import TooSmallScreen

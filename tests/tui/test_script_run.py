@@ -12,7 +12,7 @@ import pytest
 
 from accel_engine.errors import RunError
 from accel_engine.events import ModelBuilt, RunStarted
-from accel_engine.launch.start_run import prepare_continuation
+from accel_engine.process.start_run import prepare_continuation
 from accel_engine.run import RunReader, RunWriter, Update
 from accel_engine.run.creation import create_recorded
 from accel_engine.run.listing import summarize

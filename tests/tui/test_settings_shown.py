@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from accel_engine.launch import engine_process
-from accel_engine.launch.engine_process import Installation
+from accel_engine.process import engine_process
+from accel_engine.process.engine_process import Installation
 from accel_tui.app import AccelApp
 from accel_tui.settings import user_settings as user
 from accel_tui.settings.user_settings import Settings, SettingSource

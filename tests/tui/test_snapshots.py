@@ -21,9 +21,9 @@ import pytest
 from textual.pilot import Pilot
 
 from accel_engine.events import Outcome
-from accel_engine.launch import engine_process
-from accel_engine.launch.engine_process import Installation
 from accel_engine.plan import Plan
+from accel_engine.process import engine_process
+from accel_engine.process.engine_process import Installation
 from accel_engine.run import creation
 from accel_engine.run.annotations import set_tags
 from accel_engine.run.diagnostics import ClassificationReport, SamplePrediction, ValidationReport

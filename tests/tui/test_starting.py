@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from accel_engine.errors import RunError
-from accel_engine.launch import engine_process, start_run
-from accel_engine.launch.engine_process import Installation
-from accel_engine.launch.warm_engine import EngineState
 from accel_engine.plan import Plan
+from accel_engine.process import engine_process, start_run
+from accel_engine.process.engine_process import Installation
+from accel_engine.process.warm_engine import EngineState
 from tui.stand_ins import StubApp, StubEngine, shows, until
 
 

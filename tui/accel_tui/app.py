@@ -21,8 +21,8 @@ from textual.worker import Worker, WorkerState
 from accel_engine.devices import Sampler
 from accel_engine.devices.device_types import Inventory, Sample
 from accel_engine.errors import AccelError, RunError
-from accel_engine.launch.warm_engine import WarmEngine
 from accel_engine.plan import Plan
+from accel_engine.process.warm_engine import WarmEngine
 from accel_engine.text import printable, printable_fields, printable_line
 from accel_tui import keymap, screens, widgets
 from accel_tui.appearance.theme import DARK, THEMES, counterpart

@@ -10,8 +10,8 @@ from textual.app import App
 
 from accel_engine.devices.device_types import Device
 from accel_engine.errors import AccelError, EngineMissingError
-from accel_engine.launch.warm_engine import EngineState, WarmEngine
 from accel_engine.plan import Plan
+from accel_engine.process.warm_engine import EngineState, WarmEngine
 from accel_engine.text import printable
 from accel_tui.formatting.engine_status import engine_status
 
@@ -125,7 +125,7 @@ class RunLauncher:
         """Create a run, and hand it to an engine."""
 
         def start(engine: WarmEngine | None) -> Path:
-            from accel_engine.launch import start_run  # here, in a thread: its imports are slow
+            from accel_engine.process import start_run  # here, in a thread: its imports are slow
 
             directory = start_run.prepare_run(plan, devices)
             start_run.hand_over(directory, engine)
@@ -143,7 +143,7 @@ class RunLauncher:
         changes = {} if epochs is None else {"epochs": epochs}
 
         def resume(engine: WarmEngine | None) -> Path:
-            from accel_engine.launch import start_run  # see start_run
+            from accel_engine.process import start_run  # see start_run
 
             continued = start_run.prepare_continuation(directory, changes)
             start_run.hand_over(continued, engine)

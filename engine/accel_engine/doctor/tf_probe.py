@@ -21,7 +21,7 @@ _FATAL = re.compile(r"(?:^F\d{4}|: F) .*?[\w/.]+:\d+\] ")
 
 _ERROR = re.compile(rf"{_FATAL.pattern}|Check failed|\bFATAL\b|^[\w.]+(?:Error|Exception|Exit): ")
 
-COMMAND = (sys.executable, "-m", "accel_engine.process.list_tf_devices")
+COMMAND = (sys.executable, "-m", "accel_engine.engine_main.list_tf_devices")
 
 
 @dataclass(frozen=True, slots=True)

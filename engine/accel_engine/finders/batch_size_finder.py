@@ -21,9 +21,9 @@ from accel_engine.finders.throughput import (
     predicted_memory,
     sizes_between,
 )
-from accel_engine.launch.plan_trials import PlanTrial, PlanTrials
-from accel_engine.launch.trial_process import TrialFailedError, TrialReady, TrialStart
-from accel_engine.launch.trial_room import check_room_on, place_trial
+from accel_engine.measure.plan_trials import PlanTrial, PlanTrials
+from accel_engine.measure.trial_process import TrialFailedError, TrialReady, TrialStart
+from accel_engine.measure.trial_room import check_room_on, place_trial
 from accel_engine.memory import available_memory
 from accel_engine.plan import Plan
 from accel_engine.plan.placement import check_measurable, find_cluster

@@ -6,8 +6,8 @@ from pathlib import Path
 from accel_engine.errors import RunError
 from accel_engine.events import OUT_OF_MEMORY
 from accel_engine.keep_alive.restart import Restart
-from accel_engine.launch import engine_process
 from accel_engine.plan import Plan
+from accel_engine.process import engine_process
 from accel_engine.run import RunReader, reopen
 from accel_engine.run.lock import is_held
 from accel_engine.run.memory_kill import adapted, was_killed_for_memory

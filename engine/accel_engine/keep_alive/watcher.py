@@ -12,7 +12,7 @@ from accel_engine.events import ENGINE_LOST, Outcome, RunEnded
 from accel_engine.keep_alive.memory_restart import adapted_restart
 from accel_engine.keep_alive.restart import Restart
 from accel_engine.keep_alive.restarts import MAX_RESTARTS, Restarts
-from accel_engine.launch import engine_process
+from accel_engine.process import engine_process
 from accel_engine.run import RunInfo, RunReader, RunWriter, Status, log_file, reopen
 from accel_engine.run.commands import Command
 from accel_engine.run.connection import reading, writing

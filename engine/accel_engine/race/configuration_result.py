@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from accel_engine.launch.trial_statistics import Comparison, Verdict
+from accel_engine.measure.trial_statistics import Comparison, Verdict
 from accel_engine.race.configuration import Configuration
 from accel_engine.race.loss_check import LossCheck
 

@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from accel_engine.launch.plan_trials import TURN_SECONDS, WARM_UP_SECONDS
-from accel_engine.launch.trial_process import TrialFailedError, TrialReady, Turn
+from accel_engine.measure.plan_trials import TURN_SECONDS, WARM_UP_SECONDS
+from accel_engine.measure.trial_process import TrialFailedError, TrialReady, Turn
 from accel_engine.plan.placement import process_count
 from accel_engine.race.configuration import Configuration
 from accel_engine.race.configuration_result import ConfigurationResult, ConfigurationState
@@ -22,7 +22,7 @@ LOSS_SECONDS = 2.0
 
 
 class Process(Protocol):
-    """A process that tries a plan, as :class:`accel_engine.launch.trial_process.TrialProcess`."""
+    """A process that tries a plan, as :class:`accel_engine.measure.trial_process.TrialProcess`."""
 
     @property
     def pid(self) -> int:
@@ -42,7 +42,7 @@ class Process(Protocol):
 
 
 class Trial(Protocol):
-    """A plan that is tried, as :class:`accel_engine.launch.plan_trials.PlanTrial`."""
+    """A plan that is tried, as :class:`accel_engine.measure.plan_trials.PlanTrial`."""
 
     @property
     def process(self) -> Process:

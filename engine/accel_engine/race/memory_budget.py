@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import psutil
 
-from accel_engine.launch.trial_room import CONTEXT
+from accel_engine.measure.trial_room import CONTEXT
 from accel_engine.memory import available_memory
 
 MARGIN = 1.3

@@ -4,7 +4,7 @@ import statistics
 import time
 from collections.abc import Callable
 
-from accel_engine.launch.plan_trials import TURN_SECONDS, WARM_UP_SECONDS
+from accel_engine.measure.plan_trials import TURN_SECONDS, WARM_UP_SECONDS
 from accel_engine.race.configuration_result import ConfigurationResult, ConfigurationState
 from accel_engine.race.memory_budget import MAX_CONCURRENT
 from accel_engine.race.race import FIRST_SECONDS, SECONDS

@@ -11,7 +11,7 @@ from accel_engine import clock
 from accel_engine.devices.device_types import Device
 from accel_engine.devices.host_probe import processors
 from accel_engine.devices.installation import find_installation
-from accel_engine.launch.plan_trials import LEAST_ROUNDS
+from accel_engine.measure.plan_trials import LEAST_ROUNDS
 from accel_engine.models import UserModel
 from accel_engine.plan import Plan
 from accel_engine.plan.rate_fields import WITHOUT_EFFECT_ON_RATE

@@ -21,7 +21,7 @@ from accel_engine.events import (
     Validated,
     Warned,
 )
-from accel_engine.launch.engine_process import versions
+from accel_engine.process.engine_process import versions
 from accel_engine.recording import logs, model_description
 from accel_engine.recording.batch_series import RUNNING, BatchSeries
 from accel_engine.recording.destination import Destination

@@ -18,7 +18,7 @@ from accel_engine.events import (
     RunStarted,
     Warned,
 )
-from accel_engine.launch.engine_process import versions
+from accel_engine.process.engine_process import versions
 from accel_engine.recording import script
 from accel_engine.recording.destination import Destination
 from accel_engine.recording.held_values import PLAIN, held

@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from accel_engine.errors import AccelError, RunError
-from accel_engine.launch import engine_process
 from accel_engine.memory import available_memory
 from accel_engine.plan import Plan
+from accel_engine.process import engine_process
 from accel_engine.run import lock
 from accel_engine.run.connection import DATABASE, reading
 from accel_engine.run.status import Status, read_info

@@ -26,7 +26,7 @@ from accel_engine.events import (
     RunStarted,
     Warned,
 )
-from accel_engine.launch.engine_process import versions
+from accel_engine.process.engine_process import versions
 from accel_engine.run import media
 from accel_engine.run.commands import Command
 from accel_engine.run.disk_problem import disk_problem

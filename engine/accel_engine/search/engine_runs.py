@@ -10,9 +10,9 @@ from accel_engine.devices import detect
 from accel_engine.devices.device_types import Device
 from accel_engine.errors import DataError, RunError
 from accel_engine.events import EpochEnded, Event, RunEnded, Validated
-from accel_engine.launch import engine_process
-from accel_engine.launch.start_run import prepare_continuation, prepare_run
 from accel_engine.plan import Plan
+from accel_engine.process import engine_process
+from accel_engine.process.start_run import prepare_continuation, prepare_run
 from accel_engine.run import RunReader, Status, list_runs, reopen, request, runs_directory
 from accel_engine.run.annotations import set_tags
 from accel_engine.run.checkpoint_files import check_any_whole

@@ -39,7 +39,7 @@ def latency(directory: Path) -> float | None:
     Raises:
         RunError: The model cannot be measured.
     """
-    from accel_engine.launch.inference_bench import BenchOptions, InferenceBench  # seldom needed
+    from accel_engine.requests.inference_bench import BenchOptions, InferenceBench  # seldom needed
 
     options = BenchOptions(
         scenario="single-stream", batch_sizes=(1,), seconds=LATENCY_SECONDS, xla=(False,), metrics=False

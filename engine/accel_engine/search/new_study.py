@@ -8,12 +8,12 @@ from typing import Any
 
 from accel_engine.devices.device_types import Device
 from accel_engine.errors import PlanError, UsageError
-from accel_engine.launch.engine_process import require_installation
 from accel_engine.models.data_description import describe_entry
 from accel_engine.plan import Plan
 from accel_engine.plan.interval import parse_duration
 from accel_engine.plan.monitor import measured_names, metric_name
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
+from accel_engine.process.engine_process import require_installation
 from accel_engine.run.series_names import VALIDATION_PREFIX, infer_monitor
 from accel_engine.search.definition import (
     AUTO,

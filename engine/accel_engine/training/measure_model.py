@@ -36,7 +36,7 @@ def measure_model(plan: Plan, progress: Progress | None = None) -> dict[str, Any
         progress: Reports the number of examples read; without it, data is never loaded.
 
     Returns:
-        The fields of :class:`accel_engine.launch.warm_engine.Description`, in types of JSON.
+        The fields of :class:`accel_engine.process.warm_engine.Description`, in types of JSON.
 
     Raises:
         AccelError: The data cannot be read, or the model does not fit it.

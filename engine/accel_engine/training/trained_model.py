@@ -68,7 +68,7 @@ def load(model: Mapping[str, Any], request: Mapping[str, Any], progress: Progres
 
     Args:
         model: The ``directory`` of its run, or the ``plan`` with its file and data; see
-            :func:`accel_engine.launch.model_query.described`.
+            :func:`accel_engine.process.model_query.described`.
         request: ``data``, ``split`` and ``checkpoint``: see :func:`of_run`.
         progress: Reports the number of examples read.
 

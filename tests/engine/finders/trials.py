@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any, Self
 
-from accel_engine.launch.trial_process import TrialCancelledError, TrialFailedError, TrialReady, TrialStart, Turn
+from accel_engine.measure.trial_process import TrialCancelledError, TrialFailedError, TrialReady, TrialStart, Turn
 
 
 class Process:
@@ -39,7 +39,7 @@ class Process:
 
 
 class Trials:
-    """Stands in for :class:`accel_engine.launch.plan_trials.PlanTrials`.
+    """Stands in for :class:`accel_engine.measure.plan_trials.PlanTrials`.
 
     Attributes:
         made: What was tried.

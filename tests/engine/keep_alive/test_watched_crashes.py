@@ -13,8 +13,8 @@ import pytest
 from accel_engine import run
 from accel_engine.events import Event, Outcome, Recovered, RunEnded
 from accel_engine.keep_alive.watcher import Watcher, _how
-from accel_engine.launch import engine_process
 from accel_engine.plan import Plan
+from accel_engine.process import engine_process
 from accel_engine.run import RunReader, Status
 from accel_engine.run.commands import read_answer
 from accel_engine.run.lock import WriterLock

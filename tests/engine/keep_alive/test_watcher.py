@@ -12,9 +12,9 @@ from accel_engine.errors import DatabaseError, RunError
 from accel_engine.keep_alive import memory_restart, watcher
 from accel_engine.keep_alive.memory_restart import restart_with_less_memory
 from accel_engine.keep_alive.watcher import Watcher
-from accel_engine.launch import engine_process
 from accel_engine.plan import Plan
 from accel_engine.plan.memory_cures import MemoryFacts
+from accel_engine.process import engine_process
 from accel_engine.run import RunReader, RunWriter, Status, reopen
 from accel_engine.run.commands import read_answer
 from accel_engine.run.connection import writing

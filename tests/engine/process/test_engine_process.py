@@ -1,215 +1,134 @@
-"""Real engine processes, as a dashboard or a command sees them."""
-
 import os
 import signal
-import subprocess
-import sys
-import threading
-from collections.abc import Callable
-from pathlib import Path
+from contextlib import closing
+from dataclasses import replace
+from importlib import metadata
+from typing import Any
 
+import numpy as np
 import psutil
+import pytest
 
-from accel_engine import run
-from accel_engine.events import CommandAnswered, Event, Outcome, Phase, PhaseChanged, RunEnded, RunStarted
-from accel_engine.launch.engine_process import start
-from accel_engine.launch.warm_engine import EngineState, WarmEngine
+from accel_engine.errors import EngineMissingError, RunError
 from accel_engine.plan import Plan
-from accel_engine.run import Status
-from accel_engine.run.commands import read_answer
+from accel_engine.process.engine_process import Installation, find_installation, start, versions
+from accel_engine.process.warm_engine import EngineState, WarmEngine
+from accel_engine.run import RunReader, Status, create
+from accel_engine.run.creation import assign_process
+from accel_engine.run.run_paths import LOG
+from accel_engine.run.writer import RunWriter
 
-LONG = Plan(model="mlp", epochs=100_000, validation="off")
-"""A plan that trains until it is stopped."""
-
-Wait = Callable[..., None]
-
-
-def events(directory: Path) -> tuple[Event, ...]:
-    reader = run.RunReader(directory)
-    try:
-        return reader.poll().events
-    finally:
-        reader.close()
+QUICK = Plan(model="mlp", data="synthetic:4x4x1:3:64", epochs=1, batch_size=32, xla="off")
 
 
-def status(directory: Path) -> Status | None:
-    return run.list_runs()[0].status
+@pytest.fixture
+def installed(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """The simulated installed distributions and their versions."""
+    distributions: dict[str, str] = {}
+
+    def version(name: str) -> str:
+        if name not in distributions:
+            raise metadata.PackageNotFoundError(name)
+        return distributions[name]
+
+    monkeypatch.setattr("importlib.metadata.version", version)
+    return distributions
 
 
-def training(directory: Path) -> bool:
-    return run.list_runs()[0].steps > 50
+def test_without_tensorflow_the_install_command_is_shown(installed: dict[str, str]) -> None:
+    found = find_installation()
+    assert found.distribution == ""
+    assert "pip install 'accel-tui[cpu]'" in found.problem
+    assert "\n" not in found.problem
 
 
-def last(directory: Path) -> RunEnded:
-    event = events(directory)[-1]
-    assert isinstance(event, RunEnded)
-    return event
+@pytest.mark.parametrize("name", ["tensorflow", "tensorflow-cpu", "tensorflow-tpu"])
+def test_every_tensorflow_distribution_is_found(installed: dict[str, str], name: str) -> None:
+    installed[name] = "2.20.0"
+    assert find_installation() == Installation(name, "2.20.0")
 
 
-def test_an_engine_trains_handles_commands_and_continues_after_a_crash(
-    engines: list[subprocess.Popen[str]], wait_until: Wait
-) -> None:
-    directory = run.create(LONG)
-    assert status(directory) is Status.STARTING
-    engines.append(start(directory))
-    for number in (signal.SIGHUP, signal.SIGUSR1):  # they end no engine, not even while it starts
-        engines[0].send_signal(number)
-    wait_until(lambda: training(directory), "training")
-    engines[0].send_signal(signal.SIGHUP)
-    reached = run.list_runs()[0].steps
-    wait_until(lambda: run.list_runs()[0].steps > reached, "going on after the hangup")
-    assert status(directory) is Status.RUNNING
-
-    second = subprocess.run(
-        [sys.executable, "-m", "accel_engine.process", "--run", directory], capture_output=True, text=True, check=False
-    )
-    assert second.returncode == 1
-    assert second.stderr.strip() == f"run {directory.name} is already being trained by process {engines[0].pid}"
-
-    number = run.request(directory, "checkpoint")
-    wait_until(lambda: read_answer(directory, number), "an answer")
-    assert read_answer(directory, number)[0]
-    said = events(directory)
-    assert isinstance(said[0], RunStarted)
-    assert {"tensorflow", "keras", "python"} <= said[0].versions.keys()
-    phases = [event.phase for event in said if isinstance(event, PhaseChanged)]
-    assert phases[:4] == [Phase.IMPORTING, Phase.BUILDING, Phase.TRACING, Phase.TRAINING]
-
-    engines[0].kill()
-    wait_until(lambda: status(directory) is Status.LOST, "the loss to be seen")
-    reached = run.list_runs()[0].steps
-
-    run.reopen(directory, LONG)
-    engines.append(start(directory))
-    wait_until(lambda: status(directory) is Status.RUNNING and run.list_runs()[0].steps > reached, "going on")
-    again = [event for event in events(directory) if isinstance(event, RunStarted)][-1]
-    assert 0 < again.first_step <= reached
-
-    os.kill(engines[1].pid, signal.SIGTERM)
-    assert engines[1].wait(120) == 0
-    assert last(directory).outcome is Outcome.STOPPED
-    assert "SIGTERM" in last(directory).reason
-    assert status(directory) is Status.STOPPED
+def test_conflicting_distributions_are_rejected(installed: dict[str, str]) -> None:
+    installed |= {"tensorflow": "2.21.0", "tensorflow-tpu": "2.20.0"}
+    assert "tensorflow and tensorflow-tpu overwrite each other" in find_installation().problem
 
 
-def test_stop_now_does_not_wait_for_tensorflow(engines: list[subprocess.Popen[str]], wait_until: Wait) -> None:
-    directory = run.create(LONG)
-    engines.append(start(directory))
-    wait_until(lambda: status(directory) is Status.RUNNING, "the engine")
-
-    number = run.request(directory, "stop_now")  # while TensorFlow is being imported
-
-    engines[0].wait(120)
-    assert last(directory).outcome is Outcome.STOPPED
-    assert read_answer(directory, number)[0]
-    assert [event.obeyed for event in events(directory) if isinstance(event, CommandAnswered)] == [True]
+def test_no_engine_is_started_without_tensorflow(installed: dict[str, str]) -> None:
+    with pytest.raises(EngineMissingError, match="TensorFlow is not installed"):
+        WarmEngine()
+    with pytest.raises(EngineMissingError, match="TensorFlow is not installed"):
+        start(create(Plan()))
 
 
-def test_a_failed_run_exits_with_1_and_the_reason(engines: list[subprocess.Popen[str]], tmp_path: Path) -> None:
-    model = tmp_path / "gone.py"
-    model.write_text("")
-    directory = run.create(Plan(model=f"{model}:build"))
-    model.unlink()
-
-    engines.append(start(directory))
-
-    assert engines[0].wait(120) == 1
-    assert last(directory).outcome is Outcome.FAILED
-    assert "no such file" in last(directory).reason
+def test_versions_are_those_of_what_is_installed(installed: dict[str, str]) -> None:
+    installed |= {"tensorflow-cpu": "2.21.0", "keras": "3.15.1"}
+    found = versions()
+    assert {"accel-tui", "python"} <= set(found)
+    assert (found["tensorflow"], found["build"], found["keras"]) == ("2.21.0", "tensorflow-cpu", "3.15.1")
+    assert "libtpu" not in found
 
 
-def test_a_warm_engine_describes_and_then_trains(wait_until: Wait) -> None:
+def test_engine_may_start_before_its_process_id_is_recorded() -> None:
+    directory = create(Plan())
+    with closing(RunWriter(directory)) as writer, closing(RunReader(directory)) as reader:
+        writer.begin()
+        assign_process(directory, os.getpid())
+        assert reader.info().status is Status.RUNNING
+
+
+def test_exited_engine_is_reported_and_rejects_a_run() -> None:
+    with closing(WarmEngine()) as engine:
+        os.kill(engine.pid, signal.SIGKILL)
+        assert not engine.wait_ready(120)
+        assert engine.state is EngineState.FAILED
+        assert "the engine exited" in engine.problem
+        assert "the engine" in engine.describe(QUICK).problem
+        with pytest.raises(RunError, match="the engine has exited"):
+            engine.train(create(QUICK))
+
+
+def test_closing_a_warm_engine_kills_its_process() -> None:
     engine = WarmEngine()
-    try:
-        assert engine.wait_ready(120), engine.problem
-        description = engine.describe(Plan(model="mlp"))
-        assert (description.parameters, description.input_shape) == (64 * 128 + 128 + 128 * 10 + 10, (8, 8, 1))
-        assert "at least 32x32" in engine.describe(Plan(model="MobileNetV2")).problem
-        assert not psutil.Process(engine.pid).children()
+    engine.close()
+    assert not psutil.pid_exists(engine.pid)
 
-        # Virtual CPUs can only be laid out in a process whose devices were not touched.
-        directory = run.create(Plan(model="mlp", epochs=1, strategy="mirrored", virtual_cpus=2))
+
+def test_descriptions_do_not_wait_for_an_engine_with_a_run() -> None:
+    with closing(WarmEngine()) as engine:
+        asked = engine._send
+
+        def ask_and_hand_over(request: dict[str, Any]) -> None:
+            engine._send = asked  # type: ignore[method-assign]
+            engine.train(create(QUICK))  # by the time that it would have answered, it has a run
+
+        engine._send = ask_and_hand_over  # type: ignore[method-assign]
+        assert engine.describe(QUICK, timeout=600.0).problem == "the engine did not answer"
+        os.kill(engine.pid, signal.SIGKILL)
+
+
+def test_deleted_run_cannot_be_started() -> None:
+    directory = create(QUICK)
+    (directory / "run.db").unlink()
+    with closing(WarmEngine()) as engine, pytest.raises(RunError, match="no run in"):
         engine.train(directory)
 
-        assert engine.state is EngineState.HANDED_OVER
-        wait_until(lambda: status(directory) is Status.FINISHED, "the end", timeout=120)
-        assert not any(
-            isinstance(event, PhaseChanged) and event.phase is Phase.IMPORTING for event in events(directory)
-        )
-    finally:
-        engine.close()
 
-
-def test_a_warm_engine_that_ran_user_code_is_replaced(tmp_path: Path, wait_until: Wait) -> None:
-    """The files of its run are private under any umask, and a hangup does not end it."""
-    model = tmp_path / "own.py"
-    model.write_text(
-        "import keras\n"
-        "def build(input_shape, classes):\n"
-        "    return keras.Sequential([keras.Input(input_shape), keras.layers.Flatten(), keras.layers.Dense(classes)])\n"
-    )
-    plan = Plan(model=f"{model}:build", epochs=1, tensorboard="on")
-    umask = os.umask(0)
-    engine = WarmEngine()
-    try:
-        assert engine.describe(plan).parameters == 650
-        directory = run.create(plan)
-        engine.train(directory)
-        os.kill(engine.pid, signal.SIGHUP)  # before, while or after it is replaced
-        wait_until(lambda: status(directory) is Status.FINISHED, "the end", timeout=120)
-        assert events(directory)[0].pid == engine.pid
-        written = [directory, *directory.rglob("*")]
-        assert {"model.keras", "run.db", "log.txt", "checkpoints", "tensorboard"} <= {path.name for path in written}
-        assert [path for path in written if path.stat().st_mode & 0o077] == []
-    finally:
-        os.umask(umask)
-        engine.close()
-
-
-def test_a_hanging_description_does_not_delay_a_run(tmp_path: Path, wait_until: Wait) -> None:
-    model = tmp_path / "slow.py"
-    model.write_text(
-        "import sys, threading\n"
-        "from pathlib import Path\n"
-        "def build():\n"
-        "    assert sys.stdin.read() == ''\n"
-        f"    Path({str(tmp_path / 'called')!r}).touch()\n"
-        "    threading.Event().wait()\n"
-    )
-    engine = WarmEngine()
-    try:
-        threading.Thread(target=engine.describe, args=(Plan(model=f"{model}:build"),), daemon=True).start()
-        wait_until((tmp_path / "called").exists, "the call", timeout=120)
-
-        directory = run.create(Plan(model="mlp", epochs=1))
-        engine.train(directory)
-
-        wait_until(lambda: status(directory) is Status.FINISHED, "the end", timeout=120)
-        assert events(directory)[0].pid == engine.pid
-    finally:
-        engine.close()
-
-
-def test_output_of_a_model_is_logged_at_once(
-    engines: list[subprocess.Popen[str]], tmp_path: Path, wait_until: Wait
-) -> None:
-    model = tmp_path / "chatty.py"
-    model.write_text("import threading\ndef build():\n    print('good morning')\n    threading.Event().wait()\n")
-    directory = run.create(Plan(model=f"{model}:build"))
-
-    engines.append(start(directory))
-
-    wait_until(lambda: "good morning" in (directory / "log.txt").read_text(), "the greeting", timeout=120)
-
-
-def test_a_warm_engine_exits_with_its_dashboard(wait_until: Wait) -> None:
-    program = "from accel_engine.launch.warm_engine import WarmEngine; print(WarmEngine().pid, flush=True); input()"
-    dashboard = subprocess.Popen(
-        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    with dashboard:
-        assert dashboard.stdout is not None
-        process = psutil.Process(int(dashboard.stdout.readline()))
-        dashboard.kill()
-
-    wait_until(lambda: not process.is_running() or process.status() == psutil.STATUS_ZOMBIE, "its end")
+def test_a_warm_engine_trains_the_steps_of_a_new_one_and_keeps_its_output() -> None:
+    plan = replace(QUICK, virtual_cpus=2)  # devices that are configured after the warm-up
+    directories = [create(plan), create(plan)]
+    assert start(directories[0]).wait(120) == 0
+    with closing(WarmEngine()) as engine:
+        assert engine.wait_ready(120)
+        assert engine.describe(plan).parameters
+        engine._log.write(b"printed before the run\n")
+        engine._log.flush()
+        engine.describe(plan)  # answered after the warm-up
+        engine.train(directories[1])
+        assert engine.process.wait(120) == 0
+    losses = []
+    for directory in directories:
+        with closing(RunReader(directory)) as reader:
+            assert reader.info().status is Status.FINISHED
+            losses.append(np.concatenate([chunk.series["loss"] for chunk in reader.poll().chunks]))
+    assert np.array_equal(*losses)
+    assert b"printed before the run" in (directories[1] / LOG).read_bytes()

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from accel_engine.devices.device_types import Device
-from accel_engine.launch.trial_process import TrialCancelledError, TrialFailedError, TrialReady, TrialStart, Turn
+from accel_engine.measure.trial_process import TrialCancelledError, TrialFailedError, TrialReady, TrialStart, Turn
 from accel_engine.plan import Plan
 from accel_engine.race.energy import Meters
 

@@ -5,7 +5,7 @@ import pytest
 from accel_engine.advice import FasterPlan, advise
 from accel_engine.devices.device_types import Inventory
 from accel_engine.errors import RunError
-from accel_engine.launch.trial_room import PlacedTrial
+from accel_engine.measure.trial_room import PlacedTrial
 from accel_engine.plan import Plan, isolation
 from accel_engine.plan.resolved_plan import check
 from accel_engine.race import memory_budget, raced_runs, remembered, room_beside_runs

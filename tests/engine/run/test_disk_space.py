@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from accel_engine.errors import RunError
-from accel_engine.launch.start_run import prepare_continuation, prepare_run
 from accel_engine.plan import Plan
 from accel_engine.plan.estimate import estimate_disk
+from accel_engine.process.start_run import prepare_continuation, prepare_run
 from accel_engine.run import disk_space, runs_directory
 from accel_engine.run.disk_space import free_bytes, shortage
 from full_disk import small_disk
@@ -57,7 +57,7 @@ def test_none_is_continued_either(monkeypatch: pytest.MonkeyPatch) -> None:
     directory = prepare_run(PLAN)
     (directory / "checkpoints").mkdir()
     (directory / "checkpoints" / "step-4.index").touch()
-    monkeypatch.setattr("accel_engine.launch.start_run.check_any_whole", lambda _: None)
+    monkeypatch.setattr("accel_engine.process.start_run.check_any_whole", lambda _: None)
     monkeypatch.setattr("accel_engine.run.status._is_starting", lambda *_: False)  # it waits for an engine no more
     monkeypatch.setattr(disk_space, "free_bytes", lambda _: 1 << 20)
     with pytest.raises(RunError, match="no run can start"):

@@ -12,7 +12,7 @@ import pytest
 from accel_engine.devices import nvidia_probe
 from accel_engine.devices.installation import Installation
 from accel_engine.devices.nvidia_probe import NvidiaProbe
-from accel_engine.launch import engine_process
+from accel_engine.process import engine_process
 from accel_engine.run import RunWriter
 from accel_engine.run_queue import needs, queue
 from accel_engine.run_queue.machine import MachineReader

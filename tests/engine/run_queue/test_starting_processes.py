@@ -37,7 +37,7 @@ writer.end(RunEnded(time=now(), outcome=Outcome.FINISHED, steps=0, epochs=0, sec
 STARTER = f"""
 import os, signal, subprocess, sys
 from pathlib import Path
-from accel_engine.launch import engine_process
+from accel_engine.process import engine_process
 from accel_engine.run.creation import assign_process
 from accel_engine.run_queue import __main__ as starter
 

@@ -11,8 +11,8 @@ import pytest
 
 from accel_engine import run
 from accel_engine.errors import RunError
-from accel_engine.launch import engine_process
 from accel_engine.plan import Plan
+from accel_engine.process import engine_process
 from accel_engine.run import RunReader, RunWriter, Status
 from accel_engine.run.connection import writing
 from accel_engine.run_queue import queue

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from accel_engine.launch.start_script import Script, create_script_run
 from accel_engine.recording import supervised
 from accel_engine.scripts import patient_writer
 from accel_engine.scripts.listener import Listener
 from accel_engine.scripts.part_server import PartServer
 from accel_engine.scripts.script_run import ScriptRun
+from accel_engine.scripts.start_script import Script, create_script_run
 
 
 class Reports(list[str]):

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from accel_engine.devices import detect
-from accel_engine.launch import engine_process
-from accel_engine.launch.size_query import describe_model
-from accel_engine.launch.start_run import prepare_run
 from accel_engine.plan import Plan
 from accel_engine.plan.memory_estimate import Training, data_bytes, estimate_memory
 from accel_engine.plan.resolved_plan import check
+from accel_engine.process import engine_process
+from accel_engine.process.start_run import prepare_run
+from accel_engine.requests.size_query import describe_model
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads the peak of Linux")

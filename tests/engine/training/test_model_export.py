@@ -15,7 +15,10 @@ from accel_engine.errors import AccelError, RunError
 from accel_engine.inference.encoded_runtime import sidecar_of
 from accel_engine.inference.open_model import open_model
 from accel_engine.inference.origin import DESCRIPTION
-from accel_engine.launch.model_export import (
+from accel_engine.model_export.export import _keep, _keep_all, _Target, export
+from accel_engine.model_export.tflite_file import write_tflite
+from accel_engine.plan import Plan
+from accel_engine.requests.model_export import (
     QUANTIZATIONS,
     TOLERANCES,
     Export,
@@ -24,9 +27,6 @@ from accel_engine.launch.model_export import (
     MeasuredModel,
     target_name,
 )
-from accel_engine.model_export.export import _keep, _keep_all, _Target, export
-from accel_engine.model_export.tflite_file import write_tflite
-from accel_engine.plan import Plan
 from accel_engine.run.run_paths import trained_model
 from accel_engine.training.evaluation.evaluate import evaluate
 from accel_engine.training.prediction.predict import predict

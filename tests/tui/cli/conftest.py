@@ -15,8 +15,8 @@ import pytest
 from accel_engine.devices.device_types import Device, Inventory
 from accel_engine.errors import EngineMissingError
 from accel_engine.events import EpochEnded, Validated
-from accel_engine.launch import engine_process
 from accel_engine.plan import Plan
+from accel_engine.process import engine_process
 from accel_engine.run import Command, RunReader, create
 from accel_tui.cli import engine_ahead, main
 from tui import fake_engine
@@ -121,7 +121,7 @@ class Engine(FakeEngine):
 
 @dataclass
 class Engines:
-    """Stands in for :func:`accel_engine.launch.engine_process.start`."""
+    """Stands in for :func:`accel_engine.process.engine_process.start`."""
 
     act: Callable[[Engine], None] = Engine.train
     pid: int | None = None
@@ -142,7 +142,7 @@ class Engines:
 
 
 def no_warm_engine() -> NoReturn:
-    """Stands in for :class:`accel_engine.launch.warm_engine.WarmEngine`."""
+    """Stands in for :class:`accel_engine.process.warm_engine.WarmEngine`."""
     raise EngineMissingError("commands start their engines later, in these tests")
 
 
@@ -154,7 +154,7 @@ def engines(monkeypatch: pytest.MonkeyPatch) -> Engines:
     monkeypatch.setattr(engine_ahead, "WarmEngine", no_warm_engine)
     monkeypatch.setattr(engine_process, "find_installation", lambda: engine_process.Installation("tensorflow", "2"))
     monkeypatch.setattr(
-        "accel_engine.launch.start_run.detect", lambda: Inventory((Device("cpu:0", "cpu", "A processor"),))
+        "accel_engine.process.start_run.detect", lambda: Inventory((Device("cpu:0", "cpu", "A processor"),))
     )
     return stand_in
 

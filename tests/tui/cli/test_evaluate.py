@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from accel_engine.launch.evaluation import (
+from accel_engine.plan import Plan
+from accel_engine.requests.evaluation import (
     ClassScores,
     Difference,
     EvaluatedModel,
@@ -12,7 +13,6 @@ from accel_engine.launch.evaluation import (
     Measurement,
     MetricDifference,
 )
-from accel_engine.plan import Plan
 
 CAT = ClassScores("cat", 12, Measurement(0.5, 0.25, 0.75), Measurement(1.0, 0.7, 1.0), Measurement(2 / 3, 0.4, 0.8))
 DOG = ClassScores("dog", 8, Measurement(None, None, None), Measurement(0.0, 0.0, 0.3), Measurement(0.0, 0.0, 0.2))

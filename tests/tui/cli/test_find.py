@@ -14,7 +14,7 @@ import pytest
 from accel_engine.errors import FieldValue, RunError
 from accel_engine.finders.batch_size_finder import FoundSize, SizeOptions, SizeProgress
 from accel_engine.finders.learning_rate_finder import FoundRate, RampOptions, RampProgress
-from accel_engine.launch.trial_process import TrialCancelledError
+from accel_engine.measure.trial_process import TrialCancelledError
 from accel_engine.plan import SPECS, Plan
 from accel_engine.run.status import Status
 from accel_tui.cli import find_rate, find_size

@@ -9,7 +9,7 @@ import pytest
 
 from accel_engine.devices.device_types import Inventory
 from accel_engine.errors import FieldValue
-from accel_engine.launch.trial_statistics import Comparison, Verdict
+from accel_engine.measure.trial_statistics import Comparison, Verdict
 from accel_engine.plan import SPECS, Plan
 from accel_engine.race.configuration import Configuration
 from accel_engine.race.configuration_result import Best, ConfigurationResult, ConfigurationState

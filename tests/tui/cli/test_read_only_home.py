@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import damaged_runs
-from accel_engine.launch import engine_process
-from accel_engine.launch.engine_process import Installation
+from accel_engine.process import engine_process
+from accel_engine.process.engine_process import Installation
 from full_disk import read_only, small_disk
 from tui.stand_ins import StubApp, begun, hides, shows, until
 

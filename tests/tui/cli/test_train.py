@@ -12,8 +12,8 @@ import pytest
 from accel_engine import network_namespace
 from accel_engine.errors import FieldValue
 from accel_engine.events import Outcome, Phase, PhaseChanged, RunStarted
-from accel_engine.launch import engine_process
 from accel_engine.plan import DEFAULTS, SPECS, Plan
+from accel_engine.process import engine_process
 from accel_engine.run import RunReader, Status, list_runs
 from accel_engine.run.listing import summarize
 from accel_tui.cli import progress
@@ -542,7 +542,7 @@ def test_a_reader_that_goes_away_leaves_the_run_going(tmp_path):
         import sys
         sys.path.insert(0, {str(Path(__file__).parents[2])!r})
         from tui.cli import conftest
-        from accel_engine.launch import engine_process
+        from accel_engine.process import engine_process
         from accel_engine.run import list_runs
         from accel_tui.cli import engine_ahead, main
 

@@ -12,9 +12,9 @@ from textual.pilot import Pilot
 from textual.widgets import Label
 
 from accel_engine.advice import Cure, Finding
+from accel_engine.advice.cures.cure_trial import CureProgress, CureResult
 from accel_engine.errors import RunError
 from accel_engine.events import Outcome
-from accel_engine.launch.cure_trial import CureProgress, CureResult
 from accel_engine.run.run_paths import LOG
 from accel_tui.run_state.cure_trials import CureActions
 from accel_tui.run_state.marks import MarkKind

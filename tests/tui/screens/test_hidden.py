@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from accel_engine.launch import engine_process
-from accel_engine.launch.engine_process import Installation
+from accel_engine.process import engine_process
+from accel_engine.process.engine_process import Installation
 from accel_tui.screens import run_screen as run_screen
 from accel_tui.screens.run_screen import RunScreen
 from accel_tui.screens.runs_screen import RunsScreen

@@ -8,9 +8,9 @@ import pytest
 from textual.pilot import Pilot
 
 from accel_engine import run
-from accel_engine.launch import engine_process
-from accel_engine.launch.engine_process import Installation
 from accel_engine.plan import Plan
+from accel_engine.process import engine_process
+from accel_engine.process.engine_process import Installation
 from accel_engine.run import Status
 from accel_engine.run.creation import assign_process
 from accel_engine.run_queue import queue, wake

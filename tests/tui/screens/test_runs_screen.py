@@ -10,9 +10,9 @@ from textual.pilot import Pilot
 
 from accel_engine import Recorder
 from accel_engine.events import Outcome
-from accel_engine.launch import engine_process
-from accel_engine.launch.engine_process import Installation
 from accel_engine.plan import Plan
+from accel_engine.process import engine_process
+from accel_engine.process.engine_process import Installation
 from accel_engine.run import RunList, list_runs
 from accel_engine.run.connection import DATABASE, connect
 from accel_tui.screens.new_run_screen import NewRunScreen

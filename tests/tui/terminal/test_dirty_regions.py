@@ -13,8 +13,8 @@ from textual.screen import Screen
 from textual.strip import Strip
 from textual.widget import Widget
 
-from accel_engine.launch import engine_process
-from accel_engine.launch.engine_process import Installation
+from accel_engine.process import engine_process
+from accel_engine.process.engine_process import Installation
 from accel_tui.screens.run_screen import RunScreen
 from accel_tui.terminal import dirty_regions, textual_private
 from accel_tui.terminal.canvas import Canvas

@@ -9,8 +9,8 @@ from textual.app import App
 from textual.geometry import Size
 from textual.screen import Screen
 
-from accel_engine.launch import engine_process
-from accel_engine.launch.engine_process import Installation
+from accel_engine.process import engine_process
+from accel_engine.process.engine_process import Installation
 from accel_tui.terminal import incremental_app, textual_private
 from accel_tui.terminal.flow_control import QUERY_INTERVAL_BYTES
 from tui.fake_engine import FakeEngine

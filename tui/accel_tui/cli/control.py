@@ -10,9 +10,9 @@ import click
 
 from accel_engine.errors import RunError, UsageError
 from accel_engine.events import ModelBuilt
-from accel_engine.launch.live_changes import INTERVALS, command_argument, command_problem
 from accel_engine.plan import SPECS
 from accel_engine.plan.interval import parse_interval
+from accel_engine.plan.live_changes import INTERVALS, command_argument, command_problem
 from accel_engine.run import RunInfo, RunReader, Status, find, list_runs, request
 from accel_engine.run.commands import read_answer, withdraw
 from accel_engine.run.listing import named

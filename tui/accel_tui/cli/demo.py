@@ -10,9 +10,9 @@ import click
 
 from accel_engine.devices import detect
 from accel_engine.devices.device_types import Device
-from accel_engine.launch.engine_process import require_installation
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import check
+from accel_engine.process.engine_process import require_installation
 from accel_engine.race.configuration import ConfigurationKind
 from accel_engine.race.configuration_result import ConfigurationResult, ConfigurationState
 from accel_engine.race.race import Race, RaceOptions

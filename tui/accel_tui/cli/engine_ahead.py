@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
 from accel_engine.errors import EngineMissingError
-from accel_engine.launch.warm_engine import WarmEngine
+from accel_engine.process.warm_engine import WarmEngine
 
 
 @contextmanager

@@ -10,17 +10,17 @@ import click
 from accel_engine.devices import detect
 from accel_engine.devices.device_types import Device
 from accel_engine.errors import FieldValue, UsageError
-from accel_engine.launch.engine_process import require_installation
-from accel_engine.launch.size_query import describe_model
-from accel_engine.launch.start_run import for_a_new_run
-from accel_engine.launch.warm_engine import Description
 from accel_engine.plan import DEFAULTS, SPECS, Plan, resolved_plan
 from accel_engine.plan.estimate import count_steps
 from accel_engine.plan.memory_advice import Change, cheapest_change
 from accel_engine.plan.memory_estimate import MemoryEstimate, Training, estimate_memory
 from accel_engine.plan.plan_file import PlanFile, read_plan_file
 from accel_engine.plan.resolved_plan import ResolvedPlan
+from accel_engine.process.engine_process import require_installation
+from accel_engine.process.start_run import for_a_new_run
+from accel_engine.process.warm_engine import Description
 from accel_engine.race.remembered import recall
+from accel_engine.requests.size_query import describe_model
 from accel_engine.run import RunReader, find
 from accel_tui.cli.chosen_plan import with_chosen_plan
 from accel_tui.cli.output import write, write_json

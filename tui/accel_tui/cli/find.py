@@ -171,9 +171,9 @@ def _checked(plan_file: Path | None, flags: dict[str, Any], check_for: Callable[
         AccelError: It does not fit, or TensorFlow is missing.
     """
     from accel_engine.devices import detect
-    from accel_engine.launch.engine_process import require_installation
-    from accel_engine.launch.trial_room import devices_of
+    from accel_engine.measure.trial_room import devices_of
     from accel_engine.plan import isolation, resolved_plan
+    from accel_engine.process.engine_process import require_installation
     from accel_tui.cli.chosen_plan import with_chosen_plan
     from accel_tui.formatting.devices_in_use import warnings
     from accel_tui.settings.user_settings import load
@@ -192,7 +192,7 @@ def _checked(plan_file: Path | None, flags: dict[str, Any], check_for: Callable[
 
 def _plan_of(directory: Path) -> dict[str, Any]:
     """The plan of a run, as options."""
-    from accel_engine.launch.start_run import for_a_new_run
+    from accel_engine.process.start_run import for_a_new_run
 
     with closing(RunReader(directory)) as reader:
         info = reader.info()

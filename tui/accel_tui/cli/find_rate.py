@@ -13,8 +13,8 @@ from accel_engine.finders.learning_rate_finder import (
     find_learning_rate,
     find_rate_of_run,
 )
-from accel_engine.launch.paused_run import read_run
 from accel_engine.plan import Plan
+from accel_engine.process.paused_run import read_run
 from accel_engine.stored_values import json_number
 from accel_tui.cli.finding import PLOT_ROWS, Status, measure, plot_width, readable
 from accel_tui.cli.output import print_to_stderr, write, write_json

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TextIO, TypeVar
 
 from accel_engine.errors import AccelError
-from accel_engine.launch.trial_process import TrialCancelledError
+from accel_engine.measure.trial_process import TrialCancelledError
 from accel_engine.text import printable_line
 from accel_tui.appearance.glyphs import has_unicode
 from accel_tui.cli.output import print_to_stderr, write_json

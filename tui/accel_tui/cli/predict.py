@@ -9,11 +9,11 @@ from pathlib import Path
 import click
 
 from accel_engine.errors import UsageError
-from accel_engine.launch.example_prediction import predict_examples
-from accel_engine.launch.prediction_files import check_files
-from accel_engine.launch.text_writing import WritingOptions, write_text
+from accel_engine.requests.example_prediction import predict_examples
+from accel_engine.requests.text_writing import WritingOptions, write_text
 from accel_engine.run import diagnostics
 from accel_engine.run.diagnostics import DataFormat
+from accel_engine.trained.prediction_files import check_files
 from accel_engine.user_paths import exists, is_directory
 from accel_tui.cli.finite_number import FiniteNumber
 from accel_tui.cli.output import print_to_stderr, write, write_json

@@ -11,10 +11,10 @@ import click
 
 from accel_engine.devices import detect
 from accel_engine.devices.device_types import Device
-from accel_engine.launch.engine_process import require_installation
 from accel_engine.plan import DEFAULTS, SPECS, Plan, isolation, resolved_plan
 from accel_engine.plan.plan_file import read_plan_file
 from accel_engine.plan.resolved_plan import ResolvedPlan
+from accel_engine.process.engine_process import require_installation
 from accel_engine.race.comparison import find_best
 from accel_engine.race.configuration import ConfigurationKind
 from accel_engine.race.configuration_result import Best, ConfigurationResult

@@ -8,8 +8,8 @@ from contextlib import suppress
 import click
 
 from accel_engine.devices import detect
-from accel_engine.launch.start_script import Script, create_script_run, environment_for, start_script
 from accel_engine.scripts.output_parser import check_patterns
+from accel_engine.scripts.start_script import Script, create_script_run, environment_for, start_script
 from accel_tui.cli.output import print_to_stderr, write
 
 EPILOG = """\b

@@ -7,11 +7,11 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
-from accel_engine.launch.start_run import hand_over, prepare_continuation, prepare_run
-from accel_engine.launch.warm_engine import WarmEngine
 from accel_engine.plan import isolation
 from accel_engine.plan.plan_file import read_plan_file
 from accel_engine.plan.resolved_plan import resolve
+from accel_engine.process.start_run import hand_over, prepare_continuation, prepare_run
+from accel_engine.process.warm_engine import WarmEngine
 from accel_engine.run import RunReader, find
 from accel_engine.run.connection import DATABASE
 from accel_tui.cli.chosen_plan import with_chosen_plan

@@ -1,6 +1,6 @@
 """Describes the state of the warm engine."""
 
-from accel_engine.launch.warm_engine import EngineState, WarmEngine
+from accel_engine.process.warm_engine import EngineState, WarmEngine
 
 
 def engine_status(engine: WarmEngine) -> str:

@@ -1,12 +1,12 @@
 """The summary of a plan next to the form, without widgets."""
 
 from accel_engine.data.pixel_scaling import Scaling, choose_scaling
-from accel_engine.launch.warm_engine import Description
 from accel_engine.models import ModelEntry
 from accel_engine.plan import estimate
 from accel_engine.plan.estimate import StepCounts
 from accel_engine.plan.placement import Placement
 from accel_engine.plan.resolved_plan import ResolvedPlan
+from accel_engine.process.warm_engine import Description
 from accel_engine.text import printable_line
 from accel_tui.formatting import numbers
 from accel_tui.formatting.field_labels import word

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 from accel_engine.devices import detect
 from accel_engine.devices.device_types import Device
-from accel_engine.launch.start_run import prepare_run
 from accel_engine.plan import Plan
+from accel_engine.process.start_run import prepare_run
 from accel_engine.run_queue import queue
 from accel_engine.run_queue.needs import find_need
 

@@ -62,7 +62,7 @@ def read_advice(directory: Path) -> Advice:
 
 def _not_tried(info: RunInfo, findings: Iterable[Finding]) -> Iterator[tuple[Cure, str]]:
     """The cures that change the plan and cannot be tried, each with the reason."""
-    from accel_engine.launch.cure_kinds import reason_not_to_try  # its imports are slow
+    from accel_engine.advice.cures.cure_kinds import reason_not_to_try  # its imports are slow
 
     for cure in (cure for finding in findings for cure in finding.cures if cure.changes):
         if reason := reason_not_to_try(info, cure.changes):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from accel_engine.advice import Finding
 
 if TYPE_CHECKING:  # its imports are slow
-    from accel_engine.launch.cure_trial import CureProgress, CureResult
+    from accel_engine.advice.cures.cure_trial import CureProgress, CureResult
 
 
 class TryCure(Protocol):

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from accel_engine.launch.start_run import CONTINUABLE
+from accel_engine.process.start_run import CONTINUABLE
 from accel_engine.run import RunInfo
 from accel_tui.formatting.advice import can_continue_with, options_text
 from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen

@@ -15,9 +15,9 @@ from textual.widgets import Static
 from accel_engine.errors import RunError
 from accel_engine.inference.candidate import Candidate
 from accel_engine.inference.live_window import LiveWindow
-from accel_engine.launch.bench_runs import BenchRuns
-from accel_engine.launch.inference_bench import BenchOptions, InferenceBench
+from accel_engine.requests.inference_bench import BenchOptions, InferenceBench
 from accel_engine.text import printable
+from accel_engine.trained.bench_runs import BenchRuns
 from accel_tui.formatting import numbers
 from accel_tui.formatting.bench import conclusions, notes, tables
 from accel_tui.formatting.devices_in_use import warnings

@@ -8,7 +8,7 @@ from accel_engine.advice import Finding
 from accel_tui.run_state.cure_trials import CureActions
 
 if TYPE_CHECKING:  # its imports are slow
-    from accel_engine.launch.cure_trial import CureProgress, CureResult
+    from accel_engine.advice.cures.cure_trial import CureProgress, CureResult
 
 
 def _try_cure(
@@ -19,8 +19,8 @@ def _try_cure(
     *,
     should_stop: Callable[[], bool],
 ) -> "CureResult":
-    from accel_engine.launch.advice_actions import PURPOSES
-    from accel_engine.launch.cure_trial import try_cure
+    from accel_engine.advice.cures.advice_actions import PURPOSES
+    from accel_engine.advice.cures.cure_trial import try_cure
 
     return try_cure(directory, changes, on_progress, should_stop=should_stop, quantity=PURPOSES[finding.trouble])
 
@@ -33,8 +33,8 @@ def _apply_cure(
     *,
     should_stop: Callable[[], bool],
 ) -> str:
-    from accel_engine.launch.advice_actions import PURPOSES
-    from accel_engine.launch.settle_cure import apply_and_settle
+    from accel_engine.advice.cures.advice_actions import PURPOSES
+    from accel_engine.advice.cures.settle_cure import apply_and_settle
 
     purpose = PURPOSES[finding.trouble]
     return apply_and_settle(

@@ -16,7 +16,7 @@ from accel_tui.run_state.cure_trials import AdviceNotes, Application, CureAction
 from accel_tui.screens.apply_question import APPLY, apply_question
 
 if TYPE_CHECKING:  # its imports are slow
-    from accel_engine.launch.cure_trial import CureProgress
+    from accel_engine.advice.cures.cure_trial import CureProgress
 
 
 class CureRunner:

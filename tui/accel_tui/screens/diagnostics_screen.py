@@ -13,8 +13,8 @@ from textual.reactive import reactive
 from textual.widgets import ContentSwitcher, Select, Static, Tab, Tabs
 
 from accel_engine.errors import RunError
-from accel_engine.launch.engine_query import EngineQuery
-from accel_engine.launch.model_query import ModelQuery
+from accel_engine.process.engine_query import EngineQuery
+from accel_engine.process.model_query import ModelQuery
 from accel_engine.run import request
 from accel_engine.run.diagnostics import OutputReport
 from accel_tui.formatting import numbers

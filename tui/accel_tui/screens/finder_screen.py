@@ -13,7 +13,7 @@ from textual.containers import Container, VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
-from accel_engine.launch.trial_room import devices_of
+from accel_engine.measure.trial_room import devices_of
 from accel_engine.plan import Plan, isolation
 from accel_engine.plan.resolved_plan import resolve
 from accel_engine.text import printable

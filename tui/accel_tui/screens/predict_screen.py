@@ -14,12 +14,12 @@ from textual.content import Content
 from textual.widgets import DataTable, Static
 
 from accel_engine.errors import AccelError, UsageError
-from accel_engine.launch.engine_query import EngineQuery
-from accel_engine.launch.example_prediction import ExamplePredictions, PredictionQuery
-from accel_engine.launch.prediction_files import check_files
-from accel_engine.launch.text_writing import WritingOptions, WritingQuery, WrittenText
+from accel_engine.process.engine_query import EngineQuery
+from accel_engine.requests.example_prediction import ExamplePredictions, PredictionQuery
+from accel_engine.requests.text_writing import WritingOptions, WritingQuery, WrittenText
 from accel_engine.run.diagnostics import DataFormat, read
 from accel_engine.text import printable
+from accel_engine.trained.prediction_files import check_files
 from accel_engine.user_paths import exists
 from accel_tui.formatting import numbers
 from accel_tui.predictions.files import write_predictions

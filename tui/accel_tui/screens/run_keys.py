@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 from textual.binding import Binding, BindingType
 
-from accel_engine.launch.start_run import CONTINUABLE
+from accel_engine.process.start_run import CONTINUABLE
 from accel_engine.run import Status
 from accel_tui.run_state.state import RunState
 

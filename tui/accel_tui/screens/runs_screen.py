@@ -14,7 +14,7 @@ from textual.screen import Screen
 from textual.widgets import Input, Label, Static
 
 from accel_engine.errors import AccelError
-from accel_engine.launch.start_run import CONTINUABLE
+from accel_engine.process.start_run import CONTINUABLE
 from accel_engine.run import Annotations, RunSummary, Status, runs_directory
 from accel_engine.run.annotations import set_tags, write_annotations
 from accel_engine.run.removal import Contents, contents, remove

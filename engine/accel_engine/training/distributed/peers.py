@@ -14,8 +14,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from accel_engine.launch.engine_process import start
 from accel_engine.plan import Plan
+from accel_engine.process.engine_process import start
 from accel_engine.run.creation import create_worker
 from accel_engine.strategies.cluster_spec import LOCAL, ClusterSpec
 

@@ -24,8 +24,8 @@ def diagnose(request: Mapping[str, Any], on_progress: Callable[[int, int], None]
         on_progress: Called now and then with the number of examples done, and of all.
 
     Returns:
-        ``split``, ``step`` and ``notes``: see :class:`accel_engine.launch.diagnosis.Diagnosis`; ``head`` of the report,
-        a JSON object.
+        ``split``, ``step`` and ``notes``: see :class:`accel_engine.requests.diagnosis.Diagnosis`; ``head`` of the
+        report, a JSON object.
 
     Raises:
         AccelError: The model cannot be restored, or the data does not fit it.

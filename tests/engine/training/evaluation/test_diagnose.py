@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from accel_engine.errors import AccelError
-from accel_engine.launch.diagnosis import DiagnosisQuery
-from accel_engine.launch.evaluation import EvaluationOptions
 from accel_engine.plan import Plan
+from accel_engine.requests.diagnosis import DiagnosisQuery
+from accel_engine.requests.evaluation import EvaluationOptions
 from accel_engine.run.diagnostics import ClassificationReport, ValidationReport, modification_times, read
 from accel_engine.run.diagnostics.packing import unpack
 from accel_engine.run.diagnostics.views import Image

@@ -17,7 +17,7 @@ from accel_tui.run_state.cure_trials import AdviceNotes, Application, Trial
 from accel_tui.widgets.advice.advice_list import AdviceList, keyed
 
 if TYPE_CHECKING:  # its imports are slow
-    from accel_engine.launch.cure_trial import CureProgress, CureResult
+    from accel_engine.advice.cures.cure_trial import CureProgress, CureResult
 
 _BAR = 20  # cells of the bar of a trial's progress
 

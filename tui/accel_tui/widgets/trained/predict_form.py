@@ -10,9 +10,9 @@ from textual.message import Message
 from textual.widgets import Input, Label, Static
 
 from accel_engine.errors import UsageError
-from accel_engine.launch.prediction_files import ARRAYS, SUFFIXES
-from accel_engine.launch.text_writing import WritingOptions
+from accel_engine.requests.text_writing import WritingOptions
 from accel_engine.run.diagnostics import DataFormat
+from accel_engine.trained.prediction_files import ARRAYS, SUFFIXES
 from accel_engine.user_paths import user_path
 from accel_tui.widgets.line_input import LineInput
 from accel_tui.widgets.plan.picker import Picker

@@ -9,8 +9,8 @@ import pytest
 
 from accel_engine.errors import PlanError
 from accel_engine.events import Outcome, Validated, Warned
-from accel_engine.launch.start_run import prepare_run
 from accel_engine.plan import Plan
+from accel_engine.process.start_run import prepare_run
 from accel_engine.run import create
 from accel_engine.run.run_paths import MODEL
 from accel_engine.training.core.recipe import initial_weights

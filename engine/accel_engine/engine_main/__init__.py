@@ -1,0 +1,1 @@
+"""What runs in an engine process: training, answering requests, trying plans."""

@@ -1,1 +1,0 @@
-"""Starts engine processes, and asks them about models, from programs that do not import TensorFlow."""

@@ -1,0 +1,1 @@
+"""Measures plans side by side: each in a process, in turns."""

@@ -1,0 +1,155 @@
+"""Starts and continues runs: checks the plan, writes the run's directory and hands it to an engine.
+
+All functions block; the dashboard calls them from a thread.
+"""
+
+import os
+import subprocess
+from collections.abc import Callable, Container, Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from accel_engine import data
+from accel_engine.devices import detect
+from accel_engine.devices.device_types import Device
+from accel_engine.errors import RunError
+from accel_engine.plan import Plan, resolved_plan
+from accel_engine.plan.estimate import estimate_disk
+from accel_engine.plan.field_needs import without_ignored
+from accel_engine.plan.new_run_checks import fields_of_other_data
+from accel_engine.plan.resolved_plan import ResolvedPlan
+from accel_engine.process import engine_process
+from accel_engine.process.warm_engine import USABLE, WarmEngine
+from accel_engine.run import RunReader, Status, create
+from accel_engine.run.checkpoint_files import check_any_whole
+from accel_engine.run.creation import reopen
+from accel_engine.run.disk_space import check_free_space, shortage
+from accel_engine.run.run_paths import CHECKPOINTS, latest_checkpoint, runs_directory
+from accel_engine.run.worker_runs import run_to_continue
+from accel_engine.strategies.cluster_spec import ClusterSpec
+
+CONTINUABLE = frozenset({Status.STOPPED, Status.FAILED, Status.LOST})
+"""The statuses of runs that can be continued: they ended before the last epoch."""
+
+
+def prepare_run(
+    plan: Plan,
+    devices: Sequence[Device] | None = None,
+    warn: Callable[[str], object] = lambda _: None,
+    *,
+    queued: bool = False,
+    study: str = "",
+    trial: int | None = None,
+) -> Path:
+    """Create a run for an engine to train.
+
+    Args:
+        plan: The plan.
+        devices: The devices of the machine; detected if ``None``.
+        warn: Called with a warning if the disk may become full.
+        queued: Whether it waits in the queue; see :func:`accel_engine.run.create`.
+        study: Name of the search that it is a trial of; empty for none.
+        trial: Number of that trial.
+
+    Returns:
+        The run's directory.
+
+    Raises:
+        EngineMissingError: No usable TensorFlow is installed.
+        PlanError: The plan does not fit the machine, the data or the model.
+        DataError: The data cannot be read.
+        RunError: The run cannot be written, or the disk has no room for it.
+    """
+    checked = _checked(plan, devices)
+    _check_disk(runs_directory(), checked, 0, warn)
+    return create(checked.plan, queued=queued, study=study, trial=trial)
+
+
+def prepare_continuation(
+    directory: Path,
+    changes: Mapping[str, Any] | None = None,
+    warn: Callable[[str], object] = lambda _: None,
+    *,
+    queued: bool = False,
+) -> Path:
+    """Reopen an ended run, for an engine to continue from its last checkpoint.
+
+    Args:
+        directory: The run's directory.
+        changes: New values of plan fields.
+        warn: Called with a warning if the disk may become full.
+        queued: Whether it waits in the queue until it is continued.
+
+    Returns:
+        The directory to continue: that of a worker's own run, in a worker's process.
+
+    Raises:
+        EngineMissingError: No usable TensorFlow is installed.
+        RunError: The run is live, has no whole checkpoint, is a worker's run, or cannot be read or written.
+        PlanError: A changed field must not change, does not fit, or all epochs are already trained.
+        UsageError: The environment describes an invalid cluster.
+    """
+    directory = run_to_continue(directory)
+    with closing(RunReader(directory)) as reader:
+        info = reader.info()
+    if info.status is Status.PAUSED:
+        raise RunError(f"run {info.id} is paused: resume it with accel-tui resume {info.id}")
+    if info.status.live:
+        raise RunError(f"run {info.id} is {info.status}: follow it with accel-tui watch {info.id}")
+    if not latest_checkpoint(directory) and ClusterSpec.find(os.environ) is None:  # other workers may have one
+        anew = f": train it again with {for_a_new_run(info.plan).command()}" if info.plan else ""
+        raise RunError(f"run {info.id} has no checkpoint to continue from{anew}")
+    check_any_whole(directory / CHECKPOINTS)
+    changes = changes or {}
+    values = without_ignored({**info.plan_values, **changes}, wanted={*changes, "patience", "restore_best"})
+    checked = _checked(Plan.from_mapping(values), None, chosen=changes)
+    _check_disk(directory, checked, latest_checkpoint(directory), warn)
+    reopen(directory, checked.plan, queued=queued)
+    return directory
+
+
+def hand_over(directory: Path, engine: WarmEngine | None) -> "subprocess.Popen[str]":
+    """Hand a run to a warm engine; without a usable one, start a new process.
+
+    Returns:
+        The engine's process.
+
+    Raises:
+        EngineMissingError: No usable TensorFlow is installed.
+        RunError: The run cannot be written.
+    """
+    if engine is not None and engine.state in USABLE:
+        try:
+            engine.train(directory)
+        except RunError:  # it has just exited; a new process reports any other problem
+            engine.close()
+        else:
+            return engine.process
+    return engine_process.start(directory)
+
+
+def for_a_new_run(plan: Plan) -> Plan:
+    """A plan without the fields that have no effect on its data, with which a new run would be refused."""
+    dropped = {*fields_of_other_data(plan, data.find(plan.data))}
+    return Plan.from_mapping(without_ignored({n: v for n, v in plan.to_mapping().items() if n not in dropped}))
+
+
+def _checked(
+    plan: Plan, devices: Sequence[Device] | None, *, chosen: Container[str] = resolved_plan.ALL_FIELDS
+) -> ResolvedPlan:
+    """The plan with the model that ``auto`` stands for, if the data tells it before it is read.
+
+    Raises an error, before a run is written, if the plan cannot be trained on this machine.
+    """
+    resolved = resolved_plan.check(plan, detect().devices if devices is None else devices, chosen=chosen)
+    engine_process.require_installation()
+    return resolved.with_chosen_model()
+
+
+def _check_disk(directory: Path, resolved: ResolvedPlan, done: int, warn: Callable[[str], object]) -> None:
+    """Compare what is free with what the steps take that are left; the engine knows the size of checkpoints, too."""
+    check_free_space(directory)
+    steps = resolved.step_counts.total_steps if resolved.step_counts else 0
+    if short := shortage(directory, estimate_disk(resolved.plan, max(0, steps - done))):
+        warn(short)

@@ -1,0 +1,1 @@
+"""What engine processes are asked, and what they answer."""

@@ -1,0 +1,1 @@
+"""Opens trained runs, and stores what is measured of them."""

@@ -1,0 +1,133 @@
+"""Cures are tried beside a run, applied to it, and taken back if they harm."""
+
+import os
+import signal
+import subprocess
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import psutil
+import pytest
+
+from accel_engine import run
+from accel_engine.advice.cures.apply_cure import Method, apply
+from accel_engine.advice.cures.cure_trial import CureProgress, CureResult, try_cure
+from accel_engine.advice.cures.settle_cure import apply_and_settle
+from accel_engine.events import CommandAnswered, Outcome, PlanChanged, RunEnded
+from accel_engine.measure.plan_trials import LEAST_ROUNDS, PlanTrials
+from accel_engine.measure.trial_process import TrialCancelledError, TrialStart
+from accel_engine.plan import Plan
+from accel_engine.process.engine_process import start
+from accel_engine.run import RunReader, RunWriter, Status, request
+from accel_engine.run.run_paths import latest_checkpoint
+
+from .record import read, status, steps
+
+Engines = list["subprocess.Popen[str]"]
+
+LIVE = Plan(model="mlp", epochs=100_000, validation="off", xla="off", optimizer="sgd", learning_rate=0.01)
+
+
+def no_progress(_: object) -> None:
+    """Nobody watches."""
+
+
+def left_behind(home: Path) -> list[Path]:
+    """Directories of trials."""
+    return [*(home / "runs").glob(".trial-*")]
+
+
+def test_a_speed_cure_and_a_learning_cure_are_measured(home: Path) -> None:
+    directory = run.create(Plan(model="mlp", epochs=2, batch_size=8, learning_rate=1e-5))
+    with closing(RunWriter(directory)) as writer:
+        writer.begin()
+        writer.end(RunEnded(time=1.0, outcome=Outcome.FINISHED, steps=0, epochs=2, seconds=1.0))
+    before = [path.stat().st_mtime_ns for path in sorted(directory.rglob("*"))]
+
+    def tried(**changes: object) -> CureResult:
+        return try_cure(directory, changes, no_progress, seconds=1.0, should_stop=lambda: False)
+
+    speed = tried(batch_size=512)
+    assert speed.better
+    assert speed.unit == "examples/s"
+    assert speed.before < speed.low <= speed.after <= speed.high
+    assert "from the initial weights" in speed.text
+    helps = tried(learning_rate=0.001)
+    assert helps.better
+    assert helps.unit.endswith("loss")
+    assert helps.after <= helps.high < helps.before
+    assert [path.stat().st_mtime_ns for path in sorted(directory.rglob("*"))] == before
+    assert left_behind(home) == []
+
+
+def test_plans_take_turns_until_one_is_killed(home: Path, tmp_path: Path) -> None:
+    (tmp_path / "broken.py").write_text("def build(input_shape, classes):\n    raise ValueError('no layers')\n")
+    plan = Plan(model="mlp")
+    with PlanTrials([TrialStart(plan), TrialStart(plan.replace(model=f"{tmp_path}/broken.py:build"))]) as trials:
+        trials.wait_ready()
+        first, second = trials.trials
+        assert second.problem is not None
+        assert not second.problem.out_of_memory
+        assert "no layers" in str(second.problem)
+        assert trials.usable == [first]
+        trials.take_turns(0.0)
+        assert len(first.turns) == LEAST_ROUNDS
+        assert first.ready.global_batch == 64
+        low, high = first.examples_per_second_between
+        assert 0 < low <= first.examples_per_second <= high
+        os.kill(first.process.pid, signal.SIGKILL)
+        trials.take_turns(0.0)
+        assert first.problem is not None
+        assert first.problem.out_of_memory
+    assert left_behind(home) == []
+
+
+def test_a_live_run_is_paused_for_a_trial_and_a_cure_that_harms_it_is_taken_back(
+    engines: Engines, home: Path, wait_until: Callable[..., None]
+) -> None:
+    directory = run.create(LIVE)
+    engines.append(start(directory))
+    wait_until(lambda: latest_checkpoint(directory), "a checkpoint")
+    check_that_a_cancelled_trial_resumes(directory, wait_until)
+    assert left_behind(home) == []
+    wait_until(lambda: steps(directory) > 500, "steps")
+
+    settled = apply_and_settle(directory, {"learning_rate": 100.0}, finding="rate-low")
+    assert settled.taken_back
+    engines.append(settled.process)
+    assert "taken back" in settled.text
+    (changed,) = (event for event in read(directory)[0] if isinstance(event, PlanChanged))
+    assert (changed.before, changed.changes) == ({"learning_rate": 100.0}, {"learning_rate": 0.01})
+    who = [event.who for event in read(directory)[0] if isinstance(event, CommandAnswered)][2:4]
+    assert [each.partition(" ")[2] for each in who] == ["(advice rate-low)"] * 2
+    wait_until(lambda: status(directory) is Status.RUNNING, "the engine that takes it back")
+    wait_until(lambda: steps(directory) > changed.step + 100, "steps after it")
+    assert read(directory)[1][-1] < 0.5  # it goes on from before the harm
+
+    applied = apply(directory, {"clip_norm": 1.0}, finding="spikes")
+    engines.append(applied.process)
+    assert applied.method is Method.CONTINUED
+    wait_until(lambda: status(directory) is Status.RUNNING, "the run")
+    with closing(RunReader(directory)) as reader:
+        assert reader.info().plan_values["clip_norm"] == 1.0
+    assert [event.reason for event in read(directory)[0] if isinstance(event, PlanChanged)][1:] == ["advice spikes"]
+    request(directory, "stop_now")
+    wait_until(lambda: not status(directory).live, "the end")
+
+
+def check_that_a_cancelled_trial_resumes(directory: Path, wait_until: Callable[..., None]) -> None:
+    children = {each.pid for each in psutil.Process().children()}
+    seen: list[Status] = []
+
+    def watch(progress: CureProgress) -> None:
+        if "paused meanwhile" in progress.detail:
+            seen.append(status(directory))
+
+    with pytest.raises(TrialCancelledError):
+        try_cure(directory, {"clip_norm": 1.0}, watch, should_stop=lambda: bool(seen))
+    assert seen == [Status.PAUSED]
+    wait_until(lambda: status(directory) is Status.RUNNING, "the run")
+    assert {each.pid for each in psutil.Process().children()} == children
+    pause, resume = (event for event in read(directory)[0] if isinstance(event, CommandAnswered))
+    assert (pause.command, resume.command, pause.step) == ("pause", "resume", resume.step)

@@ -1,0 +1,63 @@
+"""A real engine on a disk that is really full."""
+
+import signal
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from resource import RLIM_INFINITY, RLIMIT_FSIZE, prlimit
+
+import numpy as np
+import pytest
+
+from accel_engine import run
+from accel_engine.events import Outcome, Warned
+from accel_engine.plan import Plan
+from accel_engine.process.engine_process import start
+from accel_engine.run import request
+from accel_engine.run.disk_problem import DiskProblem
+from full_disk import filled, small_disk
+
+from .record import last, read, steps, waiting
+
+
+def test_an_engine_waits_goes_on_and_can_be_stopped(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    engines: list["subprocess.Popen[str]"],
+    wait_until: Callable[..., None],
+) -> None:
+    with small_disk(tmp_path / "disk", 24) as disk:
+        monkeypatch.setenv("ACCEL_TUI_HOME", str(disk / "home"))
+        directory = run.create(Plan(model="mlp", epochs=100_000, validation="off", xla="off"))
+        engines.append(start(directory))
+        wait_until(lambda: steps(directory) > 50, "training")
+        with filled(disk):
+            wait_until(lambda: waiting(directory) is DiskProblem.FULL, "the wait")
+            stuck = steps(directory)
+        wait_until(lambda: steps(directory) > stuck, "training to go on")
+        assert waiting(directory) is None
+        stuck = steps(directory)
+        longest = max(path.stat().st_size for path in directory.iterdir())
+        prlimit(engines[0].pid, RLIMIT_FSIZE, (longest, RLIM_INFINITY))
+        wait_until(lambda: waiting(directory) is DiskProblem.QUOTA, "a wait for a quota")
+        prlimit(engines[0].pid, RLIMIT_FSIZE, (RLIM_INFINITY, RLIM_INFINITY))
+        wait_until(lambda: steps(directory) > stuck, "training to go on")
+        with filled(disk):
+            wait_until(lambda: waiting(directory) is DiskProblem.FULL, "another wait")
+            request(directory, "stop")
+            assert engines[0].wait(60) == 0
+
+        events, losses = read(directory)
+        assert last(directory).outcome is Outcome.STOPPED
+        assert last(directory).steps == losses.size  # also those that waited
+        assert np.isfinite(losses).all()
+        assert any(event.message.startswith("disk full: waited") for event in events if isinstance(event, Warned))
+        assert list(directory.glob("checkpoints/*_temp")) == []
+
+
+def test_a_stop_before_the_disk_is_full_ends_the_run_too(paused: Path, engines: list["subprocess.Popen[str]"]) -> None:
+    with filled(paused.parent):
+        assert waiting(paused) is None  # nothing is written during a pause
+        engines[0].send_signal(signal.SIGTERM)
+        assert engines[0].wait(60) == 0
+    assert last(paused).outcome is Outcome.STOPPED

@@ -1,0 +1,88 @@
+"""How a run ends that would continue in another process, and which stops a watched run is started again after."""
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from accel_engine import run
+from accel_engine.engine_main.supervisor import EngineSupervisor
+from accel_engine.engine_main.tensorflow_import import TensorFlowImport
+from accel_engine.events import Outcome, RunEnded
+from accel_engine.plan import Plan
+from accel_engine.training.recovery.repair import NewProcess, Repair
+
+from .record import last
+
+NEXT = NewProcess(Plan(micro_batches=2), Repair("out of memory", "out of memory after step 7", "smaller steps", 0), 7)
+
+
+@pytest.fixture
+def supervisor(home: Path) -> Iterator[EngineSupervisor]:
+    """The supervisor of a new run, which takes signals."""
+    numbers = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
+    before = [signal.getsignal(number) for number in numbers]
+    yield EngineSupervisor(run.create(Plan()), TensorFlowImport())
+    for number, handler in zip(numbers, before, strict=True):
+        signal.signal(number, handler)
+
+
+def trains(supervisor: EngineSupervisor, monkeypatch: pytest.MonkeyPatch, training: Callable[[], None]) -> RunEnded:
+    """Run a supervisor with some function in place of the training; returns the end of the run."""
+    monkeypatch.setattr(supervisor, "_train", training)
+    supervisor.run()
+    return last(supervisor._directory)
+
+
+def wait_for(condition: Callable[[], object]) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_a_stop_as_memory_runs_out_stops_the_run(supervisor: EngineSupervisor, monkeypatch: pytest.MonkeyPatch) -> None:
+    def training() -> None:
+        run.request(supervisor._directory, "stop")
+        wait_for(lambda: supervisor._commands.stop)
+        supervisor._next = NEXT
+
+    ended = trains(supervisor, monkeypatch, training)
+    assert ended.outcome is Outcome.STOPPED
+    assert ended.reason.startswith("stop requested by")
+
+
+def test_a_run_without_memory_for_another_process_has_failed(
+    supervisor: EngineSupervisor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(12, "Cannot allocate memory")
+
+    def leave(status: int) -> None:
+        raise SystemExit(status)
+
+    monkeypatch.setattr(os, "execve", fail)
+    monkeypatch.setattr(supervisor, "_exit", leave)
+    with pytest.raises(SystemExit):
+        trains(supervisor, monkeypatch, lambda: setattr(supervisor, "_next", NEXT))
+    ended = last(supervisor._directory)
+    assert ended.outcome is Outcome.FAILED
+    assert ended.reason.endswith("the engine cannot be started again: Cannot allocate memory")
+
+
+@pytest.mark.parametrize("by_user", [False, True])
+def test_the_stop_of_a_user_after_sigterm_is_for_good(
+    supervisor: EngineSupervisor, monkeypatch: pytest.MonkeyPatch, by_user: bool
+) -> None:
+    def training() -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        wait_for(lambda: supervisor._commands.is_preempted)
+        if by_user:
+            run.request(supervisor._directory, "stop")
+            wait_for(lambda: not supervisor._commands.is_preempted)
+        supervisor._ended = supervisor._make_end(Outcome.STOPPED, "stopped")
+
+    assert trains(supervisor, monkeypatch, training).temporary is not by_user
