@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from accel_engine.png import encode as encode_png
+from engine.training import task_models
 
-N = 40
-"""Examples: 32 to train on and 8 to validate with, in batches of 8."""
+N = 200
+"""Examples: 160 to train on, in 20 batches of 8, and 40 to validate with."""
 
 LAYERS = """
 import keras
@@ -32,10 +33,10 @@ import numpy as np
 import tensorflow as tf
 
 def load():
-    x = np.random.default_rng(0).normal(size=(40, 6)).astype("float32")
+    x = np.random.default_rng(0).normal(size=(200, 6)).astype("float32")
     y = (x.sum(1) > 0).astype("int32")
     every = tf.data.Dataset.from_tensor_slices((x, y))
-    return {"train": every.take(32).batch(8), "validation": every.skip(32).batch(2)}
+    return {"train": every.take(160).batch(8), "validation": every.skip(160).batch(8)}
 """
 """Data that cannot be read by row."""
 
@@ -97,8 +98,8 @@ def photos(folder: Path) -> Material:
 @_material
 def large_photos(folder: Path) -> Material:
     """Coloured images of 75 pixels, which the largest networks need, as arrays."""
-    x = _pixels(N, 75, 75, 3)
-    data = _saved(folder / "photos.npz", x=x, y=np.arange(N) % 3)
+    x = _pixels(40, 75, 75, 3)
+    data = _saved(folder / "photos.npz", x=x, y=np.arange(40) % 3)
     return Material({"data": data, "model": "cnn"}, (_saved(folder / "new.npz", x=x[:2]),))
 
 
@@ -117,7 +118,7 @@ def drawn(folder: Path) -> Material:
     """Images that the program makes itself."""
     path = folder / "new.png"
     path.write_bytes(encode_png(_pixels(8, 8, 1)))
-    return Material({"data": "synthetic:8x8x1:3:40", "model": "mlp"}, (str(path),))
+    return Material({"data": "synthetic:8x8x1:3:200", "model": "mlp"}, (str(path),))
 
 
 @_material
@@ -131,7 +132,7 @@ def masks(folder: Path) -> Material:
 @_material
 def columns(folder: Path) -> Material:
     """Numbers of two classes, as arrays."""
-    x = _rng().normal(50, 20, (N, 5)).astype(np.float32)
+    x = _rng().normal(0, 1, (N, 5)).astype(np.float32)
     data = _saved(folder / "columns.npz", x=x, y=np.arange(N) % 2)
     return Material({"data": data, "model": "mlp"}, (_saved(folder / "new.npz", x=x[:2]),))
 
@@ -183,7 +184,7 @@ def series(folder: Path) -> Material:
     with (folder / "climate.csv").open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(("hour", "station", "wind", "warmth"))
-        for hour in range(30):
+        for hour in range(60):
             for station in ("north", "south"):
                 writer.writerow((hour, station, rng.normal(5, 1), 20 + rng.normal(0, 3)))
     fields = {
@@ -201,7 +202,7 @@ def series(folder: Path) -> Material:
 @_material
 def sequences(folder: Path) -> Material:
     """Sequences of two classes, as arrays."""
-    x = _rng().normal(50, 20, (N, 12, 3)).astype(np.float32)
+    x = _rng().normal(0, 1, (N, 12, 3)).astype(np.float32)
     data = _saved(folder / "sensor.npz", x=x, y=np.arange(N) % 2)
     return Material({"data": data, "model": "tcn"}, (_saved(folder / "new.npz", x=x[:2]),))
 
@@ -233,7 +234,7 @@ def reviews(folder: Path) -> Material:
 def story(folder: Path) -> Material:
     """A text whose next characters are predicted."""
     path = folder / "story.txt"
-    path.write_text("to be or not to be, that is the question. " * 12)
+    path.write_text("to be or not to be, that is the question. " * 40)
     return Material({"data": str(path), "model": "gpt", "window": 8}, ("--prompt", "to be", "--tokens", "4"))
 
 
@@ -244,6 +245,17 @@ def stream(folder: Path) -> Material:
     path.write_text(STREAM)
     new = _saved(folder / "new.npz", x=_rng().normal(size=(2, 6)).astype(np.float32))
     return Material({"data": f"{path}:load", "model": "mlp"}, (new,))
+
+
+def of_task(task: str, folder: Path) -> Material:
+    """The data of a compiled model of a task; see :mod:`engine.training.task_models`."""
+    inputs = getattr(task_models, f"{task}_data")()["train"][0]
+    if isinstance(inputs, tuple):
+        inputs = {f"input_{number}": values for number, values in enumerate(inputs)}
+    named = inputs if isinstance(inputs, dict) else {"x": inputs}
+    new = _saved(folder / "new.npz", **{name: values[:2] for name, values in named.items()})
+    source = Path(task_models.__file__)
+    return Material({"model": f"{source}:{task}_model", "data": f"{source}:{task}_data", "batch_size": 66}, (new,))
 
 
 def user_files(folder: Path) -> Iterator[tuple[str, str]]:

@@ -10,16 +10,16 @@ import traceback
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, ClassVar, TextIO
 
 import pytest
 
 from accel_engine import strategies
 from accel_engine.devices.device_types import Inventory
+from accel_engine.engine_main import query_server, trial_server
 from accel_engine.errors import AccelError
-from accel_engine.launch import engine_process
 from accel_engine.plan import Plan
-from accel_engine.process import query_server, trial_server
+from accel_engine.process import engine_process
 from accel_engine.run import RunReader
 from accel_engine.run.lock import WriterLock
 from accel_engine.search.engine_runs import DirectStarter, EngineRuns
@@ -60,8 +60,8 @@ class EngineInThread:
         unexpected: What they raised besides an ``AccelError``, with its traceback.
     """
 
-    asked: list[str] = []
-    unexpected: list[str] = []
+    asked: ClassVar[list[str]] = []
+    unexpected: ClassVar[list[str]] = []
     returncode: int | None = None
     pid = 0
 
@@ -166,7 +166,7 @@ def install(monkeypatch: pytest.MonkeyPatch, gym: Gym) -> None:
     monkeypatch.setattr(EngineInThread, "asked", [])
     monkeypatch.setattr(EngineInThread, "unexpected", [])
     monkeypatch.setattr(engine_process, "start", start)
-    for name in ("accel_engine.launch.engine_query", "accel_engine.launch.trial_process"):
+    for name in ("accel_engine.process.engine_query", "accel_engine.measure.trial_process"):
         monkeypatch.setattr(f"{name}.spawn", spawn)
     for module in (query_server, trial_server):
         monkeypatch.setattr(module, "claim_pipes", lambda: _pipes.ends)

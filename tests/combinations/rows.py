@@ -5,7 +5,6 @@ They follow from the registries. What stands here is only what these cannot say:
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from accel_engine import models, strategies
@@ -18,7 +17,8 @@ from engine.training import task_models
 
 from .materials import MATERIALS
 
-TASK_MODELS = Path(task_models.__file__)
+OF_TASK_MODEL = "task: "
+"""Begins the material of a compiled model's task."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Row:
     Attributes:
         kind: ``field``, ``choice``, ``task``, ``model`` or ``strategy``.
         name: What it is one of, such as ``clip_norm`` or ``optimizer=sgd``.
-        material: The data, one of :data:`MATERIALS`; empty for the data of a task's model.
+        material: The data: one of :data:`MATERIALS`, or a compiled model's with its task.
         fields: The plan's fields that are not those of the data.
     """
 
@@ -63,7 +63,7 @@ MOMENTUM = {"optimizer": "sgd", "momentum": 0.9}
 
 EXAMPLES: Mapping[str, Example] = {
     "model": Example("linear"),
-    "data": Example("synthetic:8x8x1:3:40", material="drawn"),
+    "data": Example("synthetic:8x8x1:3:200", material="drawn"),
     "image_size": Example("10x10", material="image_folder"),
     "scale": Example("none"),
     "tokenizer": Example(material="story"),
@@ -75,10 +75,12 @@ EXAMPLES: Mapping[str, Example] = {
     "window": Example(4, material="series"),
     "horizon": Example(3, material="series"),
     "group": Example("station", material="series"),
+    "test_split": Example(0.2),
     "split": Example("column:part", material="table"),
     "validation_data": Example("OTHERS"),
     "validation_steps": Example(2, material="stream"),
     "batch_size": Example(16),
+    "epochs": Example(2),
     "steps_per_epoch": Example(3),
     "micro_batches": Example(2),
     "remat_layers": Example(("dense*",), {"remat": "on"}),
@@ -195,8 +197,7 @@ def task_rows() -> Iterator[Row]:
         own = NEED_OF_CHOICE.get(("task", task), Example())
         yield Row("task", task, own.material, {**own.needs, "task": task})
     for task in task_models.TASKS:
-        fields = {"model": f"{TASK_MODELS}:{task}_model", "data": f"{TASK_MODELS}:{task}_data", "batch_size": 66}
-        yield Row("task", f"compiled-{task}", "", fields)
+        yield Row("task", f"compiled-{task}", f"{OF_TASK_MODEL}{task}")
 
 
 def model_rows() -> Iterator[Row]:
