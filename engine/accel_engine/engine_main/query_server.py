@@ -51,24 +51,24 @@ def answer_or_problem(ask: Callable[[], dict[str, Any]]) -> dict[str, Any]:
 def serve_prediction(directory: Path, request: dict[str, Any], send: SendReply) -> dict[str, Any]:
     """Answer a request for predictions with the model of a run, or of a file."""
     if "prompt" in request:
-        from accel_engine.training.prediction.writing import write
+        from accel_engine.trained.prediction.writing import write
 
         return write(directory, request, lambda text: send({"text": text}))
-    from accel_engine.training.prediction.predict import predict
+    from accel_engine.trained.prediction.predict import predict
 
     return predict(directory, request, lambda done, of: send({"done": done, "of": of}))
 
 
 def serve_evaluation(request: dict[str, Any], send: SendReply) -> dict[str, Any]:
     """Evaluate models on the same examples."""
-    from accel_engine.training.evaluation.evaluate import evaluate
+    from accel_engine.trained.evaluation.evaluate import evaluate
 
     return evaluate(request, lambda done, of: send({"done": done, "of": of}))
 
 
 def serve_diagnosis(request: dict[str, Any], send: SendReply) -> dict[str, Any]:
     """Report on the examples that a run is evaluated on."""
-    from accel_engine.training.evaluation.diagnose import diagnose
+    from accel_engine.trained.diagnose import diagnose
 
     return diagnose(request, lambda done, of: send({"done": done, "of": of}))
 
@@ -83,7 +83,7 @@ def serve_export(request: dict[str, Any], send: SendReply) -> dict[str, Any]:
 def revalidate(directory: Path, request: dict[str, Any], send: SendReply) -> dict[str, Any]:
     """Validate the run's last checkpoint and save its evaluation report."""
     del request  # has no options
-    from accel_engine.training.evaluation.revalidation import revalidate
+    from accel_engine.trained.revalidation import revalidate
 
     return revalidate(directory, lambda done, of: send({"done": done, "of": of}))
 
@@ -106,7 +106,7 @@ def describe_data(request: dict[str, Any], send: SendReply) -> dict[str, Any]:
 
 def serve_bench(request: dict[str, Any], send: SendReply) -> dict[str, Any]:
     """Measure the inference of models; sends each candidate once it is measured, and windows if asked to."""
-    from accel_engine.training.inference_bench.bench import bench
+    from accel_engine.trained.bench.bench import bench
 
     return bench(
         request,

@@ -18,7 +18,7 @@ from typing import Any
 from accel_engine.errors import RunError
 from accel_engine.measure.trial_process import exit_error
 from accel_engine.process.engine_process import spawn
-from accel_engine.run.run_paths import CHECKPOINTS
+from accel_engine.run.directory.run_paths import CHECKPOINTS
 from accel_engine.strategies.cluster_spec import ClusterSpec
 from accel_engine.training.distributed.peers import LocalWorkers, PeerMonitor, environment
 from accel_engine.training.distributed.readiness import ReadinessListener

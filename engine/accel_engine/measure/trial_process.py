@@ -21,7 +21,7 @@ from accel_engine.plan import Plan
 from accel_engine.plan.isolation import is_isolated
 from accel_engine.plan.resolved_plan import resolve
 from accel_engine.process.engine_process import spawn
-from accel_engine.run.log_file import lines_of
+from accel_engine.run.directory.log_file import lines_of
 
 POLL_SECONDS = 0.05
 """How often a waiting trial looks whether it should stop."""

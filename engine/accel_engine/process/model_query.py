@@ -9,7 +9,7 @@ from accel_engine.errors import RunError
 from accel_engine.plan import Plan
 from accel_engine.process.engine_query import EngineQuery
 from accel_engine.run import RunReader
-from accel_engine.run.run_paths import latest_checkpoint
+from accel_engine.run.directory.run_paths import latest_checkpoint
 
 
 class ModelQuery(EngineQuery):

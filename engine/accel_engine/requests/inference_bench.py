@@ -16,7 +16,7 @@ from accel_engine.process.engine_query import ON_THE_CPU, EngineQuery
 from accel_engine.process.model_query import described
 from accel_engine.requests.model_names import distinct_names
 from accel_engine.run import runs_directory
-from accel_engine.run.connection import DATABASE
+from accel_engine.run.store.connection import DATABASE
 from accel_engine.user_paths import is_file
 
 _WITHOUT_TPU = {"TPU_LOAD_LIBRARY": "0"}
