@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from accel_engine.errors import AccelError
 from accel_engine.events import Event, ModelBuilt, Outcome, RunEnded, Validated
 from accel_engine.model_export.export_targets import FORMATS
 from accel_engine.plan import Plan
@@ -256,9 +257,14 @@ def evaluate(cell: Cell) -> None:
 def diagnose(cell: Cell) -> None:
     """There is a report on every output."""
     assert cell.directory is not None
+    EngineInThread.asked.clear()
     EngineInThread.unexpected.clear()
-    with DiagnosisQuery(cell.directory, EvaluationOptions(split="validation")) as query:
-        found = query.diagnosis()
+    try:
+        with DiagnosisQuery(cell.directory, EvaluationOptions(split="validation")) as query:
+            found = query.diagnosis()
+    except AccelError as error:
+        check_no_accident("")
+        raise RefusedError(str(error), EngineInThread.asked) from error
     assert found.report.outputs or found.report.text or found.notes, found
 
 
@@ -318,10 +324,11 @@ def _export(file_format: str, quantize: str) -> Command:
         words = ("--quantize", quantize) if quantize != "none" else ()
         output = cell.folder / {"savedmodel": "served"}.get(file_format, f"model.{file_format}")
         asked = ("export", cell.run, "--to", file_format, *words, "--output", output, "--json")
-        _, written = cell.ask(*asked)
+        original, written = cell.ask(*asked)
         assert not written["problem"], written
         assert Path(written["path"]).exists()
-        _finite(written["metrics"])
+        assert written["metrics"].keys() == original["metrics"].keys()
+        _finite({"difference": written["mean_difference"], **written["metrics"]})
 
     return export
 

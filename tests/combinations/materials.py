@@ -244,7 +244,7 @@ def stream(folder: Path) -> Material:
     path = folder / "stream.py"
     path.write_text(STREAM)
     new = _saved(folder / "new.npz", x=_rng().normal(size=(2, 6)).astype(np.float32))
-    return Material({"data": f"{path}:load", "model": "mlp"}, (new,))
+    return Material({"data": f"{path}:load", "model": "mlp", "task": "classification"}, (new,))
 
 
 def of_task(task: str, folder: Path) -> Material:

@@ -21,7 +21,7 @@ from accel_engine.errors import AccelError
 from accel_engine.plan import Plan
 from accel_engine.process import engine_process
 from accel_engine.run import RunReader
-from accel_engine.run.lock import WriterLock
+from accel_engine.run.directory.lock import WriterLock
 from accel_engine.search.engine_runs import DirectStarter, EngineRuns
 from accel_engine.search.process import run_search
 from accel_engine.search.study_paths import LOCK

@@ -42,6 +42,11 @@ class Row:
         """How it is called in a test's name."""
         return f"{self.kind}:{self.name}"
 
+    @property
+    def is_slow(self) -> bool:
+        """Whether its commands take minutes: large networks, and strategies of several processes."""
+        return self.kind == "application" or "local_workers" in self.fields
+
 
 @dataclass(frozen=True)
 class Example:
@@ -180,6 +185,8 @@ def choice_rows() -> Iterator[Row]:
             if choice in (DEFAULTS[name], used, "auto"):
                 continue
             own = NEED_OF_CHOICE.get((name, choice), tried)
+            if "local_workers" in own.needs:  # these take minutes: the field and the strategy have a row
+                continue
             yield Row("choice", f"{name}={choice}", own.material, {**tried.needs, **own.needs, name: choice})
     for choice in SPECS["augmentation"].choices[1:]:
         yield Row("choice", f"augmentation={choice}", "images", {"augmentation": (choice,)})
