@@ -86,6 +86,14 @@ def decode(text: object, kind: type[T], hook: Hook | None = None) -> T:
     return convert(_parse(text), kind, hook)
 
 
+def decode_or_none(text: object, kind: type[T]) -> T | None:
+    """Parse a value as :func:`decode` does; ``None`` if it is none of its type."""
+    try:
+        return decode(text, kind)
+    except JsonValueError:
+        return None
+
+
 def parse_object(text: object) -> dict[str, Any]:
     """Parse a JSON object of any form.
 
@@ -140,6 +148,11 @@ def _shallow(value: Any, depth: int = MAX_DEPTH) -> Any:
         if isinstance(item, dict | list):
             _shallow(item, depth - 1)
     return value
+
+
+def json_number(value: float | None) -> float | None:
+    """A number as JSON can have it, which has neither NaN nor infinity: ``None`` for these, and for none."""
+    return float(value) if value is not None and math.isfinite(value) else None
 
 
 def _convert(hook: Hook | None, kind: Any, value: Any) -> Any:

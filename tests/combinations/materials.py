@@ -255,7 +255,7 @@ def of_task(task: str, folder: Path) -> Material:
     named = inputs if isinstance(inputs, dict) else {"x": inputs}
     new = _saved(folder / "new.npz", **{name: values[:2] for name, values in named.items()})
     source = Path(task_models.__file__)
-    return Material({"model": f"{source}:{task}_model", "data": f"{source}:{task}_data", "batch_size": 66}, (new,))
+    return Material({"model": f"{source}:{task}_model", "data": f"{source}:{task}_data", "batch_size": 12}, (new,))
 
 
 def user_files(folder: Path) -> Iterator[tuple[str, str]]:

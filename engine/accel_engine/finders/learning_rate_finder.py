@@ -237,7 +237,8 @@ def _recorded(directory: Path) -> tuple[RunInfo, Plan, int]:
     if info.status.live:
         check_room(events, tuple(update.samples), (PlacedTrial(),), info.id)
     built = next((event for event in reversed(events) if isinstance(event, ModelBuilt)), None)
-    return info, settled_plan(info.plan, events), built.steps_per_epoch * info.plan.epochs if built else 0
+    steps_per_epoch = built.steps_per_epoch if built else None
+    return info, settled_plan(info.plan, events), info.plan.epochs * (steps_per_epoch or 0)
 
 
 def _find(

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from accel_engine.errors import RunError, UsageError
 from accel_engine.events import OUT_OF_MEMORY
+from accel_engine.json_values import decode_or_none
 from accel_engine.keep_alive.restart import Restart
 from accel_engine.plan import Plan
 from accel_engine.plan.memory_cures import Cure, MemoryFacts, next_cure
@@ -132,7 +133,7 @@ def adapted(directory: Path) -> _Adaptation | None:
     """
     with closing(connect(directory, read_only=True)) as database:
         meta = read_meta(database)
-    facts = MemoryFacts.parse(meta.get("memory"))
+    facts = decode_or_none(meta.get("memory"), MemoryFacts)
     try:
         plan = Plan.from_mapping(effective_plan(meta.get("plan", "")))
     except (UsageError, ValueError):

@@ -52,6 +52,7 @@ class FieldWords:
             one item of a list.
         synonyms: Words of Keras and others, by which it is found.
         suggestions: Usual values of a free text, with descriptions.
+        catalogue: The module whose ``CATALOGUE`` has further values by name.
         takes_files: Whether a path is completed.
         leads_group: Whether its value says enough after the title of its group.
     """
@@ -63,6 +64,7 @@ class FieldWords:
     metavar: str = ""
     synonyms: tuple[str, ...] = ()
     suggestions: tuple[tuple[str, str], ...] = ()
+    catalogue: str = ""
     takes_files: bool = False
     leads_group: bool = False
 

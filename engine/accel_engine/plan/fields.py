@@ -52,6 +52,8 @@ class PlanFields:
             "Model and data",
             "the one that was best on such data in our benchmarks",
             synonyms=("architecture", "network", "backbone"),
+            suggestions=(("auto", "the default model for the data and its task"),),
+            catalogue="accel_engine.models",
             takes_files=True,
         ),
         FieldUse(("learning", "speed", "memory"), changed_by="nothing", fixed="", only_training=False),
@@ -60,7 +62,11 @@ class PlanFields:
         "digits",
         FieldSpec("Data: a name, file, folder, FILE.py:FUNCTION or synthetic[:SHAPE[:CLASSES]]", str),
         FieldWords(
-            "Model and data", "built in, nothing to download", synonyms=("dataset", "input", "csv"), takes_files=True
+            "Model and data",
+            "built in, nothing to download",
+            synonyms=("dataset", "input", "csv"),
+            catalogue="accel_engine.data",
+            takes_files=True,
         ),
         FieldUse(("data", "speed", "memory"), changed_by="nothing", fixed=_OTHER_EXAMPLES, only_training=False),
     )
@@ -948,6 +954,7 @@ class PlanFields:
             "Devices",
             "one device needs no communication",
             synonyms=("distribute", "distributed", "multi-gpu", "MirroredStrategy"),
+            catalogue="accel_engine.strategies",
         ),
         FieldUse(("speed", "memory", "steps"), changed_by="continuation", fixed="", only_training=True),
     )

@@ -94,7 +94,7 @@ def changed_losses(model: Any, change: Callable[[Any], Callable[..., Any]]) -> I
         model: The model.
         change: Gives the function that takes the place of a loss of Keras' classes.
     """
-    compiled = getattr(model, "_compile_loss", None)
+    compiled: Any = getattr(model, "_compile_loss", None)
     own = getattr(compiled, "_flat_losses", None)
     if not own:
         yield

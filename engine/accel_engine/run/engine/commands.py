@@ -11,6 +11,7 @@ from typing import Protocol
 
 from accel_engine.errors import DatabaseError, RunError
 from accel_engine.events import CommandAnswered, Event, Outcome, RunEnded
+from accel_engine.json_values import decode_or_none
 from accel_engine.run.directory.disk_problem import DiskProblem, disk_problem
 from accel_engine.run.engine.process_identity import ProcessIdentity
 from accel_engine.run.engine.status import read_info
@@ -109,7 +110,7 @@ def _stop_by_signal(directory: Path, name: str, problem: DiskProblem) -> None:
     """Stop an engine on this machine whose disk takes no command; the second signal makes it stop now."""
     why = f"{problem}: the command cannot be written"
     with reading(directory) as database:
-        info, process = read_info(database), ProcessIdentity.parse(read_meta(database).get("process"))
+        info, process = read_info(database), decode_or_none(read_meta(database).get("process"), ProcessIdentity)
     if not info.status.live:
         raise RunError(f"run {directory.name} is {info.status}: only a live run takes commands")
     if name not in _STOPS:

@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from accel_engine import clock
+from accel_engine.json_values import Count, Text, decode_or_none
 from accel_engine.run.directory.run_paths import LOG
 from accel_engine.run.engine.process_identity import ProcessIdentity, machine_id
-from accel_engine.stored_values import StoredObject
 
 _PROC = Path("/proc")
 _GROUPS = Path("/sys/fs/cgroup")
 
 
 @dataclass(frozen=True, slots=True)
-class KillCounts(StoredObject):
+class KillCounts:
     """How many processes the kernel has killed for lack of memory.
 
     The engine notes them at its start and with its heartbeats. Whoever finds it gone compares them with the present
@@ -31,9 +31,9 @@ class KillCounts(StoredObject):
         on_machine: The counter of the whole machine since its boot; ``None`` if it cannot be read.
     """
 
-    group: str = ""
-    in_group: int | None = None
-    on_machine: int | None = None
+    group: Text = ""
+    in_group: Count | None = None
+    on_machine: Count | None = None
 
     def has_risen(self, *, same_groups: bool = True) -> bool:
         """Whether the kernel has killed a process since these were counted, which may have been the one meant.
@@ -121,7 +121,10 @@ def memory_loss(directory: Path, meta: Mapping[str, Any]) -> MemoryLoss | None:
     """
     with suppress(ValueError):
         return MemoryLoss(str(meta.get("memory_loss")))  # somebody has found it at once
-    before, process = KillCounts.parse(meta.get("kills")), ProcessIdentity.parse(meta.get("process"))
+    before, process = (
+        decode_or_none(meta.get("kills"), KillCounts),
+        decode_or_none(meta.get("process"), ProcessIdentity),
+    )
     is_here = process is not None and process.machine == machine_id()
     is_recent = 0 <= clock.boot_seconds() - meta.get("heartbeat", -math.inf) <= SOON_SECONDS
     if before and process and is_here and is_recent and before.has_risen(same_groups=process.visible):

@@ -15,6 +15,7 @@ from tempfile import TemporaryDirectory
 from accel_engine.clock import boot_seconds
 from accel_engine.errors import PlanError, RunError, UsageError
 from accel_engine.files import replacing
+from accel_engine.json_values import encode
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import resolve
 from accel_engine.plan.tuning_checks import IMAGENET, WEIGHT_FILES
@@ -220,7 +221,7 @@ def assign_process(directory: Path, pid: int) -> None:
             raise already_training_error(info)
         # Not if the process has already started the run: it is no longer pending.
         if {"pending", "queued"} & read_meta(database).keys():
-            database.set_meta(pid=pid, process=ProcessIdentity.of(pid).to_json(), **_pending_meta())
+            database.set_meta(pid=pid, process=encode(ProcessIdentity.of(pid)), **_pending_meta())
 
 
 def reopen(directory: Path, plan: Plan, *, queued: bool = False) -> None:

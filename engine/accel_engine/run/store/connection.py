@@ -10,13 +10,14 @@ from tempfile import TemporaryDirectory
 from urllib.parse import quote_from_bytes
 
 from accel_engine.errors import DatabaseError, RunError
+from accel_engine.json_values import JsonValueError
 from accel_engine.run.directory.run_paths import repair_command
 from accel_engine.run.store.database import Database
 from accel_engine.run.store.table_connection import is_missing
-from accel_engine.stored_values import StoredValueError
+from accel_engine.versioned_database import check_version
 
-SCHEMA_VERSION = 2
-"""Incremented whenever an older program would misread a newer file; version 1 does not know a run's lock."""
+SCHEMA_VERSION = 3
+"""The version of the format; see *Compatibility* in ``CONTRIBUTING.md``. Versions 1 and 2 were never released."""
 
 DATABASE = "run.db"
 
@@ -30,40 +31,27 @@ def connect(directory: Path, *, read_only: bool = False) -> Database:
     """Open a run's database.
 
     Raises:
-        RunError: There is no run, it is damaged, or a newer program created it.
+        RunError: There is no run, it is damaged, or it has another version of the format.
     """
     path = directory / DATABASE
     if not path.is_file():
         raise RunError(f"no run in {directory}")
     database = None
     try:
-        with explained(f"run {directory.name} cannot be read", (sqlite3.Error, OSError, StoredValueError), directory):
+        with explained(f"run {directory.name} cannot be read", (sqlite3.Error, OSError, JsonValueError), directory):
             database = _open_to_read(path) if read_only else _open(path)
             file = os.stat(path)
             database.directory, database.file = directory, (file.st_dev, file.st_ino)
             database.configure(read_only=read_only)
             version = database.schema()
             if not isinstance(version, int):
-                raise StoredValueError("no format version")
-        check_version(directory, version)
+                raise JsonValueError("no format version")
+        check_version(f"run {directory.name}", version, SCHEMA_VERSION)
     except RunError:
         if database:
             database.close()
         raise
     return database
-
-
-def check_version(directory: Path, version: object) -> None:
-    """Check that this program knows the format of a run.
-
-    Raises:
-        RunError: A newer program created it.
-    """
-    if isinstance(version, int) and version > SCHEMA_VERSION:
-        raise RunError(
-            f"run {directory.name} was created by a newer accel-tui (format {version}; this version reads up to "
-            f"{SCHEMA_VERSION}): upgrade accel-tui to open it"
-        )
 
 
 def create_file(path: Path, **meta: object) -> None:
@@ -128,7 +116,7 @@ def _is_damage(error: Exception) -> bool:
     """Whether a file is no database of a run any more, or not all of one."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     corrupt = code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-    return corrupt or is_missing(error) or isinstance(error, StoredValueError)
+    return corrupt or is_missing(error) or isinstance(error, JsonValueError)
 
 
 @contextmanager

@@ -1,14 +1,16 @@
 """Reads the rows of ``event`` as events; damaged ones are left out and counted."""
 
 from collections.abc import Iterable, Iterator
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from accel_engine.events import KINDS, EpochEnded, Event, ModelBuilt, from_stored
+from accel_engine.json_values import Number, convert, parse_object
 from accel_engine.run.store.database import Database
 from accel_engine.run.store.table_connection import Row
-from accel_engine.stored_values import number, parse_object
 
 E = TypeVar("E", bound=Event)
+
+_METRIC: Any = Number | None
 
 
 def decoded_events(database: Database, rows: Iterable[Row]) -> Iterator[tuple[int, Event]]:
@@ -32,12 +34,12 @@ def last_of_each(database: Database, *kinds: type[E]) -> list[E]:
 def all_values(database: Database, kind: type[Event], metric: str) -> list[float | None]:
     """A metric of all events of a kind, oldest first; ``None`` where it is missing. Nothing else of them is checked."""
 
-    def value(body: str) -> float | None:
-        found = parse_object(body)["metrics"].get(metric)
-        return None if found is None else number(found)
+    def metric_of(body: str) -> float | None:
+        value: float | None = convert(parse_object(body)["metrics"].get(metric), _METRIC)
+        return value
 
     rows = ((event, body) for event, _, _, body in database.events(kinds=[kind.kind()]))
-    return [found for _, found in database.decoded("event", rows, value)]
+    return [found for _, found in database.decoded("event", rows, metric_of)]
 
 
 def all_events(database: Database, kind: type[E]) -> list[E]:

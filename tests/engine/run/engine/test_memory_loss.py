@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from accel_engine import clock
+from accel_engine.json_values import decode_or_none, encode
 from accel_engine.keep_alive.memory_restart import adapted, was_killed_for_memory
 from accel_engine.plan import Plan
 from accel_engine.plan.memory_cures import MemoryFacts
@@ -109,9 +110,9 @@ def test_a_counter_that_cannot_be_read_tells_nothing(kernel: Kernel, text: str) 
 
 def test_counts_are_stored_as_text() -> None:
     counts = KillCounts("/sys/fs/cgroup/a/memory.events", 1, None)
-    assert KillCounts.parse(counts.to_json()) == counts
-    assert KillCounts.parse('{"in_group": "1"}') is None
-    assert KillCounts.parse(None) is None
+    assert decode_or_none(encode(counts), KillCounts) == counts
+    assert decode_or_none('{"in_group": "1"}', KillCounts) is None
+    assert decode_or_none(None, KillCounts) is None
 
 
 def test_an_engine_that_the_kernel_killed_is_told_from_one_that_crashed(directory: Path, kernel: Kernel) -> None:
@@ -143,8 +144,8 @@ def test_an_engine_that_the_kernel_killed_is_told_from_one_that_crashed(director
 
 @pytest.mark.parametrize(("age", "loss"), [(0.0, MemoryLoss.KILLED), (1e4, None), (-1e4, None)])
 def test_a_later_kill_says_nothing(directory: Path, kernel: Kernel, age: float, loss: MemoryLoss | None) -> None:
-    process = ProcessIdentity.of(os.getpid()).to_json()
-    meta = {"kills": count_kills().to_json(), "process": process, "heartbeat": clock.boot_seconds() - age}
+    process = encode(ProcessIdentity.of(os.getpid()))
+    meta = {"kills": encode(count_kills()), "process": process, "heartbeat": clock.boot_seconds() - age}
     assert memory_loss(directory, meta) is None
     kernel.kill()
     assert memory_loss(directory, meta) is loss

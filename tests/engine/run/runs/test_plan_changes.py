@@ -152,7 +152,7 @@ def test_every_field_may_change_or_is_refused_by_name(field: str) -> None:
     assert {name.replace("-", "_") for name in changeable} == CHANGEABLE
 
 
-def test_a_field_that_an_older_program_did_not_know_counts_as_its_default() -> None:
+def test_a_field_that_is_missing_counts_as_its_default() -> None:
     check_changes({"model": PLAN.model}, PLAN)
 
 

@@ -30,10 +30,17 @@ def test_directory_without_a_run_is_said(tmp_path: Path) -> None:
         connect(tmp_path)
 
 
-def test_newer_format_is_refused_with_what_to_do(directory: Path) -> None:
-    execute(directory, "UPDATE main.meta SET value = ? WHERE key = 'schema'", SCHEMA_VERSION + 1)
+@pytest.mark.parametrize(
+    ("version", "said"),
+    [
+        (SCHEMA_VERSION + 1, r"newer accel-tui.*upgrade accel-tui"),
+        (SCHEMA_VERSION - 1, r"older accel-tui.*open it with the version that created it"),
+    ],
+)
+def test_another_format_is_refused_with_what_to_do(directory: Path, version: int, said: str) -> None:
+    execute(directory, "UPDATE main.meta SET value = ? WHERE key = 'schema'", version)
     for opening in (RunReader, RunWriter, connect):
-        with pytest.raises(RunError, match=r"newer accel-tui.*upgrade accel-tui"):
+        with pytest.raises(RunError, match=said):
             opening(directory)
 
 
