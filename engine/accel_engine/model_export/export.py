@@ -12,16 +12,15 @@ from accel_engine.errors import RunError
 from accel_engine.inference.encoded_runtime import sidecar_of
 from accel_engine.inference.open_model import open_model
 from accel_engine.inference.runtime import Runtime
+from accel_engine.json_values import json_number
 from accel_engine.memory import available_memory
 from accel_engine.model_export.artefacts import Artefacts, specs_of
 from accel_engine.model_export.proof import Figures, Proof, explained
 from accel_engine.model_export.raw_examples import RawExamples
 from accel_engine.model_export.serving_batching import is_ours, write_batching
-from accel_engine.plan import Plan
 from accel_engine.requests.model_export import BATCHING_FILE
-from accel_engine.stored_values import json_number
 from accel_engine.text import format_metric
-from accel_engine.trained.trained_model import TrainedModel, of_file, of_run
+from accel_engine.trained.open_trained import TrainedModel, open_trained, reference_of
 from accel_engine.training.memory_meters import HostMemory
 
 BATCHING_EXAMPLES = 256
@@ -52,7 +51,7 @@ def export(
 
     Args:
         request: ``directory`` of its run, or the ``plan`` with its file and data; ``split`` and ``checkpoint``: see
-            :func:`of_run`; ``targets``: the fields of :class:`accel_engine.requests.model_export.ExportTarget`;
+            :func:`open_trained`; ``targets``: the fields of :class:`accel_engine.requests.model_export.ExportTarget`;
             ``folder``: an empty one for temporary files, on the same file system as the targets; ``umask``:
             permissions that what is kept does not get; ``target_latency``: seconds that a request to TensorFlow
             Serving may take, or ``None``.
@@ -66,11 +65,8 @@ def export(
     Raises:
         AccelError: The model cannot be restored or used.
     """
-    if "directory" in request:
-        directory, split, checkpoint = Path(request["directory"]), request["split"], request["checkpoint"]
-        trained = of_run(directory, "", split, checkpoint, on_progress, keeps_raw=True)
-    else:
-        trained = of_file(Plan.from_mapping(request["plan"]), request["split"], on_progress)
+    chosen = {name: request[name] for name in ("split", "checkpoint")}
+    trained = open_trained(reference_of(request), **chosen, keeps_raw=True, progress=on_progress)
     targets = [_Target(**{**each, "path": Path(each["path"])}) for each in request["targets"]]
     artefacts = Artefacts(trained, trained.name)
     try:
@@ -260,4 +256,4 @@ def _described(name: str, figures: Figures, size: int) -> dict[str, Any]:
 
 def _weight_bytes(trained: TrainedModel) -> int:
     """Bytes of the weights, without those of the optimizer."""
-    return sum(weight.numpy().nbytes for weight in trained.compiled.model.weights if str(weight.dtype) != "string")
+    return sum(weight.numpy().nbytes for weight in trained.model.weights if str(weight.dtype) != "string")

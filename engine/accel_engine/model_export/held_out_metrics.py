@@ -8,17 +8,18 @@ from accel_engine.data.data_options import no_progress
 from accel_engine.errors import DataError, ModelError
 from accel_engine.inference.open_model import open_model
 from accel_engine.inference.runtime import Runtime
+from accel_engine.json_values import json_number
 from accel_engine.model_export.artefacts import Artefacts
 from accel_engine.model_export.output_metrics import MetricSums, OutputMetrics
 from accel_engine.model_export.proof import explained
 from accel_engine.model_export.raw_examples import RawExamples
 from accel_engine.model_export.servable_model import Servable
 from accel_engine.run.store.series_names import VALIDATION_PREFIX, choose_monitor
-from accel_engine.stored_values import json_number
 from accel_engine.trained.bench.device_choice import devices, precisions
 from accel_engine.trained.bench.trained_runtime import computing_in
+from accel_engine.trained.open_trained import TrainedModel, open_trained, reference_of
+from accel_engine.trained.run_data import SPLITS
 from accel_engine.trained.split_batches import ProgressReports, batches, fingerprint
-from accel_engine.trained.trained_model import SPLITS, TrainedModel, load, of_run
 
 MetricsByPrecision = dict[str, dict[str, Any]]
 """The fields of :class:`accel_engine.inference.held_out_metrics.HeldOutMetrics` by the precision of the layers; by an
@@ -93,7 +94,7 @@ class _Group:
         if "file" in model:
             yield "", self._of_file(open_model(Path(model["file"])))
             return
-        keras_model = self._trained.compiled.model
+        keras_model = self._trained.model
         own = keras_model.dtype_policy.name
         wanted = self._request["precisions"] or [
             each for device in devices(self._request["devices"]) for each in precisions(device, own)
@@ -133,7 +134,7 @@ class _Group:
         if not sums.count:
             raise DataError(f"the {trained.split} data gave no batches")
         values = self._metrics.results(sums)
-        main = choose_monitor(trained.plan.monitor, values, values, trained.compiled.task.name)
+        main = choose_monitor(trained.plan.monitor, values, values, trained.task.name)
         main = main.removeprefix(VALIDATION_PREFIX)
         order = dict.fromkeys((*([main] if main in values else ()), "loss", *values))
         return {
@@ -150,8 +151,13 @@ def _load(
 ) -> TrainedModel:
     """The trained model that some models have their data from: a run's, with raw rows for files, or a file's."""
     measured = [model for model in models if "file" not in model]
-    if len(measured) == len(models):
-        return load(measured[0], request, on_progress)
-    # A checkpoint that was chosen is that of a measured run: others may not have it.
-    directory, checkpoint = Path(models[0]["directory"]), request["checkpoint"] if measured else "auto"
-    return of_run(directory, request["data"], request["split"], checkpoint, on_progress, keeps_raw=True)
+    has_files = len(measured) < len(models)
+    return open_trained(
+        reference_of(models[0]),
+        data=request["data"],
+        split=request["split"],
+        # A checkpoint that was chosen is that of a measured run: others may not have it.
+        checkpoint=request["checkpoint"] if measured else "auto",
+        keeps_raw=has_files,
+        progress=on_progress,
+    )

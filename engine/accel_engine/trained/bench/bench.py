@@ -30,9 +30,9 @@ from accel_engine.memory import available_memory
 from accel_engine.private_names.tensorflow_names import local_devices
 from accel_engine.trained.bench.device_choice import devices, precisions
 from accel_engine.trained.bench.trained_runtime import TrainedRuntime, computing_in, examples_of
+from accel_engine.trained.open_trained import TrainedModel, open_trained, reference_of
 from accel_engine.trained.prediction.raw_columns import read_raw_columns
 from accel_engine.trained.split_batches import batches
-from accel_engine.trained.trained_model import TrainedModel, load
 from accel_engine.training.memory_meters import DeviceMemory, HostMemory, free_memory
 
 EXAMPLES = 1024
@@ -57,8 +57,8 @@ def bench(
     Args:
         request: ``models``: for each the ``directory`` of its run, the ``plan`` with its file and data, or the ``file``
             of a model, and the ``name`` under which it is shown, its own by default; ``data``, of files; ``split``,
-            ``checkpoint``: see :func:`of_run`; ``devices``, ``precisions`` (empty for all that fit), ``xla`` (a list
-            of booleans) and the fields of :class:`BenchSettings`.
+            ``checkpoint``: see :func:`open_trained`; ``devices``, ``precisions`` (empty for all that fit), ``xla`` (a
+            list of booleans) and the fields of :class:`BenchSettings`.
         on_candidate: Called with the values of each :class:`Candidate` when it has been measured.
         on_progress: Called now and then with the number of examples read, and of all.
         on_live: Called with what has been measured of a candidate so far, while nothing is measured.
@@ -106,13 +106,14 @@ def _measure_trained_on(
 ) -> Iterator[Candidate]:
     """Measure it on a device; the model's memory is free afterwards."""
     free_memory()
+    chosen = {name: request[name] for name in ("data", "split", "checkpoint")}
     with tf.device(device):  # where the weights are created
-        trained = load(model, request, on_progress)
+        trained = open_trained(reference_of(model), **chosen, progress=on_progress)
     notes.update(dict.fromkeys(trained.notes))
-    own = trained.compiled.model.dtype_policy.name
+    own = trained.model.dtype_policy.name
     examples = examples_of(trained, EXAMPLES)
     free_memory()
-    host = HostMemory(sum(weight.numpy().nbytes for weight in trained.compiled.model.weights))
+    host = HostMemory(sum(weight.numpy().nbytes for weight in trained.model.weights))
     for precision in request["precisions"] or precisions(device, own):
         for xla in request["xla"]:
             name = model.get("name", trained.name)
@@ -125,7 +126,7 @@ def _measure_trained_as(
 ) -> Iterator[Candidate]:
     """Measure it in a precision, with XLA or without; the program's memory is free afterwards."""
     free_memory()
-    with computing_in(trained.compiled.model, setup.precision):
+    with computing_in(trained.model, setup.precision):
         runtime = TrainedRuntime(trained, xla=setup.xla)
         yield from _measure(replace(setup, size=runtime.size), runtime, examples, settings, host)
 

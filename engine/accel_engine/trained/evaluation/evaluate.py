@@ -13,10 +13,10 @@ from accel_engine.data.data_options import no_progress
 from accel_engine.data.series.series_parts import span_of
 from accel_engine.data.structure import Batch, flatten, map_structure
 from accel_engine.errors import DataError, ModelError
-from accel_engine.keras_support.model_structure import fixed_batch
+from accel_engine.json_values import json_number
+from accel_engine.keras_support.model_structure import fixed_batch, has_custom_train_step
 from accel_engine.models.model_call import call_model
 from accel_engine.run.store.series_names import SeriesNames, is_better_lower
-from accel_engine.stored_values import json_number
 from accel_engine.trained.evaluation.class_scores import FIGURES, ClassLabels, class_scores
 from accel_engine.trained.evaluation.evaluation_notes import block_notes, evaluation_notes
 from accel_engine.trained.evaluation.example_states import ExampleStates
@@ -29,8 +29,8 @@ from accel_engine.trained.evaluation.resampling import (
     share_interval,
     swapped_sums,
 )
+from accel_engine.trained.open_trained import TrainedModel, open_trained, reference_of
 from accel_engine.trained.split_batches import ProgressReports, batches, fingerprint, number_of_examples
-from accel_engine.trained.trained_model import TrainedModel, load
 from accel_engine.training.core.assembly import STEP_SERIES
 from accel_engine.training.evaluation.baseline import BaselineResult, baseline_of
 
@@ -74,7 +74,7 @@ def evaluate(request: Mapping[str, Any], on_progress: Callable[[int, int], None]
 
     Args:
         request: ``models``: for each model the ``directory`` of its run, or the ``plan`` with its file and data;
-            ``data``, ``split``, ``checkpoint``: see :func:`of_run`; ``resamples``, ``confidence`` and ``seed``.
+            ``data``, ``split``, ``checkpoint``: see :func:`open_trained`; ``resamples``, ``confidence`` and ``seed``.
         on_progress: Called now and then with the number of examples done, and of all.
 
     Returns:
@@ -84,8 +84,13 @@ def evaluate(request: Mapping[str, Any], on_progress: Callable[[int, int], None]
         AccelError: A model cannot be evaluated, or the models have other examples.
     """
     models = request["models"]
+    chosen = {name: request[name] for name in ("data", "split", "checkpoint")}
     measured = [
-        _measure(load(model, request, on_progress), request, _of_all(on_progress, index, len(models)))
+        _measure(
+            open_trained(reference_of(model), **chosen, progress=on_progress),
+            request,
+            _of_all(on_progress, index, len(models)),
+        )
         for index, model in enumerate(models)
     ]
     _check_same_examples(measured)
@@ -103,26 +108,26 @@ def _of_all(on_progress: Callable[[int, int], None], index: int, models: int) ->
 
 
 def _measure(source: TrainedModel, request: Mapping[str, Any], on_progress: Callable[[int, int], None]) -> _Measured:
-    compiled, examples = source.compiled, source.examples
-    if compiled.has_custom_train_step:
+    model, examples = source.model, source.examples
+    if has_custom_train_step(model):
         raise ModelError("the model has a custom train_step, so its outputs cannot be interpreted")
     count = number_of_examples(examples)
     names = SeriesNames(*STEP_SERIES)
     limit = max(1, MAX_BYTES // (8 * max(count, request["resamples"])))
-    states = ExampleStates(compiled.model, compiled.metrics, names, limit)
+    states = ExampleStates(model, source.metrics, names, limit)
     labels = ClassLabels.of(source)
     own_data = source.step > 0 and not request["data"]
-    baseline = baseline_of(compiled.task, source.dataset, compiled.outputs, is_training_data=own_data)
+    baseline = baseline_of(source.task, source.dataset, source.outputs, is_training_data=own_data)
 
     def measure(raw: Batch) -> tuple[tf.Tensor, ...]:
         batch = source.prepare(raw)
-        outputs = call_model(compiled.model, batch.inputs, training=False)
+        outputs = call_model(model, batch.inputs, training=False)
         pairs = labels.measure(batch, outputs) if labels else tf.zeros([0, 2], tf.int32)
         mask = tf.ones([tf.shape(flatten(batch)[0])[0]])
         beside = baseline.measure(batch, outputs, mask) if baseline else tf.zeros([0])
         return states.measure(batch, outputs), pairs, states.measure_batch(batch, outputs), beside
 
-    measure_batch = tf.function(measure, autograph=False, reduce_retracing=fixed_batch(compiled.model) is None)
+    measure_batch = tf.function(measure, autograph=False, reduce_retracing=fixed_batch(model) is None)
     values, classes, sums, reports = [], [], np.zeros(states.width), ProgressReports(on_progress, count)
     baseline_sums = np.zeros(baseline.width if baseline else 0)
     for rows, raw in batches(examples, source.plan.batch_size):
@@ -183,11 +188,15 @@ def _described(measured: _Measured, request: Mapping[str, Any]) -> dict[str, Any
     return {
         "name": measured.source.name,
         "step": measured.source.step,
-        "notes": [
-            *measured.source.notes,
-            *evaluation_notes(measured.source, measured.states.left_out, coupled),
-            *block_notes(len(measured.values), measured.block),
-        ],
+        "notes": list(
+            dict.fromkeys(
+                [
+                    *measured.source.notes,
+                    *evaluation_notes(measured.source, measured.states.left_out, coupled),
+                    *block_notes(len(measured.values), measured.block),
+                ]
+            )
+        ),
         "metrics": metrics,
         "baseline": {name: json_number(value) for name, value in reached.metrics.items()} if reached else {},
         "baseline_name": reached.name if reached else "",

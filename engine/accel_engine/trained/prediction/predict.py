@@ -13,11 +13,12 @@ from accel_engine.data.folders.image_header import SUFFIXES as IMAGES
 from accel_engine.data.structure import ArraySpec, Structure, flatten, has_texts, map_structure
 from accel_engine.data.tables.table_file import SUFFIXES as TABLES
 from accel_engine.errors import AccelError, DataError
-from accel_engine.trained.prediction import file_examples, predicting_model
+from accel_engine.plan import Plan
+from accel_engine.trained.open_trained import TrainedModel, open_trained
+from accel_engine.trained.outputs import PredictedOutput
+from accel_engine.trained.prediction import file_examples
 from accel_engine.trained.prediction.array_examples import read_arrays
 from accel_engine.trained.prediction.examples import Examples
-from accel_engine.trained.prediction.outputs import PredictedOutput
-from accel_engine.trained.prediction.predicting_model import PredictingModel
 from accel_engine.trained.prediction.raw_columns import read_raw_columns
 from accel_engine.trained.prediction.series_examples import read_last_windows
 from accel_engine.trained.prediction.table_examples import read_rows, read_text_column
@@ -45,12 +46,9 @@ def predict(target: Path, request: Mapping[str, Any], progress: Callable[[int, i
         AccelError: The model cannot be used, or a file has no examples for it.
     """
     is_file = target.is_file()
-    model = (
-        predicting_model.of_file(target, request.get("custom_objects", ""))
-        if is_file
-        else predicting_model.of_run(target, request["checkpoint"])
-    )
-    found = [PredictedOutput() for _ in model.outputs]
+    reference = Plan(model=str(target), custom_objects=request.get("custom_objects", "")) if is_file else target
+    model = open_trained(reference, data=None, checkpoint=request["checkpoint"])
+    found = [PredictedOutput() for _ in model.output_forms]
     names: list[list[str]] = []
     problems: dict[int, str] = {}
     notes = list(model.notes)
@@ -78,20 +76,20 @@ def predict(target: Path, request: Mapping[str, Any], progress: Callable[[int, i
         "notes": list(dict.fromkeys(notes)),
         "outputs": [
             {"name": each.name, "task": each.task.name, "classes": each.classes, "columns": each.columns}
-            for each in model.outputs
+            for each in model.output_forms
         ],
         "limits": model.limits,
     }
 
 
-def _not_finite(arrays: Mapping[str, npt.NDArray[Any]], model: PredictingModel) -> list[int]:
+def _not_finite(arrays: Mapping[str, npt.NDArray[Any]], model: TrainedModel) -> list[int]:
     """The rows with a probability that is not finite, or an output without a finite number: the model has diverged."""
     found: set[int] = set()
     for key, array in arrays.items():
         if array.dtype.kind != "f" or not array.size:
             continue
         finite = np.isfinite(array.reshape(len(array), -1))
-        are_chances = key.startswith("chances") or model.outputs[int(key.split()[1])].task.name in OF_CLASSES
+        are_chances = key.startswith("chances") or model.output_forms[int(key.split()[1])].task.name in OF_CLASSES
         found |= set(np.flatnonzero(~(finite.all(1) if are_chances else finite.any(1))).tolist())
     return sorted(found)
 
@@ -107,9 +105,9 @@ def _joined(parts: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
     return np.concatenate(parts)
 
 
-def _read(model: PredictingModel, files: list[Path], texts: list[str]) -> Iterator[tuple[str, Examples]]:
+def _read(model: TrainedModel, files: list[Path], texts: list[str]) -> Iterator[tuple[str, Examples]]:
     if texts:
-        spec = model.inputs
+        spec = model.dataset.spec.inputs
         if not isinstance(spec, ArraySpec) or spec.dtype != "string":
             raise DataError(f"{model.name} does not take texts: its data is {model.form.kind}")
         yield "", file_examples.texts(texts, spec)
@@ -122,21 +120,20 @@ def _read(model: PredictingModel, files: list[Path], texts: list[str]) -> Iterat
             yield str(path), Examples((str(path),), None, {0: str(error)})
 
 
-def _examples(model: PredictingModel, path: Path) -> Examples:
+def _examples(model: TrainedModel, path: Path) -> Examples:
     """Read a file as the model's data.
 
     Raises:
         DataError: It has no examples for the model.
     """
-    suffix, form, spec = path.suffix.lower(), model.form, model.inputs
-    if model.plan is not None and form.kind == "series":
+    suffix, form, spec = path.suffix.lower(), model.form, model.dataset.spec.inputs
+    if not model.is_file and form.kind == "series":
         return read_last_windows(path, form, model.plan)
     if suffix in _ARRAYS and form.kind != "table":
-        features = model.plan.features if model.plan else ()
-        return read_arrays(path, spec, features)
+        return read_arrays(path, spec, model.plan.features)
     if form.table is not None:
         return read_rows(path, form.table)
-    if form.kind == "table" and model.plan is None:
+    if form.kind == "table" and model.is_file:
         return read_raw_columns(path, spec, model.categories)
     if isinstance(spec, ArraySpec):
         if has_texts(spec) and suffix in TABLES:
@@ -145,11 +142,11 @@ def _examples(model: PredictingModel, path: Path) -> Examples:
             return file_examples.read_lines(path, spec)
         if form.kind == "audio" and suffix == ".wav":
             return file_examples.read_sound(path, spec, form.sample_rate)
-        if model.input_spec is not None and suffix in IMAGES:
-            return file_examples.read_images(path, model.input_spec)
-        if model.plan is not None and form.kind == "images" and suffix in IMAGES:
+        if (image := model.input_spec) and image.is_image and suffix in IMAGES:
+            return file_examples.read_images(path, image)
+        if not model.is_file and form.kind == "images" and suffix in IMAGES:
             raise DataError(f"{path.name} is an image, which {model.name} does not take: its examples are {spec}")
-    if model.plan is None and form.kind != "text":
+    if model.is_file and form.kind != "text":
         raise DataError(
             f"{model.name} takes arrays ({', '.join(_ARRAYS)}), not {path.name}: give the run, which has the "
             "preprocessing of other files"
@@ -158,7 +155,7 @@ def _examples(model: PredictingModel, path: Path) -> Examples:
 
 
 def _add(
-    model: PredictingModel,
+    model: TrainedModel,
     inputs: Structure,
     found: list[PredictedOutput],
     progress: Callable[[int, int], object],
@@ -169,6 +166,6 @@ def _add(
     rows = max(1, min(_ROWS, _BYTES // size))
     for start in range(0, count, rows):
         part = map_structure(lambda array: tf.convert_to_tensor(array[start : start + rows]), inputs)  # noqa: B023
-        for each, form, output in zip(found, model.outputs, flatten(model.outputs_of(part)), strict=True):
+        for each, form, output in zip(found, model.output_forms, flatten(model.outputs_of(part)), strict=True):
             each.add(form, output)
         progress(min(start + rows, count), count)
