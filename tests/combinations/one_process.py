@@ -15,7 +15,6 @@ from typing import Any, ClassVar, TextIO
 import pytest
 
 from accel_engine import strategies
-from accel_engine.devices.device_types import Inventory
 from accel_engine.engine_main import query_server, trial_server
 from accel_engine.errors import AccelError
 from accel_engine.plan import Plan
@@ -25,7 +24,7 @@ from accel_engine.run.directory.lock import WriterLock
 from accel_engine.search.engine_runs import DirectStarter, EngineRuns
 from accel_engine.search.process import run_search
 from accel_engine.search.study_paths import LOCK
-from engine.training.conftest import MACHINE, Gym
+from engine.training.conftest import Gym
 from tui.cli.conftest import no_warm_engine
 
 _pipes = threading.local()
@@ -173,4 +172,3 @@ def install(monkeypatch: pytest.MonkeyPatch, gym: Gym) -> None:
     monkeypatch.setattr("accel_engine.search.launch.start", search)
     monkeypatch.setattr("accel_engine.run_queue.queue.wake", lambda: None)
     monkeypatch.setattr("accel_tui.cli.engine_ahead.WarmEngine", no_warm_engine)
-    monkeypatch.setattr("accel_engine.devices.detect", lambda: Inventory(MACHINE.devices))
