@@ -120,8 +120,8 @@ def convert(values: object, kind: type[T], hook: Hook | None = None) -> T:
     own = partial(_convert, hook)
     try:
         if isinstance(kind, type):
-            return msgspec.convert(values, kind, dec_hook=own)
-        converted: T = msgspec.convert({_HELD: values}, _holder(kind), dec_hook=own).value
+            return msgspec.convert(values, kind, dec_hook=own, str_keys=True)
+        converted: T = msgspec.convert({_HELD: values}, _holder(kind), dec_hook=own, str_keys=True).value
     except (ValueError, RecursionError) as error:
         raise JsonValueError(str(error).replace(f"$.{_HELD}", "$")) from error
     return converted
@@ -131,6 +131,14 @@ def convert(values: object, kind: type[T], hook: Hook | None = None) -> T:
 def _holder(kind: Any) -> Any:
     """A class that has a value of a type that is no class, as msgspec remembers only of classes how to check them."""
     return msgspec.defstruct("Holder", [(_HELD, kind)])
+
+
+def convert_or_none(values: object, kind: type[T]) -> T | None:
+    """Convert parsed JSON as :func:`convert` does; ``None`` if it is no value of its type."""
+    try:
+        return convert(values, kind)
+    except JsonValueError:
+        return None
 
 
 def to_plain(value: object, longest: int = sys.maxsize) -> Any:

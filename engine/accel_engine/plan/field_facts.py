@@ -54,6 +54,7 @@ class FieldWords:
         suggestions: Usual values of a free text, with descriptions.
         catalogue: The module whose ``CATALOGUE`` has further values by name.
         takes_files: Whether a path is completed.
+        first: Its column and row among the fields that the form shows first; the others are folded by group.
         leads_group: Whether its value says enough after the title of its group.
     """
 
@@ -66,6 +67,7 @@ class FieldWords:
     suggestions: tuple[tuple[str, str], ...] = ()
     catalogue: str = ""
     takes_files: bool = False
+    first: tuple[int, int] | None = None
     leads_group: bool = False
 
 
@@ -82,7 +84,6 @@ class FieldUse:
         argument: The argument of Keras' optimizers that it sets.
         replaced_by: What replaces it in a model with a custom ``train_step``: that, or the model's several optimizers.
         fits_tasks: Whether its value fits some tasks only, and is left out for other ones.
-        of_own_data: Whether built-in data has no use for it.
     """
 
     affects: tuple[Effect, ...]
@@ -93,4 +94,3 @@ class FieldUse:
     argument: str = ""
     replaced_by: Literal["", "train_step", "optimizers"] = ""
     fits_tasks: bool = False
-    of_own_data: bool = False

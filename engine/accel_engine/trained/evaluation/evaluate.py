@@ -16,7 +16,8 @@ from accel_engine.errors import DataError, ModelError
 from accel_engine.json_values import json_number
 from accel_engine.keras_support.model_structure import fixed_batch, has_custom_train_step
 from accel_engine.models.model_call import call_model
-from accel_engine.run.store.series_names import SeriesNames, is_better_lower
+from accel_engine.plan.monitor import is_better_lower
+from accel_engine.run.store.series_names import SeriesNames
 from accel_engine.trained.evaluation.class_scores import FIGURES, ClassLabels, class_scores
 from accel_engine.trained.evaluation.evaluation_notes import block_notes, evaluation_notes
 from accel_engine.trained.evaluation.example_states import ExampleStates

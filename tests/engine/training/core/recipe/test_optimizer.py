@@ -15,8 +15,8 @@ from accel_engine.models.build import build
 from accel_engine.plan import Plan
 from accel_engine.plan.estimate import count_steps
 from accel_engine.trained.open_trained import open_trained
+from accel_engine.training.core.batches import epoch_orders
 from accel_engine.training.core.compiled_model import describe_data
-from accel_engine.training.core.epoch_order import epoch_orders
 
 from ...conftest import Gym
 
