@@ -235,7 +235,9 @@ def story(folder: Path) -> Material:
     """A text whose next characters are predicted."""
     path = folder / "story.txt"
     path.write_text("to be or not to be, that is the question. " * 12)
-    return Material({"data": str(path), "model": "gpt", "window": 8, "batch_size": 2}, ("--prompt", "to be", "--tokens", "4"))
+    return Material(
+        {"data": str(path), "model": "gpt", "window": 8, "batch_size": 2}, ("--prompt", "to be", "--tokens", "4")
+    )
 
 
 @_material
