@@ -92,7 +92,7 @@ def configure(resolved: ResolvedPlan, inventory: Inventory, threads: int | None 
     tf.config.set_visible_devices([physical[index] for index in gpus], "GPU")
     if plan.xla == "on" and plan.force == "off" and gpus and are_newer_than_build():
         reason = (
-            "ends the process on a GPU that is newer than this build of TensorFlow: use auto, or NVIDIA's container, or "
+            "ends the process on a GPU that is newer than this build of TensorFlow: use auto, NVIDIA's container, or "
         )
         raise PlanError("xla", plan.xla, reason, FieldValue("force", "on"), " to try it anyway")
     for index in gpus:
