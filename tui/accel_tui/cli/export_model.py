@@ -15,8 +15,7 @@ from accel_engine.model_export.export_targets import (
 )
 from accel_engine.plan import Plan
 from accel_engine.requests.model_export import Export, ExportTarget, MeasuredModel, export_model
-from accel_tui.cli.output import print_to_stderr, write, write_json
-from accel_tui.cli.table import table
+from accel_tui.cli.output import print_to_stderr, table, write, write_json
 from accel_tui.formatting.devices_in_use import warnings
 from accel_tui.formatting.model_export import (
     SIGNATURE,
