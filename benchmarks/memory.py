@@ -22,7 +22,7 @@ from accel_engine.plan import Plan, resolved_plan
 from accel_engine.plan.memory_estimate import MemoryEstimate, estimate_memory
 from accel_engine.process import engine_process
 from accel_engine.process.start_run import prepare_run
-from accel_engine.requests.size_query import describe_model
+from accel_engine.requests.describe_model import describe_model
 from accel_engine.run import RunReader, Status
 from accel_tui.plan import memory_text
 

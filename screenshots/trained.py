@@ -13,7 +13,8 @@ import numpy as np
 from accel_engine.data import digits
 from accel_engine.plan import Plan
 from accel_engine.process import engine_process
-from accel_engine.requests.inference_bench import BenchOptions, InferenceBench
+from accel_engine.requests.bench_models import BenchOptions
+from accel_engine.process.inference_bench import InferenceBench
 from accel_engine.run import RunReader, Status, create, list_runs
 from accel_engine.run.annotations import set_tags
 from accel_engine.run.run_paths import LOG

@@ -18,7 +18,7 @@ from accel_engine.model_export.proof import Figures, Proof, explained
 from accel_engine.model_export.raw_examples import RawExamples
 from accel_engine.model_export.serving_batching import is_ours, write_batching
 from accel_engine.plan import Plan
-from accel_engine.requests.model_export import BATCHING_FILE
+from accel_engine.requests.export_model import BATCHING_FILE
 from accel_engine.stored_values import json_number
 from accel_engine.text import format_metric
 from accel_engine.training.inference_bench.memory_meters import HostMemory
@@ -30,7 +30,7 @@ BATCHING_EXAMPLES = 256
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """What is to be written, as in :class:`accel_engine.requests.model_export.ExportTarget`."""
+    """What is to be written, as in :class:`accel_engine.requests.export_model.ExportTarget`."""
 
     name: str
     format: str
@@ -52,7 +52,7 @@ def export(
 
     Args:
         request: ``directory`` of its run, or the ``plan`` with its file and data; ``split`` and ``checkpoint``: see
-            :func:`of_run`; ``targets``: the fields of :class:`accel_engine.requests.model_export.ExportTarget`;
+            :func:`of_run`; ``targets``: the fields of :class:`accel_engine.requests.export_model.ExportTarget`;
             ``folder``: an empty one for temporary files, on the same file system as the targets; ``umask``:
             permissions that what is kept does not get; ``target_latency``: seconds that a request to TensorFlow
             Serving may take, or ``None``.
@@ -61,7 +61,7 @@ def export(
             ``original``; and with ``exported`` once a target was compared, and kept or not.
 
     Returns:
-        The fields of :class:`accel_engine.requests.model_export.Export`, as plain values.
+        The fields of :class:`accel_engine.requests.export_model.Export`, as plain values.
 
     Raises:
         AccelError: The model cannot be restored or used.

@@ -39,7 +39,8 @@ def latency(directory: Path) -> float | None:
     Raises:
         RunError: The model cannot be measured.
     """
-    from accel_engine.requests.inference_bench import BenchOptions, InferenceBench  # seldom needed
+    from accel_engine.requests.bench_models import BenchOptions
+    from accel_engine.process.inference_bench import InferenceBench  # seldom needed
 
     options = BenchOptions(
         scenario="single-stream", batch_sizes=(1,), seconds=LATENCY_SECONDS, xla=(False,), metrics=False

@@ -7,8 +7,9 @@ import psutil
 import pytest
 
 from accel_engine.measure import trial_process
-from accel_engine.measure.trial_process import LAST_LINES, TrialProcess, TrialStart, exit_error, exit_reason
+from accel_engine.measure.trial_process import LAST_LINES, TrialProcess, exit_error, exit_reason
 from accel_engine.plan import Plan
+from accel_engine.requests.try_plan import TrialStart
 from waiting import wait_until
 
 START = (

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from accel_engine.process.folder_query import FolderQuery
 
 from accel_engine.errors import RunError
 from accel_engine.process import engine_query
-from accel_engine.process.folder_query import FolderQuery
 
 WRITES = """
 import json, pathlib, sys

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from accel_engine.process.model_query import ModelQuery
 
 from accel_engine.errors import RunError
 from accel_engine.plan import Plan
 from accel_engine.process import engine_process, model_query
-from accel_engine.process.model_query import ModelQuery
-from accel_engine.requests.data_query import describe_data
-from accel_engine.requests.example_prediction import predict_examples
+from accel_engine.requests.describe_data import describe_data
+from accel_engine.requests.predict import predict_examples
 from accel_engine.run import create
 from accel_engine.run.connection import connect
 from accel_engine.run.creation import create_recorded

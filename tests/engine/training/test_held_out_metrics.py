@@ -18,8 +18,9 @@ from accel_engine.inference.origin import origin_of
 from accel_engine.model_export.export import export
 from accel_engine.model_export.held_out_metrics import held_out_metrics
 from accel_engine.plan import Plan
-from accel_engine.requests.inference_bench import BenchOptions, ModelFile
-from accel_engine.requests.inference_bench import bench as bench_models
+from accel_engine.requests.bench_models import BenchOptions
+from accel_engine.process.inference_bench import ModelFile
+from accel_engine.process.inference_bench import bench as bench_models
 from accel_engine.training.evaluation.evaluate import evaluate
 from accel_engine.training.file_data import load_for
 from accel_engine.training.inference_bench.bench import bench

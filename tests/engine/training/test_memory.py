@@ -13,7 +13,7 @@ from accel_engine.plan.memory_estimate import Training, data_bytes, estimate_mem
 from accel_engine.plan.resolved_plan import check
 from accel_engine.process import engine_process
 from accel_engine.process.start_run import prepare_run
-from accel_engine.requests.size_query import describe_model
+from accel_engine.requests.describe_model import describe_model
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads the peak of Linux")

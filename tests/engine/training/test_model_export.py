@@ -18,7 +18,7 @@ from accel_engine.inference.origin import DESCRIPTION
 from accel_engine.model_export.export import _keep, _keep_all, _Target, export
 from accel_engine.model_export.tflite_file import write_tflite
 from accel_engine.plan import Plan
-from accel_engine.requests.model_export import (
+from accel_engine.requests.export_model import (
     QUANTIZATIONS,
     TOLERANCES,
     Export,

@@ -9,7 +9,7 @@ from accel_engine.devices import detect
 from accel_engine.devices.device_types import Device, Inventory
 from accel_engine.errors import FieldValue, RunError
 from accel_engine.plan import SPECS, Plan
-from accel_engine.process.warm_engine import Description
+from accel_engine.requests.describe_model import Description
 from accel_engine.run import create
 from accel_tui.cli import estimate
 from accel_tui.plan import memory_text

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from accel_engine.plan import Plan
-from accel_engine.requests.evaluation import (
+from accel_engine.requests.evaluate import (
     ClassScores,
     Difference,
     EvaluatedModel,

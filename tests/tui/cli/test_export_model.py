@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from accel_engine.plan import Plan
-from accel_engine.requests.model_export import TOLERANCES, Export, MeasuredModel
+from accel_engine.requests.export_model import TOLERANCES, Export, MeasuredModel
 from accel_tui.formatting.model_export import model_rows
 
 pytestmark = pytest.mark.usefixtures("here")
@@ -199,7 +199,7 @@ def test_existing_files_are_overwritten_with_force(run_command, run, asked, here
 
 @pytest.mark.parametrize("kind", ["onnx", "tflite"])
 def test_missing_libraries_are_told_before_the_engine_starts(run_command, run, here, kind, monkeypatch):
-    monkeypatch.setattr("accel_engine.requests.model_export.described", lambda directory: {})
+    monkeypatch.setattr("accel_engine.requests.export_model.described", lambda directory: {})
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     result = run_command(f"export last --to {kind}")
     assert (result.status, f"pip install 'accel-tui[{kind}]'" in result.err) == (1, True), result.err
@@ -207,7 +207,7 @@ def test_missing_libraries_are_told_before_the_engine_starts(run_command, run, h
 
 
 def test_int8_weights_need_a_library_of_their_own(run_command, run, here, monkeypatch):
-    monkeypatch.setattr("accel_engine.requests.model_export.described", lambda directory: {})
+    monkeypatch.setattr("accel_engine.requests.export_model.described", lambda directory: {})
     found = importlib.util.find_spec
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "ai_edge_quantizer" else found(name))
     result = run_command("export last --to tflite --quantize int8-weights")

@@ -12,8 +12,8 @@ import pytest
 from accel_engine import png
 from accel_engine.data.column_format import ColumnFormat
 from accel_engine.data.pixel_scaling import ValueRange
-from accel_engine.requests.example_prediction import ExamplePredictions, OutputPrediction
-from accel_engine.requests.text_writing import WrittenText
+from accel_engine.requests.predict import ExamplePredictions, OutputPrediction
+from accel_engine.requests.write_text import WrittenText
 from accel_engine.run.diagnostics import DataFormat
 from accel_engine.run.diagnostics.data_format import TableFormat
 from accel_tui.predictions.files import image_names

@@ -13,7 +13,7 @@ from accel_engine.errors import RunError
 from accel_engine.inference.candidate import Candidate
 from accel_engine.inference.live_window import LiveWindow
 from accel_engine.inference.measurement.percentiles import Percentile
-from accel_engine.requests.inference_bench import BenchOptions
+from accel_engine.requests.bench_models import BenchOptions
 from accel_engine.run import list_runs
 from accel_tui.screens import bench_screen
 from accel_tui.screens.bench_screen import BenchScreen

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from accel_engine.errors import RunError
-from accel_engine.requests.evaluation import (
+from accel_engine.requests.evaluate import (
     Difference,
     EvaluatedModel,
     Evaluation,

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from accel_engine.errors import RunError
-from accel_engine.requests.diagnosis import Diagnosis
-from accel_engine.requests.evaluation import EvaluatedModel, Evaluation, EvaluationOptions, Measurement
+from accel_engine.requests.diagnose import Diagnosis
+from accel_engine.requests.evaluate import EvaluatedModel, Evaluation, EvaluationOptions, Measurement
 from accel_engine.run.diagnostics import Layer, LayerTable, ValidationReport, read
 from accel_tui.screens import diagnostics_screen, evaluate_screen, evaluated_screen
 from accel_tui.screens.evaluate_screen import EvaluateScreen

@@ -11,7 +11,7 @@ import pytest
 from accel_engine.errors import RunError, UsageError
 from accel_engine.model_export import export_targets
 from accel_engine.model_export.export_targets import FORMATS
-from accel_engine.requests.model_export import Export, ExportTarget, MeasuredModel
+from accel_engine.requests.export_model import Export, ExportTarget, MeasuredModel
 from accel_tui.screens import export_screen
 from accel_tui.screens.export_screen import ExportScreen
 from accel_tui.screens.question_screen import QuestionScreen

@@ -16,8 +16,8 @@ from textual.widgets import DataTable
 
 from accel_engine.data.pixel_scaling import ValueRange
 from accel_engine.errors import RunError
-from accel_engine.requests.example_prediction import ExamplePredictions, OutputPrediction
-from accel_engine.requests.text_writing import WritingOptions, WrittenText
+from accel_engine.requests.predict import ExamplePredictions, OutputPrediction
+from accel_engine.requests.write_text import WritingOptions, WrittenText
 from accel_engine.run.diagnostics import DataFormat
 from accel_tui.screens import predict_screen
 from accel_tui.screens.predict_screen import PredictScreen

@@ -12,7 +12,7 @@ from accel_engine.data.data_options import PLAN_FIELDS
 from accel_engine.data.dataset_entry import to_json
 from accel_engine.errors import AccelError, DataError, FieldValue
 from accel_engine.plan import DEFAULTS, Plan
-from accel_engine.requests.data_query import describe_data
+from accel_engine.requests.describe_data import describe_data
 from accel_engine.text import percent
 from accel_tui.appearance.glyphs import has_unicode
 from accel_tui.cli.catalogue import list_data

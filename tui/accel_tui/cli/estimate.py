@@ -18,9 +18,8 @@ from accel_engine.plan.plan_file import PlanFile, read_plan_file
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.process.engine_process import require_installation
 from accel_engine.process.start_run import for_a_new_run
-from accel_engine.process.warm_engine import Description
 from accel_engine.race.remembered import recall
-from accel_engine.requests.size_query import describe_model
+from accel_engine.requests.describe_model import Description, describe_model
 from accel_engine.run import RunReader, find
 from accel_tui.cli.chosen_plan import with_chosen_plan
 from accel_tui.cli.output import write, write_json

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from accel_engine import data as datasets
-from accel_engine.requests.evaluation import (
+from accel_engine.requests.evaluate import (
     ClassScores,
     Difference,
     EvaluatedModel,

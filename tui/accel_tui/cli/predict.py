@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 
 from accel_engine.errors import UsageError
-from accel_engine.requests.example_prediction import predict_examples
-from accel_engine.requests.text_writing import WritingOptions, write_text
+from accel_engine.requests.predict import predict_examples
+from accel_engine.requests.write_text import WritingOptions, write_text
 from accel_engine.run import diagnostics
 from accel_engine.run.diagnostics import DataFormat
 from accel_engine.trained.prediction_files import check_files

@@ -1,6 +1,6 @@
 """Predictions as a table for a terminal."""
 
-from accel_engine.requests.example_prediction import ExamplePredictions
+from accel_engine.requests.predict import ExamplePredictions
 from accel_tui.cli.table import table
 from accel_tui.predictions.rows import prediction_tables
 

@@ -15,7 +15,8 @@ from textual.widgets import Static
 from accel_engine.errors import RunError
 from accel_engine.inference.candidate import Candidate
 from accel_engine.inference.live_window import LiveWindow
-from accel_engine.requests.inference_bench import BenchOptions, InferenceBench
+from accel_engine.requests.bench_models import BenchOptions
+from accel_engine.process.inference_bench import InferenceBench
 from accel_engine.text import printable
 from accel_engine.trained.bench_runs import BenchRuns
 from accel_tui.formatting import numbers

@@ -4,6 +4,8 @@ from functools import partial
 from pathlib import Path
 from typing import ClassVar, Final
 
+from accel_engine.process.engine_query import EngineQuery
+from accel_engine.process.model_query import ModelQuery
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -13,8 +15,6 @@ from textual.reactive import reactive
 from textual.widgets import ContentSwitcher, Select, Static, Tab, Tabs
 
 from accel_engine.errors import RunError
-from accel_engine.process.engine_query import EngineQuery
-from accel_engine.process.model_query import ModelQuery
 from accel_engine.run import request
 from accel_engine.run.diagnostics import OutputReport
 from accel_tui.formatting import numbers

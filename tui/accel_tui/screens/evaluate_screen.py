@@ -14,7 +14,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from accel_engine import data
-from accel_engine.requests.evaluation import Evaluation, EvaluationOptions, EvaluationQuery
+from accel_engine.requests.evaluate import Evaluation, EvaluationOptions, EvaluationQuery
 from accel_engine.text import printable, printable_line
 from accel_tui.formatting import numbers
 from accel_tui.formatting.evaluation import headline, tables

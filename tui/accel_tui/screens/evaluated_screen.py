@@ -6,8 +6,8 @@ from pathlib import Path
 
 from textual import work
 
-from accel_engine.requests.diagnosis import Diagnosis, DiagnosisQuery
-from accel_engine.requests.evaluation import EvaluationOptions
+from accel_engine.requests.diagnose import Diagnosis, DiagnosisQuery
+from accel_engine.requests.evaluate import EvaluationOptions
 from accel_engine.run.diagnostics import Diagnostics
 from accel_tui.formatting import numbers
 from accel_tui.run_state.diagnostics import DiagnosticsReading, printable_diagnostics, read_diagnostics

@@ -15,7 +15,7 @@ from textual.widgets import Input, Static
 
 from accel_engine.errors import AccelError
 from accel_engine.model_export.export_targets import existing_folder, overwritten
-from accel_engine.requests.model_export import Export, ExportQuery, ExportTarget, MeasuredModel
+from accel_engine.requests.export_model import Export, ExportQuery, ExportTarget, MeasuredModel
 from accel_engine.text import printable
 from accel_tui.formatting import numbers
 from accel_tui.formatting.devices_in_use import warnings

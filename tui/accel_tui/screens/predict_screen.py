@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
+from accel_engine.process.engine_query import EngineQuery
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -14,9 +15,8 @@ from textual.content import Content
 from textual.widgets import DataTable, Static
 
 from accel_engine.errors import AccelError, UsageError
-from accel_engine.process.engine_query import EngineQuery
-from accel_engine.requests.example_prediction import ExamplePredictions, PredictionQuery
-from accel_engine.requests.text_writing import WritingOptions, WritingQuery, WrittenText
+from accel_engine.requests.predict import ExamplePredictions, PredictionQuery
+from accel_engine.requests.write_text import WritingOptions, WritingQuery, WrittenText
 from accel_engine.run.diagnostics import DataFormat, read
 from accel_engine.text import printable
 from accel_engine.trained.prediction_files import check_files

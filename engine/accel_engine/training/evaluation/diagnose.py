@@ -24,7 +24,7 @@ def diagnose(request: Mapping[str, Any], on_progress: Callable[[int, int], None]
         on_progress: Called now and then with the number of examples done, and of all.
 
     Returns:
-        ``split``, ``step`` and ``notes``: see :class:`accel_engine.requests.diagnosis.Diagnosis`; ``head`` of the
+        ``split``, ``step`` and ``notes``: see :class:`accel_engine.requests.diagnose.Diagnosis`; ``head`` of the
         report, a JSON object.
 
     Raises:

@@ -78,7 +78,7 @@ def evaluate(request: Mapping[str, Any], on_progress: Callable[[int, int], None]
         on_progress: Called now and then with the number of examples done, and of all.
 
     Returns:
-        The fields of :class:`accel_engine.requests.evaluation.Evaluation`, as plain values.
+        The fields of :class:`accel_engine.requests.evaluate.Evaluation`, as plain values.
 
     Raises:
         AccelError: A model cannot be evaluated, or the models have other examples.

@@ -38,7 +38,7 @@ def predict(target: Path, request: Mapping[str, Any], progress: Callable[[int, i
         progress: Reports the number of examples done, and of all of a file.
 
     Returns:
-        The fields of :class:`accel_engine.requests.example_prediction.ExamplePredictions` but for the arrays, which are
+        The fields of :class:`accel_engine.requests.predict.ExamplePredictions` but for the arrays, which are
         in the file: the values of each output as ``values N``, and their probabilities, if any, as ``chances N``.
 
     Raises:

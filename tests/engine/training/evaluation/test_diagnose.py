@@ -7,8 +7,8 @@ import pytest
 
 from accel_engine.errors import AccelError
 from accel_engine.plan import Plan
-from accel_engine.requests.diagnosis import DiagnosisQuery
-from accel_engine.requests.evaluation import EvaluationOptions
+from accel_engine.requests.diagnose import DiagnosisQuery
+from accel_engine.requests.evaluate import EvaluationOptions
 from accel_engine.run.diagnostics import ClassificationReport, ValidationReport, modification_times, read
 from accel_engine.run.diagnostics.packing import unpack
 from accel_engine.run.diagnostics.views import Image

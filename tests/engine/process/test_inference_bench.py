@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import ClassVar
 
 import pytest
+from accel_engine.process.engine_query import ON_THE_CPU
 
 from accel_engine.errors import RunError
 from accel_engine.inference.candidate import Candidate
@@ -13,9 +14,9 @@ from accel_engine.inference.held_out_metrics import HeldOutMetrics
 from accel_engine.inference.live_window import LiveWindow
 from accel_engine.inference.measurement.percentiles import Percentile
 from accel_engine.plan import Plan
-from accel_engine.process.engine_query import ON_THE_CPU
 from accel_engine.requests import inference_bench
-from accel_engine.requests.inference_bench import BenchOptions, InferenceBench, ModelFile, bench
+from accel_engine.requests.bench_models import BenchOptions
+from accel_engine.process.inference_bench import InferenceBench, ModelFile, bench
 from accel_engine.run import create
 
 CANDIDATE = Candidate(
