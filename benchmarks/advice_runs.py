@@ -18,8 +18,8 @@ from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import resolve
 from accel_engine.process.start_run import hand_over, prepare_run
 from accel_engine.run import RunWriter, create
-from accel_engine.run.run_paths import LOG
-from accel_engine.run.steps import TIME
+from accel_engine.run.directory.run_paths import LOG
+from accel_engine.run.store.steps import TIME
 
 MODELS = Path(__file__).with_name("advice_models.py")
 STREAMS = Path(__file__).with_name("advice_streams.py")

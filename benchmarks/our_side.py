@@ -101,7 +101,7 @@ class Ours:
 
     def _ask(self, command: str) -> None:
         from accel_engine import run
-        from accel_engine.run.commands import read_answer
+        from accel_engine.run.engine.commands import read_answer
 
         number = run.request(self.directory, command)
         self._wait_for(lambda: read_answer(self.directory, number))

@@ -30,7 +30,7 @@ from accel_engine.devices import detect
 from accel_engine.events import RunEnded
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, Status, runs_directory
-from accel_engine.run.lock import WriterLock
+from accel_engine.run.directory.lock import WriterLock
 from accel_engine.search import new_study
 from accel_engine.search.definition import Objective, StudyDefinition
 from accel_engine.search.engine_runs import DirectStarter, EngineRuns

@@ -29,7 +29,7 @@ WRITER = """
 import sys, time
 from pathlib import Path
 from dataclasses import replace
-from accel_engine.run.lock import WriterLock
+from accel_engine.run.directory.lock import WriterLock
 from accel_engine.search.study_database import StudyDatabase
 from accel_engine.search.study_paths import LOCK
 from accel_engine.search.trial import Report, TrialState

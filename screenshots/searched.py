@@ -10,8 +10,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 from accel_engine.plan import Plan
-from accel_engine.run.lock import WriterLock
-from accel_engine.run.run_paths import runs_directory
+from accel_engine.run.directory.lock import WriterLock
+from accel_engine.run.directory.run_paths import runs_directory
 from accel_engine.search.study_paths import LOCK, studies_directory
 from example_study import confirm, write_study
 from tui.fake_engine import FakeEngine, close_all

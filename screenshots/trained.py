@@ -16,8 +16,8 @@ from accel_engine.process import engine_process
 from accel_engine.requests.bench_models import BenchOptions
 from accel_engine.process.inference_bench import InferenceBench
 from accel_engine.run import RunReader, Status, create, list_runs
-from accel_engine.run.annotations import set_tags
-from accel_engine.run.run_paths import LOG
+from accel_engine.run.directory.run_paths import LOG
+from accel_engine.run.store.annotations import set_tags
 from accel_engine.scripts.start_script import Script, create_script_run, start_script
 from accel_engine.trained.bench_runs import BenchRuns
 from clusters import cluster

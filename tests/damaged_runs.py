@@ -15,8 +15,6 @@ from accel_engine.devices.device_types import CountedItem, Reading, Sample
 from accel_engine.events import KINDS, Outcome, Phase
 from accel_engine.plan import Plan
 from accel_engine.run import RunWriter, create
-from accel_engine.run.annotations import rename, set_note, set_tags
-from accel_engine.run.connection import DATABASE
 from accel_engine.run.diagnostics import (
     ClassificationReport,
     DataFingerprint,
@@ -31,6 +29,8 @@ from accel_engine.run.diagnostics import (
 from accel_engine.run.diagnostics.views import Image
 from accel_engine.run.media import Histogram, Text
 from accel_engine.run.media import Image as LoggedImage
+from accel_engine.run.store.annotations import rename, set_note, set_tags
+from accel_engine.run.store.connection import DATABASE
 from example_events import model_built
 from recorded_run import put, started
 

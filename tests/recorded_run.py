@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from accel_engine.events import RunStarted
-from accel_engine.run.connection import DATABASE, connect
+from accel_engine.run.store.connection import DATABASE, connect
 
 
 def started(first_step: int = 0, *, time: float = 1.0, run: str = "k7m2", worker: str = "") -> RunStarted:

@@ -17,14 +17,15 @@ from accel_engine.errors import AccelError
 from accel_engine.events import CheckpointSaved, EpochEnded, Outcome, RunEnded
 from accel_engine.files import replacing
 from accel_engine.plan import Plan
-from accel_engine.run import RunReader, RunWriter, Status, create, disk_wait, list_runs, request
-from accel_engine.run.annotations import rename, set_tags
-from accel_engine.run.checkpoint_files import checkpoint_path, damage, delete_after, prune, writing
-from accel_engine.run.creation import reopen
-from accel_engine.run.ending import end
+from accel_engine.run import RunReader, RunWriter, Status, create, list_runs, request
+from accel_engine.run.directory.checkpoint_files import checkpoint_path, damage, delete_after, prune, writing
+from accel_engine.run.directory.run_paths import CHECKPOINTS, LOCK, MODEL, checkpoint_steps
 from accel_engine.run.media import Text
-from accel_engine.run.removal import remove
-from accel_engine.run.run_paths import CHECKPOINTS, LOCK, MODEL, checkpoint_steps
+from accel_engine.run.runs.creation import reopen
+from accel_engine.run.runs.removal import remove
+from accel_engine.run.store.annotations import rename, set_tags
+from accel_engine.run.writing import disk_wait
+from accel_engine.run.writing.ending import end
 from failing_files import FailingFiles
 from recorded_run import started
 

@@ -8,7 +8,7 @@ from typing import Any
 from accel_engine import clock
 from accel_engine.errors import RunError
 from accel_engine.files import replacing
-from accel_engine.run.run_paths import home, make_private
+from accel_engine.run.directory.run_paths import home, make_private
 
 MAX_AGE_SECONDS = 7 * 24 * 3600
 """How long a rate of training counts: other programs and settings of the machine change what is fast."""

@@ -24,8 +24,8 @@ from accel_engine.events import Outcome, RunEnded
 from accel_engine.plan import Plan
 from accel_engine.process.engine_process import start
 from accel_engine.run import RunReader, Status, request
-from accel_engine.run.disk_problem import DiskProblem
-from accel_engine.run.run_paths import CHECKPOINTS, MODEL
+from accel_engine.run.directory.disk_problem import DiskProblem
+from accel_engine.run.directory.run_paths import CHECKPOINTS, MODEL
 from campaigns import totals
 from campaigns.totals import Total
 from full_disk import filled, small_disk

@@ -21,7 +21,7 @@ from unittest import mock
 
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, Status, create
-from accel_engine.run.creation import reopen
+from accel_engine.run.runs.creation import reopen
 from campaigns import totals
 from campaigns.totals import Total
 from failing_files import FAULTS, SHORT, missing_sqlite

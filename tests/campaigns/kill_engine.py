@@ -18,9 +18,9 @@ import psutil
 from accel_engine.engine_main import environment
 from accel_engine.errors import RunError
 from accel_engine.run import RunReader
-from accel_engine.run.creation import assign_process
-from accel_engine.run.lock import is_held
-from accel_engine.run.run_paths import LOG
+from accel_engine.run.directory.lock import is_held
+from accel_engine.run.directory.run_paths import LOG
+from accel_engine.run.runs.creation import assign_process
 
 environment.prepare()  # before TensorFlow is imported
 

@@ -29,8 +29,8 @@ from accel_engine.errors import AccelError
 from accel_engine.events import Phase, PhaseChanged
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, Status
-from accel_engine.run.listing import summarize
-from accel_engine.run.run_paths import LOG, MODEL, latest_checkpoint
+from accel_engine.run.directory.run_paths import LOG, MODEL, latest_checkpoint
+from accel_engine.run.runs.listing import summarize
 from campaigns import totals
 from campaigns.kill_cases import Case, cases
 from campaigns.kill_engine import Engine, HangError, fork, start_by_command

@@ -59,10 +59,17 @@ AREAS = {
         in_graphs=True,
     ),
     "training": Area(
-        (f"{_TRAINING}/core", f"{_TRAINING}/evaluation", f"{_TRAINING}/epochs.py", f"{_TRAINING}/trainer.py"),
+        (
+            f"{_TRAINING}/core",
+            f"{_TRAINING}/evaluation",
+            f"{_TRAINING}/epochs.py",
+            f"{_TRAINING}/trainer.py",
+            f"{_ENGINE}/trained",
+        ),
         (
             f"{_TESTS}/training/core",
             f"{_TESTS}/training/evaluation",
+            f"{_TESTS}/trained",
             f"{_TESTS}/training/checkpoints/test_damaged_checkpoints.py",
             f"{_TESTS}/training/cpu_kernels/test_layer_kernels.py",
             f"{_TESTS}/training/reporting/test_mfu.py",

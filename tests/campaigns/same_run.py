@@ -12,8 +12,8 @@ import tensorflow as tf
 
 from accel_engine.events import EpochEnded, RunEnded, Validated
 from accel_engine.run import RunReader
-from accel_engine.run.reader import drop_discarded
-from accel_engine.run.run_paths import CHECKPOINTS, MODEL, latest_checkpoint
+from accel_engine.run.directory.run_paths import CHECKPOINTS, MODEL, latest_checkpoint
+from accel_engine.run.reading.reader import drop_discarded
 
 _NOT_COMPARED = ("_CHECKPOINTABLE_OBJECT_GRAPH", "save_counter", "position/")
 """Variables of a checkpoint: what has no effect, and the position in a stream, which is the end of an epoch or the

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from accel_engine.plan import Plan
-from accel_engine.plan.plan import SPECS
+from accel_engine.plan import SPECS, Plan
 
 GALLERY = Path(__file__).with_name("gallery")
 """The user's files."""

@@ -14,7 +14,7 @@ import pytest
 from accel_engine.events import CheckpointSaved, Event, Phase, PhaseChanged
 from accel_engine.plan import SPECS
 from accel_engine.run import RunReader, Status, find
-from accel_engine.run.listing import summarize
+from accel_engine.run.runs.listing import summarize
 from end_to_end.terminal import Terminal
 
 Wait = Callable[..., None]

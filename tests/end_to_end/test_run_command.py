@@ -18,7 +18,7 @@ import pytest
 
 from accel_engine.events import PartStarted
 from accel_engine.run import RunInfo, RunReader, Status, list_runs, request
-from accel_engine.run.commands import read_answer
+from accel_engine.run.engine.commands import read_answer
 from end_to_end.terminal import Terminal
 
 WORLD = """

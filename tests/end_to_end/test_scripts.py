@@ -21,7 +21,7 @@ import pytest
 
 from accel_engine.events import EpochEnded, Event, Outcome, PartEnded, PartStarted, RunEnded, Validated
 from accel_engine.run import RunReader, list_runs
-from accel_engine.run.run_paths import LOG
+from accel_engine.run.directory.run_paths import LOG
 
 from .script_table import ROWS, SCRIPTS, Script, document_lines
 

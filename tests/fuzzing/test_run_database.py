@@ -15,7 +15,7 @@ from hypothesis import strategies as some
 import damaged_runs
 from accel_engine.errors import AccelError
 from accel_engine.run import RunReader
-from accel_engine.run.run_paths import runs_directory
+from accel_engine.run.directory.run_paths import runs_directory
 from accel_engine.text import printable_fields
 from accel_tui.cli import main
 from accel_tui.run_state.curve import CAPACITY

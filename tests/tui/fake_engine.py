@@ -35,8 +35,8 @@ from accel_engine.events import (
 )
 from accel_engine.plan import Plan
 from accel_engine.run import Command, RunWriter, create
-from accel_engine.run.connection import connect
-from accel_engine.run.run_paths import CHECKPOINTS
+from accel_engine.run.directory.run_paths import CHECKPOINTS
+from accel_engine.run.store.connection import connect
 from example_events import model_built
 
 GIB = 1 << 30

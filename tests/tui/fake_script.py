@@ -16,7 +16,7 @@ from accel_engine.events import (
     RunStarted,
     Validated,
 )
-from accel_engine.run.creation import create_recorded
+from accel_engine.run.runs.creation import create_recorded
 from example_events import model_built
 from tui.fake_engine import FakeEngine
 

@@ -16,9 +16,9 @@ import numpy as np
 from accel_engine.devices.device_types import CountedItem, Reading, Sample
 from accel_engine.events import KINDS, Event, Outcome, Phase, RunEnded, RunStarted
 from accel_engine.plan import SPECS
-from accel_engine.run.connection import connect
 from accel_engine.run.diagnostics import InputSpec, Layer, LayerTable, ValidationReport
 from accel_engine.run.media import Image, Text
+from accel_engine.run.store.connection import connect
 from accel_engine.text import is_printable
 from tui.example_reports import REPORTS
 from tui.fake_engine import FakeEngine

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from accel_engine.advice import Confidence, Cure, Evidence, Finding, Gain, Recorded, Trouble
-from accel_engine.run.steps import THROUGHPUT
+from accel_engine.run.store.steps import THROUGHPUT
 
 SLOW = Finding(
     "input-wait",

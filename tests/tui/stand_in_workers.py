@@ -6,8 +6,8 @@ from contextlib import closing
 
 from accel_engine import events
 from accel_engine.plan import Plan
-from accel_engine.run.connection import connect
-from accel_engine.run.creation import create_worker
+from accel_engine.run.runs.creation import create_worker
+from accel_engine.run.store.connection import connect
 from tui.fake_engine import FakeEngine
 
 PLAN = Plan(model="mlp", strategy="multi-worker", epochs=4)

@@ -18,7 +18,7 @@ from accel_engine.plan import Plan
 from accel_engine.process import engine_process
 from accel_engine.process.engine_process import Installation
 from accel_engine.run import Annotations
-from accel_engine.run.connection import connect
+from accel_engine.run.store.connection import connect
 from accel_tui import app as app_module
 from accel_tui.appearance.theme import DARK, LIGHT
 from accel_tui.screens.diagnostics_screen import DiagnosticsScreen

@@ -12,7 +12,7 @@ from accel_engine.inference.candidate import Candidate
 from accel_engine.inference.measurement.percentiles import Percentile
 from accel_engine.requests.bench_models import BenchOptions
 from accel_engine.run import RunReader, runs_directory
-from accel_engine.run.listing import find, summarize
+from accel_engine.run.runs.listing import find, summarize
 from accel_engine.trained.bench_runs import BenchRuns
 from accel_tui.cli.event_text import format_event
 from accel_tui.run_list.columns import COLUMNS

@@ -7,7 +7,7 @@ import pytest
 
 from accel_engine.imported_runs.sources import find, import_run
 from accel_engine.run import RunReader, runs_directory
-from accel_engine.run.listing import summarize
+from accel_engine.run.runs.listing import summarize
 from accel_tui.run_list.comparison import ComparedRun, compare
 from accel_tui.run_state.fold_events import apply_update
 from accel_tui.run_state.state import RunState

@@ -14,8 +14,8 @@ from accel_engine.errors import RunError
 from accel_engine.events import ModelBuilt, RunStarted
 from accel_engine.process.start_run import prepare_continuation
 from accel_engine.run import RunReader, RunWriter, Update
-from accel_engine.run.creation import create_recorded
-from accel_engine.run.listing import summarize
+from accel_engine.run.runs.creation import create_recorded
+from accel_engine.run.runs.listing import summarize
 from accel_tui.cli import main
 from accel_tui.cli.event_text import format_event
 from accel_tui.run_state.fold_events import apply_update

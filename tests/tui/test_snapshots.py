@@ -24,12 +24,12 @@ from accel_engine.events import Outcome
 from accel_engine.plan import Plan
 from accel_engine.process import engine_process
 from accel_engine.process.engine_process import Installation
-from accel_engine.run import creation
-from accel_engine.run.annotations import set_tags
 from accel_engine.run.diagnostics import ClassificationReport, SamplePrediction, ValidationReport
-from accel_engine.run.lock import WriterLock
+from accel_engine.run.directory.lock import WriterLock
+from accel_engine.run.directory.run_paths import LOG
 from accel_engine.run.media import Text, histogram_of
-from accel_engine.run.run_paths import LOG
+from accel_engine.run.runs import creation
+from accel_engine.run.store.annotations import set_tags
 from accel_engine.search.study_paths import LOCK as STUDY_LOCK
 from accel_tui.screens.compare_screen import CompareScreen
 from accel_tui.widgets import top_bar

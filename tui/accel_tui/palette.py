@@ -6,8 +6,7 @@ from functools import partial
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 from textual.markup import escape
 
-from accel_engine.plan import SPECS
-from accel_engine.plan.groups import SYNONYMS
+from accel_engine.plan import SPECS, WORDS
 from accel_engine.text import printable_line
 from accel_tui.formatting import field_labels
 from accel_tui.widgets.plan.plan_form import PlanForm
@@ -94,7 +93,7 @@ class PlanCommands(SearchedCommands):
         plan_form = self.screen.query_one(PlanForm)
         for name, choices in plan_form.choices.items():
             doc, label = SPECS[name].doc, field_labels.label(name)
-            about = " ".join((doc, *(f"({word})" for word in SYNONYMS.get(name, ()))))
+            about = " ".join((doc, *(f"({word})" for word in WORDS[name].synonyms)))
             yield f"go to {label}", about, partial(plan_form.go_to, name)
             for choice in choices:
                 if choice.possible and choice.value:

@@ -8,11 +8,11 @@ import numpy as np
 from accel_engine.advice.recorded import Recorded, Series
 from accel_engine.devices.device_types import Sample
 from accel_engine.run import RunReader, diagnostics
-from accel_engine.run.buckets import Buckets, unpacked
-from accel_engine.run.connection import DATABASE
-from accel_engine.run.downsampled_steps import StepRange
-from accel_engine.run.reader import drop_discarded
-from accel_engine.run.worker_runs import worker_runs_of
+from accel_engine.run.reading.reader import drop_discarded
+from accel_engine.run.runs.worker_runs import worker_runs_of
+from accel_engine.run.store.buckets import Buckets, unpacked
+from accel_engine.run.store.connection import DATABASE
+from accel_engine.run.store.downsampled_steps import StepRange
 
 MAX_BUCKETS = 2048
 """Buckets that the steps of a run are read in, at most."""

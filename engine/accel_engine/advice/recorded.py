@@ -13,8 +13,8 @@ from accel_engine.devices.device_types import Sample
 from accel_engine.events import DevicesFound, EpochEnded, Event, ModelBuilt, RunEnded, RunStarted, Validated
 from accel_engine.plan import Plan
 from accel_engine.run.diagnostics import Diagnostics
-from accel_engine.run.status import RunInfo
-from accel_engine.run.steps import TIME
+from accel_engine.run.engine.status import RunInfo
+from accel_engine.run.store.steps import TIME
 
 Floats = npt.NDArray[np.float64]
 
@@ -62,8 +62,8 @@ class Recorded:
     Attributes:
         info: Its ``meta`` and status.
         events: Its events in order, without those of discarded steps.
-        series: Its series by name; the steps per second under :data:`accel_engine.run.steps.THROUGHPUT`, and the end
-            times of steps under :data:`accel_engine.run.steps.TIME`.
+        series: Its series by name; the steps per second under :data:`accel_engine.run.store.steps.THROUGHPUT`, and the
+            end times of steps under :data:`accel_engine.run.store.steps.TIME`.
         opening: Its series over its first steps, each with a bucket of its own; empty if ``series`` has these.
         steps: Number of recorded steps.
         samples: Readings of devices in the order of time, evenly chosen if there are many.

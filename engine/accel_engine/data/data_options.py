@@ -114,6 +114,10 @@ PLAN_FIELDS = tuple(item.name for item in fields(DataOptions) if item.name not i
 """The options that are fields of a plan."""
 
 
+COLUMN_OPTIONS = ("target", "features", "ignore", "kinds", "time", "group")
+"""The options that name columns."""
+
+
 def is_skipped(problem: DataError, options: DataOptions) -> bool:
     """Whether an example that cannot be read for this reason is left out."""
     skipped = {"auto": isinstance(problem, UnreadableError), "fail": False, "skip": True}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import psutil
 
-from accel_engine.run.lock import FLOCK, WHOLE_FILE
+from accel_engine.run.directory.lock import FLOCK, WHOLE_FILE
 
 
 def lock_holder(file: Path) -> int | None:

@@ -16,7 +16,7 @@ from packaging.version import InvalidVersion, Version
 from accel_engine.devices.installation import installed_versions
 from accel_engine.doctor.nvidia_driver import Driver, query_driver
 from accel_engine.doctor.tf_probe import TensorFlowDevices, probe_tensorflow
-from accel_engine.run.run_paths import home
+from accel_engine.run.directory.run_paths import home
 
 _Result = TypeVar("_Result")
 

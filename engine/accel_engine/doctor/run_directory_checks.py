@@ -13,8 +13,8 @@ import psutil
 from accel_engine.doctor.check import Finding, failed, passed, warned
 from accel_engine.doctor.machine import Machine
 from accel_engine.errors import RunError
-from accel_engine.run.connection import DATABASE, explained, initialize, reading
-from accel_engine.run.lock import WriterLock, is_held
+from accel_engine.run.directory.lock import WriterLock, is_held
+from accel_engine.run.store.connection import DATABASE, explained, initialize, reading
 
 LOW_SPACE, NO_SPACE = 2 * 2**30, 100 * 2**20
 """Free bytes below which a few checkpoints fill the disk, or a run cannot be recorded."""

@@ -10,7 +10,7 @@ from functools import partial
 from accel_engine import clock
 from accel_engine.errors import RunError
 from accel_engine.run import RunWriter
-from accel_engine.run.commands import Command
+from accel_engine.run.engine.commands import Command
 from accel_engine.training.commands.command_mailbox import CommandMailbox, StopRequested, command_from_signal
 
 STOP_NOW_SECONDS = 3.0

@@ -25,8 +25,8 @@ from accel_engine.plan import Plan, isolation
 from accel_engine.plan.resolved_plan import resolve
 from accel_engine.requests.protocol.registry import find, names
 from accel_engine.run import RunReader
-from accel_engine.run.log_file import never_fail_to_print
-from accel_engine.run.run_paths import LOG
+from accel_engine.run.directory.log_file import never_fail_to_print
+from accel_engine.run.directory.run_paths import LOG
 
 MAX_OUTPUT = 1 << 16
 """Bytes of output before the run that are copied to its log."""

@@ -19,7 +19,7 @@ from accel_engine.measure.trial_process import exit_error
 from accel_engine.process.ask import EngineConnection
 from accel_engine.requests.protocol.request import ExamplesDone, Problem
 from accel_engine.requests.try_plan import MemberReady, TellMemory, TrialReady, TrialRequest
-from accel_engine.run.run_paths import CHECKPOINTS
+from accel_engine.run.directory.run_paths import CHECKPOINTS
 from accel_engine.strategies.cluster_spec import ClusterSpec
 from accel_engine.training.distributed.peers import LocalWorkers, PeerMonitor, environment
 from accel_engine.training.distributed.readiness import ReadinessListener

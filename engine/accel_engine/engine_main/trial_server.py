@@ -129,7 +129,7 @@ def _serve_coordinator(request: TrialRequest, asked: Iterator[Any], send: Send) 
     from accel_engine.devices import detect
     from accel_engine.plan.resolved_plan import resolve
     from accel_engine.training.distributed.served_member import ServedMember
-    from accel_engine.training.inference_bench.memory_meters import HostMemory
+    from accel_engine.training.memory_meters import HostMemory
     from accel_engine.training.plan_stepper import peak_memory
 
     host_memory = HostMemory()

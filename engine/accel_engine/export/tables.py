@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.events import Event, ModelBuilt, PartEnded, PartStarted, RunStarted, Validated, to_json_object
-from accel_engine.run.reader import RunReader, drop_discarded
-from accel_engine.run.sample_packing import SampleUnpacker
+from accel_engine.run.reading.reader import RunReader, drop_discarded
+from accel_engine.run.store.sample_packing import SampleUnpacker
 from accel_engine.text import encodable
 
 _EVENTS = 1 << 12

@@ -12,7 +12,7 @@ from accel_engine.errors import UsageError
 from accel_engine.events import to_json_object
 from accel_engine.export.tables import TABLES, Column, run_description, shortest_texts, validation_objects
 from accel_engine.run import RunReader
-from accel_engine.run.sample_packing import SampleUnpacker
+from accel_engine.run.store.sample_packing import SampleUnpacker
 
 METADATA = b"accel_tui"
 """Key of the run's description, a JSON object, in the metadata of a Parquet file."""

@@ -21,9 +21,9 @@ from accel_engine.process.paused_run import PauseNote, paused, read_run
 from accel_engine.process.run_change import send, steps_taken
 from accel_engine.requests.try_plan import TrialStart
 from accel_engine.run import RunInfo, RunReader
-from accel_engine.run.reader import drop_discarded
-from accel_engine.run.run_paths import latest_checkpoint
-from accel_engine.run.settled_plan import settled_plan
+from accel_engine.run.directory.run_paths import latest_checkpoint
+from accel_engine.run.history.settled_plan import settled_plan
+from accel_engine.run.reading.reader import drop_discarded
 
 STEPS_PER_REQUEST = 5
 """Steps between two looks at the losses."""

@@ -9,8 +9,8 @@ from accel_engine.imported_runs import csv_files, tensorboard_logs, wandb_runs
 from accel_engine.imported_runs.csv_files import ColumnNames
 from accel_engine.imported_runs.source_run import Source, SourceRun
 from accel_engine.imported_runs.write_run import valid_tag, write
-from accel_engine.run.listing import list_runs
-from accel_engine.run.meta import ImportSource
+from accel_engine.run.runs.listing import list_runs
+from accel_engine.run.store.meta import ImportSource
 from accel_engine.user_paths import exists, is_directory, is_file, user_path
 
 _LOOKED_FOR = "TensorBoard event files (*tfevents*) and W&B offline runs (*.wandb)"

@@ -3,8 +3,8 @@
 import shutil
 import time
 
-from accel_engine.run.lock import is_held
-from accel_engine.run.run_paths import runs_directory
+from accel_engine.run.directory.lock import is_held
+from accel_engine.run.directory.run_paths import runs_directory
 
 _NAMES = ".import-*"  # of the directories in which create_imported and create_bench write
 

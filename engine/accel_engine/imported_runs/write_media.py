@@ -7,7 +7,7 @@ import numpy as np
 
 from accel_engine.errors import RunError
 from accel_engine.imported_runs.source_run import SourceRun, named
-from accel_engine.run.writer import RunWriter
+from accel_engine.run.writing.writer import RunWriter
 
 
 def write_media(writer: RunWriter, run: SourceRun, began: float) -> None:

@@ -16,13 +16,13 @@ from accel_engine.imported_runs.epochs import take_epochs
 from accel_engine.imported_runs.source_run import Floats, Points, SourceRun, Steps, named
 from accel_engine.imported_runs.unfinished_imports import remove_abandoned
 from accel_engine.imported_runs.write_media import write_media
-from accel_engine.run.annotations import NAME_LENGTH, NOTE_LENGTH, Annotations, validate_tags, write_annotations
-from accel_engine.run.creation import create_imported
-from accel_engine.run.lock import WriterLock
-from accel_engine.run.meta import ImportSource
-from accel_engine.run.series_names import VALIDATION_PREFIX, SeriesNames, series_name
-from accel_engine.run.steps import rate_of
-from accel_engine.run.writer import RunWriter
+from accel_engine.run.directory.lock import WriterLock
+from accel_engine.run.runs.creation import create_imported
+from accel_engine.run.store.annotations import NAME_LENGTH, NOTE_LENGTH, Annotations, validate_tags, write_annotations
+from accel_engine.run.store.meta import ImportSource
+from accel_engine.run.store.series_names import VALIDATION_PREFIX, SeriesNames, series_name
+from accel_engine.run.store.steps import rate_of
+from accel_engine.run.writing.writer import RunWriter
 from accel_engine.text import printable_line
 
 MAX_SERIES = 1000

@@ -7,8 +7,8 @@ from pathlib import Path
 from accel_engine import hangup
 from accel_engine.errors import AccelError
 from accel_engine.keep_alive.watcher import Watcher
-from accel_engine.run.lock import WriterLock
-from accel_engine.run.run_paths import WATCHER_LOCK
+from accel_engine.run.directory.lock import WriterLock
+from accel_engine.run.directory.run_paths import WATCHER_LOCK
 
 
 def main() -> int:

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from accel_engine import hangup
 from accel_engine.errors import AccelError, UsageError
-from accel_engine.run import RunReader, lock
-from accel_engine.run.run_paths import LOG, WATCHER_LOCK
+from accel_engine.run import RunReader
+from accel_engine.run.directory import lock
+from accel_engine.run.directory.run_paths import LOG, WATCHER_LOCK
 from accel_engine.strategies.cluster_spec import ClusterSpec
 
 

@@ -9,9 +9,9 @@ from accel_engine.keep_alive.restart import Restart
 from accel_engine.plan import Plan
 from accel_engine.process import engine_process
 from accel_engine.run import RunReader, reopen
-from accel_engine.run.lock import is_held
-from accel_engine.run.memory_kill import adapted, was_killed_for_memory
-from accel_engine.run.run_paths import WATCHER_LOCK
+from accel_engine.run.directory.lock import is_held
+from accel_engine.run.directory.run_paths import WATCHER_LOCK
+from accel_engine.run.history.memory_kill import adapted, was_killed_for_memory
 
 
 def restart_with_less_memory(directory: Path) -> bool:

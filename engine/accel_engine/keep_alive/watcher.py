@@ -13,15 +13,16 @@ from accel_engine.keep_alive.memory_restart import adapted_restart
 from accel_engine.keep_alive.restart import Restart
 from accel_engine.keep_alive.restarts import MAX_RESTARTS, Restarts
 from accel_engine.process import engine_process
-from accel_engine.run import RunInfo, RunReader, RunWriter, Status, log_file, reopen
-from accel_engine.run.commands import Command
-from accel_engine.run.connection import reading, writing
-from accel_engine.run.ending import end
-from accel_engine.run.lock import is_held
-from accel_engine.run.memory_kill import was_killed_for_memory
-from accel_engine.run.run_paths import latest_checkpoint, reference
-from accel_engine.run.stored_events import last_event
-from accel_engine.run.worker_runs import worker_runs_of
+from accel_engine.run import RunInfo, RunReader, RunWriter, Status, reopen
+from accel_engine.run.directory import log_file
+from accel_engine.run.directory.lock import is_held
+from accel_engine.run.directory.run_paths import latest_checkpoint, reference
+from accel_engine.run.engine.commands import Command
+from accel_engine.run.history.memory_kill import was_killed_for_memory
+from accel_engine.run.runs.worker_runs import worker_runs_of
+from accel_engine.run.store.connection import reading, writing
+from accel_engine.run.store.stored_events import last_event
+from accel_engine.run.writing.ending import end
 
 POLL_SECONDS = 0.5
 """How often the run is looked at."""

@@ -33,7 +33,7 @@ from accel_engine.requests.try_plan import (
     Turn,
     ValidateTrial,
 )
-from accel_engine.run.log_file import lines_of
+from accel_engine.run.directory.log_file import lines_of
 
 AnswerT = TypeVar("AnswerT", TrialReady, Turn, TrialAnswer, TrialValidation, SavedTrial)
 

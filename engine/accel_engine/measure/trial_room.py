@@ -13,9 +13,9 @@ from accel_engine.plan import Plan
 from accel_engine.plan.placement import devices_of_workers, process_count
 from accel_engine.plan.resolved_plan import resolve
 from accel_engine.run import RunReader
-from accel_engine.run.devices_in_use import DevicesInUse, runs_on
-from accel_engine.run.reader import drop_discarded
-from accel_engine.run.run_paths import runs_directory
+from accel_engine.run.directory.run_paths import runs_directory
+from accel_engine.run.reading.reader import drop_discarded
+from accel_engine.run.runs.devices_in_use import DevicesInUse, runs_on
 
 MARGIN = 1.1
 """How much more than the live run a trial of a changed plan may take."""

@@ -26,8 +26,8 @@ from accel_engine.model_export.unrolled_model import is_recurrent, unrolled
 from accel_engine.models.exported_model import INPUT
 from accel_engine.private_names.keras_names import all_layers
 from accel_engine.private_names.tflite_file_names import can_scale
-from accel_engine.training.inference_bench.trained_runtime import computing_in_float32
-from accel_engine.training.trained_model import TrainedModel
+from accel_engine.trained.bench.trained_runtime import computing_in_float32
+from accel_engine.trained.trained_model import TrainedModel
 from accel_engine.user_code import reason
 
 WARM_UP_BATCHES = (1, 8, 32)

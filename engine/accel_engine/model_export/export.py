@@ -21,8 +21,8 @@ from accel_engine.plan import Plan
 from accel_engine.requests.export_model import BATCHING_FILE
 from accel_engine.stored_values import json_number
 from accel_engine.text import format_metric
-from accel_engine.training.inference_bench.memory_meters import HostMemory
-from accel_engine.training.trained_model import TrainedModel, of_file, of_run
+from accel_engine.trained.trained_model import TrainedModel, of_file, of_run
+from accel_engine.training.memory_meters import HostMemory
 
 BATCHING_EXAMPLES = 256
 """Examples with which the batching of requests is measured."""

@@ -13,12 +13,12 @@ from accel_engine.model_export.output_metrics import MetricSums, OutputMetrics
 from accel_engine.model_export.proof import explained
 from accel_engine.model_export.raw_examples import RawExamples
 from accel_engine.model_export.servable_model import Servable
-from accel_engine.run.series_names import VALIDATION_PREFIX, choose_monitor
+from accel_engine.run.store.series_names import VALIDATION_PREFIX, choose_monitor
 from accel_engine.stored_values import json_number
-from accel_engine.training.evaluation.split_batches import ProgressReports, batches, fingerprint
-from accel_engine.training.inference_bench.device_choice import devices, precisions
-from accel_engine.training.inference_bench.trained_runtime import computing_in
-from accel_engine.training.trained_model import SPLITS, TrainedModel, load, of_run
+from accel_engine.trained.bench.device_choice import devices, precisions
+from accel_engine.trained.bench.trained_runtime import computing_in
+from accel_engine.trained.split_batches import ProgressReports, batches, fingerprint
+from accel_engine.trained.trained_model import SPLITS, TrainedModel, load, of_run
 
 MetricsByPrecision = dict[str, dict[str, Any]]
 """The fields of :class:`accel_engine.inference.held_out_metrics.HeldOutMetrics` by the precision of the layers; by an
@@ -31,7 +31,7 @@ def held_out_metrics(
     """Compute the metrics of some models, each run's data being loaded once.
 
     Args:
-        request: As of :func:`accel_engine.training.inference_bench.bench.bench`; each of the ``models`` that is a
+        request: As of :func:`accel_engine.trained.bench.bench.bench`; each of the ``models`` that is a
             ``file`` has the ``directory`` of a run too, whose data is used, and ``is_foreign`` if it does not tell
             that it is from this run; or nothing, and then it has no metrics.
         on_progress: Called now and then with the number of examples done, and of all.

@@ -14,7 +14,7 @@ from accel_engine.data.dataset import Dataset
 from accel_engine.data.structure import flatten
 from accel_engine.models.exported_model import PROBABILITIES
 from accel_engine.private_names.keras_names import loss_takes_logits
-from accel_engine.run.series_names import is_better_lower, is_loss
+from accel_engine.run.store.series_names import is_better_lower, is_loss
 from accel_engine.text import format_metric
 from accel_engine.training.core.compiled_model import CompiledModel
 from accel_engine.training.core.task import BY_RANK, SEVERAL_OUTPUTS

@@ -15,11 +15,11 @@ from accel_engine.keras_support.model_structure import fixed_batch
 from accel_engine.model_export.servable_model import Servable, logits_of, shown_outputs
 from accel_engine.models.model_call import call_model
 from accel_engine.private_names.keras_logits import activation_before_loss, set_logits
-from accel_engine.run.series_names import SeriesNames
+from accel_engine.run.store.series_names import SeriesNames
+from accel_engine.trained.trained_model import TrainedModel
 from accel_engine.training.core.assembly import STEP_SERIES
 from accel_engine.training.core.metric_states import MetricStates, mean_loss, pack
 from accel_engine.training.core.run_scaling import scaler
-from accel_engine.training.trained_model import TrainedModel
 
 Values = npt.NDArray[np.float32]
 """The loss of a batch with the states of its metrics; empty where they cannot be computed from outputs."""

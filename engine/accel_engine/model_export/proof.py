@@ -19,9 +19,9 @@ from accel_engine.model_export.judgement import Differences, Floats, OutputScale
 from accel_engine.model_export.output_metrics import MetricSums, OutputMetrics, Values
 from accel_engine.model_export.raw_examples import RawExamples
 from accel_engine.model_export.servable_model import Servable
-from accel_engine.training.evaluation.split_batches import ProgressReports
-from accel_engine.training.inference_bench.trained_runtime import computing_in_float32
-from accel_engine.training.trained_model import TrainedModel
+from accel_engine.trained.bench.trained_runtime import computing_in_float32
+from accel_engine.trained.split_batches import ProgressReports
+from accel_engine.trained.trained_model import TrainedModel
 from accel_engine.user_code import reason
 
 FLOAT32, CONSTANT = "in float32", "constant"

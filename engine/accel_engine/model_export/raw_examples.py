@@ -14,7 +14,7 @@ from accel_engine.data.tables.preprocessing_model import LazyMatrix
 from accel_engine.errors import ModelError
 from accel_engine.inference.runtime import Arrays
 from accel_engine.models.exported_model import INPUT, input_name
-from accel_engine.training.evaluation.split_batches import EXAMPLES_AT_A_TIME, batches, number_of_examples
+from accel_engine.trained.split_batches import EXAMPLES_AT_A_TIME, batches, number_of_examples
 
 SAMPLED = 512
 """Examples of a sample at most, but for one batch."""

@@ -14,8 +14,8 @@ from accel_engine.data.structure import Structure, flatten, map_structure, named
 from accel_engine.errors import ModelError
 from accel_engine.keras_support.losses import is_of_keras, single_loss
 from accel_engine.models.exported_model import INPUT, LABEL, PROBABILITIES, input_name
+from accel_engine.trained.trained_model import TrainedModel
 from accel_engine.training.core.task import Task, probabilities_of
-from accel_engine.training.trained_model import TrainedModel
 from accel_engine.user_code import reason
 
 _CLASSIFIERS = ("classification", "multi-label", "sequence", "segmentation")

@@ -1,6 +1,6 @@
 """What to train: the plan, its fields, its steps, and the checks before training."""
 
-from accel_engine.plan.groups import GROUPS
-from accel_engine.plan.plan import DEFAULTS, SPECS, Plan
+from accel_engine.plan.fields import DEFAULTS, GROUPS, SPECS, USES, WORDS, affecting
+from accel_engine.plan.plan import Plan
 
-__all__ = ["DEFAULTS", "GROUPS", "SPECS", "Plan"]
+__all__ = ["DEFAULTS", "GROUPS", "SPECS", "USES", "WORDS", "Plan", "affecting"]

@@ -33,7 +33,6 @@ class FieldSpec:
         has_words: Whether the names of a list are single words, which blanks separate as well as commas.
         is_share: Whether a number is a share, which may be written in percent; without a maximum, a number of at least
             1 is a number of steps.
-        only_training: Whether only training needs it: a trained run is opened as if it had the default.
     """
 
     doc: str
@@ -49,7 +48,6 @@ class FieldSpec:
     example: str = ""
     has_words: bool = False
     is_share: bool = False
-    only_training: bool = False
 
     @property
     def allowed(self) -> str:

@@ -1,6 +1,6 @@
 """The fields of a plan, with their types, defaults and allowed values."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from accel_engine.data.data_options import INVALID_EXAMPLES, SPLITS, TASKS, TOKENIZERS
@@ -19,451 +19,1086 @@ from accel_engine.plan.choices import (
     VALIDATIONS,
     XLA_MODES,
 )
+from accel_engine.plan.field_facts import Effect, FieldUse, FieldWords
 from accel_engine.plan.field_spec import FieldSpec
 from accel_engine.plan.task_choices import LOSS_ALIASES, LOSSES, METRIC_ALIASES, METRICS
 
 
-def _field(default: Any, doc: str, kind: type, **spec: Any) -> Any:
-    return field(default=default, metadata={"spec": FieldSpec(doc, kind, **spec)})
+def _field(default: Any, spec: FieldSpec, words: FieldWords, use: FieldUse) -> Any:
+    return field(default=default, metadata={"spec": spec, "words": words, "use": use})
+
+
+_OTHER_EXAMPLES = "trials with other validation examples cannot be compared"
+_OTHER_FIGURE = "the trials would not be compared by the same figure"
+_SET_BY_SEARCH = "a search sets it itself"
+_SET_BY_QUEUE = "the queue hands out devices"
+_NOT_TRAINED = "it is no part of training"
+_LUCKY = "it would choose the luckiest seed, not the best plan; the best plan is confirmed with several seeds"
+"""Why a search cannot vary a field."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanFields:
     """The settings of a run.
 
-    Each field is documented by its :class:`FieldSpec`, which the command line, the form and the TOML file show.
+    Each field is an entry with everything known of it: which values it may have, the words about it, and what it does.
+    Commands, form, files, searches, cures and documents follow from it.
     """
 
-    model: str = _field("auto", "Model: auto, a name, FILE.py:FUNCTION, MODULE:FUNCTION, FILE.keras or FILE.h5", str)
+    model: str = _field(
+        "auto",
+        FieldSpec("Model: auto, a name, FILE.py:FUNCTION, MODULE:FUNCTION, FILE.keras or FILE.h5", str),
+        FieldWords(
+            "Model and data",
+            "the one that was best on such data in our benchmarks",
+            synonyms=("architecture", "network", "backbone"),
+            takes_files=True,
+        ),
+        FieldUse(("learning", "speed", "memory"), changed_by="nothing", fixed="", only_training=False),
+    )
     data: str = _field(
         "digits",
-        "Data: a name, file, folder, FILE.py:FUNCTION or synthetic[:SHAPE[:CLASSES]]",
-        str,
+        FieldSpec("Data: a name, file, folder, FILE.py:FUNCTION or synthetic[:SHAPE[:CLASSES]]", str),
+        FieldWords(
+            "Model and data", "built in, nothing to download", synonyms=("dataset", "input", "csv"), takes_files=True
+        ),
+        FieldUse(("data", "speed", "memory"), changed_by="nothing", fixed=_OTHER_EXAMPLES, only_training=False),
     )
-    task: str = _field("auto", "What is learned; auto follows from the model and the data", str, choices=TASKS)
+    task: str = _field(
+        "auto",
+        FieldSpec("What is learned; auto follows from the model and the data", str, choices=TASKS),
+        FieldWords("Task, inputs", "model and data together leave one, or the usual one"),
+        FieldUse(("data", "speed", "memory"), changed_by="nothing", fixed=_OTHER_EXAMPLES, only_training=False),
+    )
     image_size: str | None = _field(
-        None, "Resize the images of a folder to HEIGHTxWIDTH", str, optional=True, example="96x96"
+        None,
+        FieldSpec("Resize the images of a folder to HEIGHTxWIDTH", str, optional=True, example="96x96"),
+        FieldWords(
+            "Task, inputs",
+            "no detail is lost; smaller images train faster",
+            placeholder="original size",
+            synonyms=("resize", "resolution"),
+        ),
+        FieldUse(("data", "speed", "memory"), changed_by="nothing", fixed="", only_training=False),
     )
     scale: str = _field(
-        "auto", "Scale inputs to [0, 1]: auto only pixels, 0-1 all uint8 and uint16", str, choices=SCALES
+        "auto",
+        FieldSpec("Scale inputs to [0, 1]: auto only pixels, 0-1 all uint8 and uint16", str, choices=SCALES),
+        FieldWords(
+            "Task, inputs", "networks train best on small numbers", synonyms=("rescaling", "normalize", "preprocessing")
+        ),
+        FieldUse(("learning", "speed", "memory"), changed_by="nothing", fixed="", only_training=False),
     )
-    tokenizer: str = _field("characters", "Tokens of a text for a language model", str, choices=TOKENIZERS)
+    tokenizer: str = _field(
+        "characters",
+        FieldSpec("Tokens of a text for a language model", str, choices=TOKENIZERS),
+        FieldWords("Task, inputs", "it needs no download and fits every text"),
+        FieldUse(("data", "speed", "memory"), changed_by="nothing", fixed="", only_training=False, of_own_data=True),
+    )
     invalid_examples: str = _field(
         "auto",
-        "Invalid files, rows and numbers; auto skips damaged files of a folder",
-        str,
-        choices=INVALID_EXAMPLES,
+        FieldSpec(
+            "Invalid files, rows and numbers; auto skips damaged files of a folder", str, choices=INVALID_EXAMPLES
+        ),
+        FieldWords("Task, inputs", "one damaged file stops no training; the rest is your decision", label="if invalid"),
+        FieldUse(("data", "speed", "memory"), changed_by="nothing", fixed=_OTHER_EXAMPLES, only_training=False),
     )
-    name: str = _field("", "Name of the run", str, example="first-try")
-    target: tuple[str, ...] = _field((), "Columns or arrays to predict", tuple, optional=True, example="price")
+    name: str = _field(
+        "",
+        FieldSpec("Name of the run", str, example="first-try"),
+        FieldWords("Model and data", "the run's id is enough to find it", placeholder="none"),
+        FieldUse((), changed_by="continuation", fixed=_SET_BY_SEARCH, only_training=False),
+    )
+    target: tuple[str, ...] = _field(
+        (),
+        FieldSpec("Columns or arrays to predict", tuple, optional=True, example="price"),
+        FieldWords("Columns", "a common name such as label, else the last column", synonyms=("label", "y")),
+        FieldUse(
+            ("data", "speed", "memory"),
+            changed_by="nothing",
+            fixed=_OTHER_EXAMPLES,
+            only_training=False,
+            of_own_data=True,
+        ),
+    )
     features: tuple[str, ...] = _field(
-        (), "Columns or arrays to use as inputs; default: all others", tuple, optional=True, example="age,city"
+        (),
+        FieldSpec("Columns or arrays to use as inputs; default: all others", tuple, optional=True, example="age,city"),
+        FieldWords(
+            "Columns", "all columns may help to predict the target", placeholder="all others", synonyms=("x", "inputs")
+        ),
+        FieldUse(("data", "speed", "memory"), changed_by="nothing", fixed="", only_training=False, of_own_data=True),
     )
-    ignore: tuple[str, ...] = _field((), "Columns or arrays to leave out", tuple, optional=True, example="id")
+    ignore: tuple[str, ...] = _field(
+        (),
+        FieldSpec("Columns or arrays to leave out", tuple, optional=True, example="id"),
+        FieldWords("Columns", "all columns may help to predict the target", placeholder="none"),
+        FieldUse(("data", "speed", "memory"), changed_by="nothing", fixed="", only_training=False, of_own_data=True),
+    )
     kinds: tuple[str, ...] = _field(
-        (), "Kinds of columns: number, category, text or date", tuple, optional=True, example="zip=category"
+        (),
+        FieldSpec("Kinds of columns: number, category, text or date", tuple, optional=True, example="zip=category"),
+        FieldWords("Columns", "the values tell the kind of most columns"),
+        FieldUse(("data", "speed", "memory"), changed_by="nothing", fixed="", only_training=False, of_own_data=True),
     )
-    time: str = _field("", "Column that orders a time series", str, example="date")
+    time: str = _field(
+        "",
+        FieldSpec("Column that orders a time series", str, example="date"),
+        FieldWords(
+            "Time series", "the order of the rows counts only in a time series", placeholder="none", metavar="COLUMN"
+        ),
+        FieldUse(
+            ("data", "speed", "memory"),
+            changed_by="nothing",
+            fixed=_OTHER_EXAMPLES,
+            only_training=False,
+            of_own_data=True,
+        ),
+    )
     window: int | None = _field(
         None,
-        "Steps of a time series, or tokens of a text, in one example",
-        int,
-        minimum=1,
-        optional=True,
-        example="24",
+        FieldSpec(
+            "Steps of a time series, or tokens of a text, in one example", int, minimum=1, optional=True, example="24"
+        ),
+        FieldWords(
+            "Time series",
+            "a row is an example, unless the data is a text or a series",
+            synonyms=("sequence_length", "context"),
+        ),
+        FieldUse(("data", "speed", "memory"), changed_by="nothing", fixed="", only_training=False, of_own_data=True),
     )
-    horizon: int = _field(1, "Steps of a time series to predict", int, minimum=1)
-    group: str = _field("", "Column that tells several time series apart", str, example="station")
-    split: str = _field("auto", f"Validation examples: {', '.join(SPLITS)} or column:NAME", str, example="stratified")
+    horizon: int = _field(
+        1,
+        FieldSpec("Steps of a time series to predict", int, minimum=1),
+        FieldWords("Time series", "the next step", synonyms=("forecast", "sequence_stride")),
+        FieldUse(("data", "speed", "memory"), changed_by="nothing", fixed=_OTHER_EXAMPLES, only_training=False),
+    )
+    group: str = _field(
+        "",
+        FieldSpec("Column that tells several time series apart", str, example="station"),
+        FieldWords("Time series", "all rows are one series", placeholder="none", metavar="COLUMN"),
+        FieldUse(
+            ("data", "speed", "memory"),
+            changed_by="nothing",
+            fixed=_OTHER_EXAMPLES,
+            only_training=False,
+            of_own_data=True,
+        ),
+    )
+    split: str = _field(
+        "auto",
+        FieldSpec(f"Validation examples: {', '.join(SPLITS)} or column:NAME", str, example="stratified"),
+        FieldWords(
+            "Splits",
+            "the data's own split if it has one, else a random one",
+            suggestions=(*((split, "") for split in SPLITS), ("column:", "")),
+        ),
+        FieldUse(("data", "speed", "memory"), changed_by="nothing", fixed=_OTHER_EXAMPLES, only_training=False),
+    )
     validation_split: float = _field(
-        0.1, "Share of the examples for validation, unless the data is split", float, above=0, maximum=0.9
+        0.1,
+        FieldSpec("Share of the examples for validation, unless the data is split", float, above=0, maximum=0.9),
+        FieldWords(
+            "Splits",
+            "enough to see overfitting, and 9 of 10 examples to train on",
+            label="val split",
+            synonyms=("holdout", "val"),
+        ),
+        FieldUse(("data", "speed", "memory"), changed_by="nothing", fixed=_OTHER_EXAMPLES, only_training=False),
     )
-    test_split: float = _field(0.0, "Share of the examples that training never sees", float, minimum=0, maximum=0.9)
+    test_split: float = _field(
+        0.0,
+        FieldSpec("Share of the examples that training never sees", float, minimum=0, maximum=0.9),
+        FieldWords("Splits", "validation is enough, unless you choose among many runs", synonyms=("holdout",)),
+        FieldUse(("data", "speed", "memory"), changed_by="nothing", fixed=_OTHER_EXAMPLES, only_training=False),
+    )
     split_seed: int | None = _field(
-        None, "Random seed for the splits; default: the seed", int, minimum=0, maximum=2**31 - 1, optional=True
+        None,
+        FieldSpec("Random seed for the splits; default: the seed", int, minimum=0, maximum=2**31 - 1, optional=True),
+        FieldWords(
+            "Splits",
+            "another seed is another split, unless runs are to be compared",
+            synonyms=("random_state", "shuffle"),
+        ),
+        FieldUse(("data",), changed_by="nothing", fixed=_OTHER_EXAMPLES, only_training=False),
     )
-    validation_data: str = _field("", "File or folder with the validation examples", str, example="valid.csv")
-    epochs: int = _field(10, "Number of epochs", int, minimum=1, only_training=True)
-    batch_size: int = _field(64, "Global batch size: examples per step over all replicas", int, minimum=1)
+    validation_data: str = _field(
+        "",
+        FieldSpec("File or folder with the validation examples", str, example="valid.csv"),
+        FieldWords(
+            "Splits",
+            "a part of the training examples is enough",
+            label="val data",
+            placeholder="none",
+            metavar="PATH",
+            synonyms=("val",),
+            takes_files=True,
+        ),
+        FieldUse(
+            ("data", "speed", "memory"),
+            changed_by="nothing",
+            fixed=_OTHER_EXAMPLES,
+            only_training=False,
+            of_own_data=True,
+        ),
+    )
+    epochs: int = _field(
+        10,
+        FieldSpec("Number of epochs", int, minimum=1),
+        FieldWords("Epochs, batches", "a first look; with patience you can set many more", synonyms=("passes",)),
+        FieldUse((), changed_by="continuation", fixed="", only_training=True),
+    )
+    batch_size: int = _field(
+        64,
+        FieldSpec("Global batch size: examples per step over all replicas", int, minimum=1),
+        FieldWords(
+            "Epochs, batches",
+            "fits most memories; raise it to keep a GPU or TPU busy",
+            synonyms=("bs", "global batch", "minibatch"),
+        ),
+        FieldUse(("speed", "memory", "learning"), changed_by="nothing", fixed="", only_training=False),
+    )
     steps_per_epoch: int | None = _field(
-        None, "Steps per epoch; default: all the data", int, minimum=1, optional=True, only_training=True
+        None,
+        FieldSpec("Steps per epoch; default: all the data", int, minimum=1, optional=True),
+        FieldWords("Epochs, batches", "each epoch uses every training example once", placeholder="all the data"),
+        FieldUse((), changed_by="nothing", fixed="", only_training=True),
     )
     micro_batches: int | None = _field(
         None,
-        "Micro-batches per step (gradient accumulation), to save memory",
-        int,
-        minimum=1,
-        optional=True,
-        example="4",
-        only_training=True,
+        FieldSpec(
+            "Micro-batches per step (gradient accumulation), to save memory", int, minimum=1, optional=True, example="4"
+        ),
+        FieldWords(
+            "Epochs, batches",
+            "the batch is not split unless memory or the strategy asks",
+            label="micro-batches",
+            synonyms=("gradient_accumulation_steps", "accumulate"),
+        ),
+        FieldUse(("memory", "speed"), changed_by="continuation", fixed="", only_training=True),
     )
     remat: str = _field(
         "auto",
-        "Recompute activations for the gradients, to save memory (rematerialization)",
-        str,
-        choices=REMAT_MODES,
-        only_training=True,
+        FieldSpec(
+            "Recompute activations for the gradients, to save memory (rematerialization)", str, choices=REMAT_MODES
+        ),
+        FieldWords(
+            "Epochs, batches",
+            "it takes more time, so only where memory would not suffice",
+            label="rematerialize",
+            synonyms=("RematScope", "gradient checkpointing", "recompute_grad", "activation checkpointing", "oom"),
+        ),
+        FieldUse(("memory", "speed"), changed_by="continuation", fixed="", only_training=True),
     )
     remat_layers: tuple[str, ...] = _field(
         (),
-        "Layers to recompute: names, with * for any text; default: chosen by size",
-        tuple,
-        optional=True,
-        example="block1_*,block2_*",
-        only_training=True,
+        FieldSpec(
+            "Layers to recompute: names, with * for any text; default: chosen by size",
+            tuple,
+            optional=True,
+            example="block1_*,block2_*",
+        ),
+        FieldWords(
+            "Epochs, batches",
+            "parts that save the most memory",
+            placeholder="by size",
+            synonyms=("layer_names", "gradient checkpointing"),
+        ),
+        FieldUse(("memory", "speed"), changed_by="continuation", fixed="", only_training=True),
     )
     last_batch: str = _field(
-        "keep", "The last, smaller batch of an epoch", str, choices=LAST_BATCHES, only_training=True
+        "keep",
+        FieldSpec("The last, smaller batch of an epoch", str, choices=LAST_BATCHES),
+        FieldWords("Epochs, batches", "no example is left out", synonyms=("drop_remainder", "drop_last")),
+        FieldUse(("learning", "speed", "memory"), changed_by="nothing", fixed="", only_training=True),
     )
     shuffle: str = _field(
-        "on", "Shuffle the training examples in each epoch", str, choices=("on", "off"), only_training=True
+        "on",
+        FieldSpec("Shuffle the training examples in each epoch", str, choices=("on", "off")),
+        FieldWords("Epochs, batches", "batches in the order of the data often train worse"),
+        FieldUse(("learning",), changed_by="nothing", fixed="", only_training=True),
     )
-    seed: int = _field(0, "Random seed for weights, shuffling and dropout", int, minimum=0, maximum=2**31 - 1)
+    seed: int = _field(
+        0,
+        FieldSpec("Random seed for weights, shuffling and dropout", int, minimum=0, maximum=2**31 - 1),
+        FieldWords(
+            "Epochs, batches",
+            "the same plan starts from the same weights and order",
+            synonyms=("random_state", "set_random_seed", "deterministic"),
+        ),
+        FieldUse(("learning",), changed_by="nothing", fixed=_LUCKY, only_training=False),
+    )
     loss: str = _field(
         "auto",
-        "Loss; auto is the compiled model's own, else it follows from the task",
-        str,
-        choices=LOSSES,
-        aliases=LOSS_ALIASES,
+        FieldSpec(
+            "Loss; auto is the compiled model's own, else it follows from the task",
+            str,
+            choices=LOSSES,
+            aliases=LOSS_ALIASES,
+        ),
+        FieldWords(
+            "Loss, metrics",
+            "the usual one of the task, if the model has none",
+            synonyms=("objective", "criterion", "crossentropy", "mse", "mae", "bce"),
+            leads_group=True,
+        ),
+        FieldUse(
+            ("learning", "loss", "speed", "memory"),
+            changed_by="nothing",
+            fixed="",
+            only_training=False,
+            replaced_by="train_step",
+            fits_tasks=True,
+        ),
     )
     label_smoothing: float = _field(
-        0.0, "Label smoothing of a crossentropy loss", float, minimum=0, maximum=0.9, example="0.1"
+        0.0,
+        FieldSpec("Label smoothing of a crossentropy loss", float, minimum=0, maximum=0.9, example="0.1"),
+        FieldWords("Loss, metrics", "targets stay as they are", synonyms=("regularization",)),
+        FieldUse(
+            ("learning", "loss", "speed"),
+            changed_by="continuation",
+            fixed="",
+            only_training=False,
+            replaced_by="train_step",
+            fits_tasks=True,
+        ),
     )
     class_weight: tuple[str, ...] = _field(
         (),
-        "Weights of classes in the loss: balanced or CLASS=WEIGHT",
-        tuple,
-        optional=True,
-        none="none",
-        example="balanced",
+        FieldSpec(
+            "Weights of classes in the loss: balanced or CLASS=WEIGHT",
+            tuple,
+            optional=True,
+            none="none",
+            example="balanced",
+        ),
+        FieldWords(
+            "Loss, metrics",
+            "each example counts alike",
+            metavar="CLASS=X",
+            synonyms=("imbalanced", "balance", "sample_weight"),
+            suggestions=(("balanced", "by the number of examples of each class"),),
+        ),
+        FieldUse(("learning", "loss", "speed"), changed_by="nothing", fixed="", only_training=False),
     )
     metrics: tuple[str, ...] = _field(
         (),
-        "Metrics to measure besides the model's own",
-        tuple,
-        choices=METRICS,
-        aliases=METRIC_ALIASES,
-        optional=True,
-        none="none",
-        has_words=True,
-        example="precision,recall",
+        FieldSpec(
+            "Metrics to measure besides the model's own",
+            tuple,
+            choices=METRICS,
+            aliases=METRIC_ALIASES,
+            optional=True,
+            none="none",
+            has_words=True,
+            example="precision,recall",
+        ),
+        FieldWords(
+            "Loss, metrics",
+            "the usual ones of the task show most",
+            placeholder="the model's",
+            synonyms=("accuracy", "auc", "f1", "precision", "recall", "iou"),
+        ),
+        FieldUse(
+            ("report", "speed", "memory"),
+            changed_by="nothing",
+            fixed=_OTHER_FIGURE,
+            only_training=False,
+            replaced_by="train_step",
+            fits_tasks=True,
+        ),
     )
     monitor: str = _field(
-        "", "Metric of early stopping and the best checkpoint, such as validation_loss", str, example="validation_loss"
+        "",
+        FieldSpec(
+            "Metric of early stopping and the best checkpoint, such as validation_loss", str, example="validation_loss"
+        ),
+        FieldWords(
+            "Loss, metrics",
+            "the usual one of the task, such as accuracy",
+            placeholder="auto",
+            synonyms=("val_loss", "val_accuracy"),
+            suggestions=tuple((name, "") for name in ("validation_loss", "validation_accuracy", "loss", "accuracy")),
+        ),
+        FieldUse(("report",), changed_by="continuation", fixed=_OTHER_FIGURE, only_training=False, fits_tasks=True),
     )
     monitor_mode: str = _field(
         "auto",
-        "Whether the monitored metric is best at its lowest (min) or highest (max)",
-        str,
-        choices=("auto", "min", "max"),
+        FieldSpec(
+            "Whether the monitored metric is best at its lowest (min) or highest (max)",
+            str,
+            choices=("auto", "min", "max"),
+        ),
+        FieldWords("Loss, metrics", "follows from the metric: highest accuracy, lowest loss"),
+        FieldUse(("report",), changed_by="continuation", fixed=_OTHER_FIGURE, only_training=False),
     )
     gradient_norm: str = _field(
         "off",
-        "Record the gradient norm of every step, before clipping; layers: also by layer",
-        str,
-        choices=("on", "off", "layers"),
-        only_training=True,
+        FieldSpec(
+            "Record the gradient norm of every step, before clipping; layers: also by layer",
+            str,
+            choices=("on", "off", "layers"),
+        ),
+        FieldWords("Loss, metrics", "it costs a little time per step"),
+        FieldUse(
+            ("report", "speed", "memory"),
+            changed_by="continuation",
+            fixed=_NOT_TRAINED,
+            only_training=True,
+            replaced_by="train_step",
+        ),
     )
     optimizer: str = _field(
-        "auto", "Optimizer; auto is the compiled model's own, else adam", str, choices=OPTIMIZERS, only_training=True
+        "auto",
+        FieldSpec("Optimizer; auto is the compiled model's own, else adam", str, choices=OPTIMIZERS),
+        FieldWords("Optimizer", "adam needs the least tuning", synonyms=("adam", "sgd", "solver"), leads_group=True),
+        FieldUse(
+            ("learning", "speed", "memory"),
+            changed_by="nothing",
+            fixed="",
+            only_training=True,
+            replaced_by="optimizers",
+        ),
     )
     learning_rate: float | None = _field(
-        None, "Learning rate; default: the optimizer's own", float, above=0, optional=True, only_training=True
-    )
-    learning_rate_factor: float = _field(
-        1.0, "Multiplies the learning rate, also that of a schedule", float, above=0, example="0.5", only_training=True
+        None,
+        FieldSpec("Learning rate; default: the optimizer's own", float, above=0, optional=True),
+        FieldWords(
+            "Optimizer",
+            "the built-in model's, else the optimizer's in Keras",
+            synonyms=("lr", "eta", "step size", "ReduceLROnPlateau"),
+        ),
+        FieldUse(("learning",), changed_by="command", fixed="", only_training=True),
     )
     rate_scaling: str = _field(
-        "none", "Scale the learning rate with the number of replicas", str, choices=RATE_SCALINGS, only_training=True
+        "none",
+        FieldSpec("Scale the learning rate with the number of replicas", str, choices=RATE_SCALINGS),
+        FieldWords("Optimizer", "the learning rate is used as you give it", synonyms=("lr", "scale_lr")),
+        FieldUse(("learning",), changed_by="nothing", fixed="", only_training=True),
     )
     weight_decay: float | None = _field(
         None,
-        "Weight decay of the optimizer; default: the optimizer's own",
-        float,
-        minimum=0,
-        optional=True,
-        example="0.01",
-        only_training=True,
+        FieldSpec(
+            "Weight decay of the optimizer; default: the optimizer's own",
+            float,
+            minimum=0,
+            optional=True,
+            example="0.01",
+        ),
+        FieldWords(
+            "Optimizer",
+            "only some optimizers have one, such as adamw",
+            placeholder="the optimizer's",
+            synonyms=("l2", "regularization", "wd"),
+        ),
+        FieldUse(
+            ("learning",),
+            changed_by="continuation",
+            fixed="",
+            only_training=True,
+            argument="weight_decay",
+            replaced_by="optimizers",
+        ),
     )
     momentum: float | None = _field(
         None,
-        "Momentum of sgd or rmsprop; default: 0",
-        float,
-        minimum=0,
-        below=1,
-        optional=True,
-        example="0.9",
-        only_training=True,
+        FieldSpec("Momentum of sgd or rmsprop; default: 0", float, minimum=0, below=1, optional=True, example="0.9"),
+        FieldWords("Optimizer", "plain gradient descent, as in Keras; 0.9 is usual", placeholder="0"),
+        FieldUse(
+            ("learning", "memory"),
+            changed_by="nothing",
+            fixed="",
+            only_training=True,
+            argument="momentum",
+            replaced_by="optimizers",
+        ),
     )
-    nesterov: str = _field("off", "Nesterov momentum of sgd", str, choices=("on", "off"), only_training=True)
+    nesterov: str = _field(
+        "off",
+        FieldSpec("Nesterov momentum of sgd", str, choices=("on", "off")),
+        FieldWords("Optimizer", "as in Keras", synonyms=("nag",)),
+        FieldUse(
+            ("learning",),
+            changed_by="nothing",
+            fixed="",
+            only_training=True,
+            argument="nesterov",
+            replaced_by="optimizers",
+        ),
+    )
     ema_momentum: float | None = _field(
         None,
-        "Validate and save the moving average of the weights (EMA) with this momentum",
-        float,
-        above=0,
-        below=1,
-        optional=True,
-        none="off",
-        example="0.999",
-        only_training=True,
+        FieldSpec(
+            "Validate and save the moving average of the weights (EMA) with this momentum",
+            float,
+            above=0,
+            below=1,
+            optional=True,
+            none="off",
+            example="0.999",
+        ),
+        FieldWords(
+            "Optimizer",
+            "the weights themselves; averaging helps most in long runs",
+            label="EMA momentum",
+            synonyms=("use_ema", "polyak", "swa", "averaging", "average", "SwapEMAWeights", "callbacks"),
+        ),
+        FieldUse(
+            ("learning", "speed", "memory"),
+            changed_by="nothing",
+            fixed="",
+            only_training=True,
+            argument="ema_momentum",
+            replaced_by="train_step",
+        ),
     )
     clip_norm: float | None = _field(
         None,
-        "Clip the gradient of each weight to this norm",
-        float,
-        above=0,
-        optional=True,
-        none="off",
-        example="1",
-        only_training=True,
+        FieldSpec(
+            "Clip the gradient of each weight to this norm", float, above=0, optional=True, none="off", example="1"
+        ),
+        FieldWords("Optimizer", "needed only where gradients explode", synonyms=("clipnorm", "clipping", "gradient")),
+        FieldUse(
+            ("learning", "speed"),
+            changed_by="continuation",
+            fixed="",
+            only_training=True,
+            argument="clipnorm",
+            replaced_by="train_step",
+        ),
     )
     global_clip_norm: float | None = _field(
         None,
-        "Clip the gradients of all weights to this global norm",
-        float,
-        above=0,
-        optional=True,
-        none="off",
-        example="1",
-        only_training=True,
+        FieldSpec(
+            "Clip the gradients of all weights to this global norm",
+            float,
+            above=0,
+            optional=True,
+            none="off",
+            example="1",
+        ),
+        FieldWords(
+            "Optimizer",
+            "needed only where gradients explode; 1 is usual",
+            label="global clipnorm",
+            synonyms=("global_clipnorm", "clipping", "gradient", "max_grad_norm"),
+        ),
+        FieldUse(
+            ("learning", "speed"),
+            changed_by="continuation",
+            fixed="",
+            only_training=True,
+            argument="global_clipnorm",
+            replaced_by="train_step",
+        ),
     )
     clip_value: float | None = _field(
         None,
-        "Clip each value of the gradients to this size",
-        float,
-        above=0,
-        optional=True,
-        none="off",
-        example="0.5",
-        only_training=True,
+        FieldSpec(
+            "Clip each value of the gradients to this size", float, above=0, optional=True, none="off", example="0.5"
+        ),
+        FieldWords(
+            "Optimizer",
+            "clipping by norm keeps the direction of the gradient",
+            synonyms=("clipvalue", "clipping", "gradient"),
+        ),
+        FieldUse(
+            ("learning", "speed"),
+            changed_by="continuation",
+            fixed="",
+            only_training=True,
+            argument="clipvalue",
+            replaced_by="train_step",
+        ),
+    )
+    learning_rate_factor: float = _field(
+        1.0,
+        FieldSpec("Multiplies the learning rate, also that of a schedule", float, above=0, example="0.5"),
+        FieldWords(
+            "Optimizer", "the learning rate is used as you give it", label="rate factor", synonyms=("multiplier",)
+        ),
+        FieldUse(("learning",), changed_by="continuation", fixed="", only_training=True),
     )
     schedule: str = _field(
         "auto",
-        "Learning-rate schedule; auto is the compiled model's own, else constant",
-        str,
-        choices=SCHEDULES,
-        only_training=True,
+        FieldSpec("Learning-rate schedule; auto is the compiled model's own, else constant", str, choices=SCHEDULES),
+        FieldWords(
+            "LR schedule",
+            "the simplest; cosine often gives better results in long runs",
+            synonyms=(
+                "lr",
+                "scheduler",
+                "decay",
+                "annealing",
+                "CosineDecay",
+                "LearningRateScheduler",
+                "OneCycleLR",
+                "ReduceLROnPlateau",
+                "callbacks",
+            ),
+            leads_group=True,
+        ),
+        FieldUse(("learning", "speed"), changed_by="nothing", fixed="", only_training=True, replaced_by="optimizers"),
     )
     warmup: float = _field(
         0.0,
-        "Steps, or a share of all steps, in which the learning rate rises from 0",
-        float,
-        minimum=0,
-        is_share=True,
-        example="5%",
-        only_training=True,
+        FieldSpec(
+            "Steps, or a share of all steps, in which the learning rate rises from 0",
+            float,
+            minimum=0,
+            is_share=True,
+            example="5%",
+        ),
+        FieldWords(
+            "LR schedule",
+            "needed mostly by Transformers and large batches; 5% is usual",
+            synonyms=("lr", "warmup_steps", "ramp"),
+        ),
+        FieldUse(("learning",), changed_by="nothing", fixed="", only_training=True),
     )
     final_rate: float | None = _field(
         None,
-        "Last learning rate, as a share of the highest; default: 0, exponential 0.01",
-        float,
-        minimum=0,
-        maximum=1,
-        is_share=True,
-        optional=True,
-        example="0.01",
-        only_training=True,
+        FieldSpec(
+            "Last learning rate, as a share of the highest; default: 0, exponential 0.01",
+            float,
+            minimum=0,
+            maximum=1,
+            is_share=True,
+            optional=True,
+            example="0.01",
+        ),
+        FieldWords(
+            "LR schedule",
+            "a share of the highest rate, by the schedule",
+            placeholder="auto",
+            synonyms=("lr", "alpha", "end_learning_rate", "eta_min", "decay"),
+        ),
+        FieldUse(("learning",), changed_by="nothing", fixed="", only_training=True),
     )
     rate_drops: tuple[str, ...] = _field(
         ("50%", "75%"),
-        "Steps, or shares of all steps, at which schedule steps lowers the rate",
-        tuple,
-        has_words=True,
-        example="1000,2000",
-        only_training=True,
+        FieldSpec(
+            "Steps, or shares of all steps, at which schedule steps lowers the rate",
+            tuple,
+            has_words=True,
+            example="1000,2000",
+        ),
+        FieldWords(
+            "LR schedule",
+            "halfway and at three quarters of the run",
+            synonyms=("lr", "milestones", "boundaries", "PiecewiseConstantDecay", "MultiStepLR"),
+        ),
+        FieldUse(("learning",), changed_by="nothing", fixed="", only_training=True),
     )
     rate_drop_factor: float = _field(
-        0.1, "Factor of the learning rate at each drop of schedule steps", float, above=0, below=1, only_training=True
+        0.1,
+        FieldSpec("Factor of the learning rate at each drop of schedule steps", float, above=0, below=1),
+        FieldWords(
+            "LR schedule",
+            "a tenth, as is usual for image models",
+            label="drop factor",
+            synonyms=("lr", "gamma", "decay_rate"),
+        ),
+        FieldUse(("learning",), changed_by="nothing", fixed="", only_training=True),
     )
     augmentation: tuple[str, ...] = _field(
         (),
-        "Random changes of training images: light, strong, or their parts",
-        tuple,
-        choices=AUGMENTATIONS,
-        optional=True,
-        none="none",
-        has_words=True,
-        example="flip,crop",
-        only_training=True,
+        FieldSpec(
+            "Random changes of training images: light, strong, or their parts",
+            tuple,
+            choices=AUGMENTATIONS,
+            optional=True,
+            none="none",
+            has_words=True,
+            example="flip,crop",
+        ),
+        FieldWords(
+            "Augmentation",
+            "your data may not allow it: a flipped 6 is no 6",
+            synonyms=("augment", "RandomFlip", "RandAugment", "MixUp", "CutMix"),
+            leads_group=True,
+        ),
+        FieldUse(("learning", "speed", "memory"), changed_by="nothing", fixed="", only_training=True, fits_tasks=True),
     )
     initial_weights: str = _field(
-        "", "Weights to start from: imagenet, a run, FILE.keras or FILE.weights.h5", str, example="imagenet"
+        "",
+        FieldSpec("Weights to start from: imagenet, a run, FILE.keras or FILE.weights.h5", str, example="imagenet"),
+        FieldWords(
+            "Fine-tuning",
+            "random weights, by the seed",
+            placeholder="random",
+            synonyms=("pretrained", "transfer learning", "load_weights", "imagenet", "checkpoint"),
+            suggestions=(("imagenet", "if the model has such weights"),),
+            takes_files=True,
+        ),
+        FieldUse(("learning",), changed_by="nothing", fixed="", only_training=False),
     )
     freeze: tuple[str, ...] = _field(
         (),
-        "Layers to freeze: names, with * for any text, or all-but-head",
-        tuple,
-        optional=True,
-        none="none",
-        example="all-but-head",
-        only_training=True,
+        FieldSpec(
+            "Layers to freeze: names, with * for any text, or all-but-head",
+            tuple,
+            optional=True,
+            none="none",
+            example="all-but-head",
+        ),
+        FieldWords(
+            "Fine-tuning",
+            "all layers train",
+            synonyms=("trainable", "frozen", "transfer learning"),
+            suggestions=(("all-but-head", "only the last layers train"),),
+        ),
+        FieldUse(("learning", "speed", "memory"), changed_by="nothing", fixed="", only_training=True),
     )
     unfreeze_epoch: int | None = _field(
         None,
-        "Epoch from which the frozen layers train; default: never",
-        int,
-        minimum=2,
-        optional=True,
-        none="never",
-        example="4",
-        only_training=True,
+        FieldSpec(
+            "Epoch from which the frozen layers train; default: never",
+            int,
+            minimum=2,
+            optional=True,
+            none="never",
+            example="4",
+        ),
+        FieldWords(
+            "Fine-tuning", "frozen layers stay as they are", synonyms=("trainable", "thaw", "transfer learning")
+        ),
+        FieldUse(("learning", "speed", "memory"), changed_by="nothing", fixed="", only_training=True),
     )
     custom_objects: str = _field(
-        "", "Python file with the custom classes and functions of a FILE.keras", str, example="layers.py"
+        "",
+        FieldSpec("Python file with the custom classes and functions of a FILE.keras", str, example="layers.py"),
+        FieldWords(
+            "Fine-tuning",
+            "Keras' own layers need no file",
+            placeholder="none",
+            synonyms=("custom_object_scope", "register_keras_serializable"),
+            takes_files=True,
+        ),
+        FieldUse(("learning", "speed", "memory"), changed_by="nothing", fixed=_NOT_TRAINED, only_training=False),
     )
     unsafe_load: str = _field(
         "off",
-        "Load a FILE.keras with lambda layers, which run code from the file",
-        str,
-        choices=("on", "off"),
+        FieldSpec("Load a FILE.keras with lambda layers, which run code from the file", str, choices=("on", "off")),
+        FieldWords("Fine-tuning", "a file from others could run any code", synonyms=("safe_mode", "lambda")),
+        FieldUse((), changed_by="nothing", fixed=_NOT_TRAINED, only_training=False),
     )
     validation: str = _field(
-        "epoch", "Validate during training, at the end or never", str, choices=VALIDATIONS, only_training=True
+        "epoch",
+        FieldSpec("Validate during training, at the end or never", str, choices=VALIDATIONS),
+        FieldWords(
+            "Validation",
+            "shows overfitting as soon as it begins",
+            synonyms=("evaluate", "eval", "val"),
+            leads_group=True,
+        ),
+        FieldUse(("intervals",), changed_by="continuation", fixed=_OTHER_FIGURE, only_training=True),
     )
     validation_every: str = _field(
-        "1 epoch", "Epochs, steps or minutes between validations", str, example="500 steps", only_training=True
+        "1 epoch",
+        FieldSpec("Epochs, steps or minutes between validations", str, example="500 steps"),
+        FieldWords(
+            "Validation", "once per pass over the data", label="val every", synonyms=("validation_freq", "eval", "val")
+        ),
+        FieldUse(("intervals",), changed_by="command", fixed=_OTHER_FIGURE, only_training=True),
     )
     validation_steps: int | None = _field(
-        None, "Batches of a validation stream to read at most", int, minimum=1, optional=True, example="100"
+        None,
+        FieldSpec("Batches of a validation stream to read at most", int, minimum=1, optional=True, example="100"),
+        FieldWords(
+            "Validation",
+            "all of the stream, which must then end",
+            label="val steps",
+            placeholder="all the data",
+            synonyms=("eval", "val"),
+        ),
+        FieldUse(("report",), changed_by="continuation", fixed=_OTHER_EXAMPLES, only_training=False),
     )
     patience: int | None = _field(
         None,
-        "Stop after this many validations without improvement; default: never",
-        int,
-        minimum=1,
-        optional=True,
-        none="never",
-        example="5",
-        only_training=True,
+        FieldSpec(
+            "Stop after this many validations without improvement; default: never",
+            int,
+            minimum=1,
+            optional=True,
+            none="never",
+            example="5",
+        ),
+        FieldWords(
+            "Early stopping", "the run trains all its epochs", synonyms=("EarlyStopping", "early stopping", "callbacks")
+        ),
+        FieldUse((), changed_by="continuation", fixed="", only_training=True),
     )
     min_delta: float = _field(
         0.0,
-        "Smallest change of the monitored metric that counts as an improvement",
-        float,
-        minimum=0,
-        example="0.001",
-        only_training=True,
+        FieldSpec(
+            "Smallest change of the monitored metric that counts as an improvement", float, minimum=0, example="0.001"
+        ),
+        FieldWords(
+            "Early stopping", "any improvement counts", synonyms=("EarlyStopping", "early stopping", "tolerance")
+        ),
+        FieldUse((), changed_by="continuation", fixed="", only_training=True),
     )
     restore_best: str = _field(
         "off",
-        "Save the model with the weights of its best validation, not the last ones",
-        str,
-        choices=("on", "off"),
-        only_training=True,
+        FieldSpec(
+            "Save the model with the weights of its best validation, not the last ones", str, choices=("on", "off")
+        ),
+        FieldWords(
+            "Early stopping",
+            "the model of the last epoch, as with Keras' fit",
+            synonyms=("restore_best_weights", "save_best_only", "EarlyStopping", "ModelCheckpoint", "callbacks"),
+        ),
+        FieldUse((), changed_by="continuation", fixed="", only_training=True),
     )
     time_limit: str = _field(
-        "", "Stop training after this time, with a checkpoint", str, example="2h", only_training=True
+        "",
+        FieldSpec("Stop training after this time, with a checkpoint", str, example="2h"),
+        FieldWords(
+            "Early stopping",
+            "only the epochs end the run",
+            placeholder="none",
+            synonyms=("timeout", "budget", "max_time"),
+        ),
+        FieldUse((), changed_by="continuation", fixed=_NOT_TRAINED, only_training=True),
     )
     checkpoint_every: str = _field(
         "auto",
-        "Epochs, steps or minutes between checkpoints; auto: an epoch or more",
-        str,
-        example="1000 steps",
-        only_training=True,
+        FieldSpec("Epochs, steps or minutes between checkpoints; auto: an epoch or more", str, example="1000 steps"),
+        FieldWords(
+            "Checkpoints",
+            "so that a crash costs little and saving slows nothing",
+            label="save every",
+            synonyms=("save_freq", "ModelCheckpoint", "BackupAndRestore", "callbacks"),
+        ),
+        FieldUse(("intervals",), changed_by="command", fixed=_SET_BY_SEARCH, only_training=True),
     )
-    keep_checkpoints: int = _field(3, "Checkpoints to keep, besides the best one", int, minimum=1, only_training=True)
+    keep_checkpoints: int = _field(
+        3,
+        FieldSpec("Checkpoints to keep, besides the best one", int, minimum=1),
+        FieldWords(
+            "Checkpoints",
+            "a few, as a broken last one must not cost the run",
+            label="checkpoints",
+            synonyms=("max_to_keep", "ModelCheckpoint"),
+        ),
+        FieldUse((), changed_by="continuation", fixed=_SET_BY_SEARCH, only_training=True),
+    )
     on_oom: str = _field(
         "adapt",
-        "Out of memory: adapt splits batches or recomputes layers; fail ends the run",
-        str,
-        choices=OUT_OF_MEMORY_ACTIONS,
-        only_training=True,
+        FieldSpec(
+            "Out of memory: adapt splits batches or recomputes layers; fail ends the run",
+            str,
+            choices=OUT_OF_MEMORY_ACTIONS,
+        ),
+        FieldWords(
+            "Checkpoints",
+            "the effective batch, the schedule and the steps stay the same",
+            synonyms=("oom", "out of memory", "ResourceExhaustedError", "micro-batches"),
+        ),
+        FieldUse((), changed_by="continuation", fixed=_SET_BY_SEARCH, only_training=True),
     )
     on_nan: str = _field(
         "rollback",
-        "NaN or exploding loss: return to a checkpoint, skip the batch, stop or go on",
-        str,
-        choices=NOT_A_NUMBER_ACTIONS,
-        only_training=True,
+        FieldSpec(
+            "NaN or exploding loss: return to a checkpoint, skip the batch, stop or go on",
+            str,
+            choices=NOT_A_NUMBER_ACTIONS,
+        ),
+        FieldWords(
+            "Checkpoints",
+            "the steps after it would be wasted",
+            synonyms=("nan", "TerminateOnNaN", "infinite", "diverged", "exploding", "callbacks"),
+        ),
+        FieldUse((), changed_by="continuation", fixed="", only_training=True),
     )
     skip_steps: tuple[str, ...] = _field(
         (),
-        "Steps without an update, counted from 0, to skip their batches",
-        tuple,
-        optional=True,
-        example="120,348",
-        only_training=True,
+        FieldSpec(
+            "Steps without an update, counted from 0, to skip their batches", tuple, optional=True, example="120,348"
+        ),
+        FieldWords("Checkpoints", "every batch trains the model", synonyms=("skip batch", "bad batch")),
+        FieldUse((), changed_by="continuation", fixed="", only_training=True),
     )
     keep_alive: str = _field(
         "off",
-        "Start a lost or failed engine again from its last checkpoint",
-        str,
-        choices=("on", "off"),
-        only_training=True,
+        FieldSpec("Start a lost or failed engine again from its last checkpoint", str, choices=("on", "off")),
+        FieldWords(
+            "Checkpoints",
+            "a failed run may fail again",
+            synonyms=("restart", "preemption", "spot", "BackupAndRestore", "PreemptionCheckpointHandler", "callbacks"),
+        ),
+        FieldUse((), changed_by="continuation", fixed=_SET_BY_SEARCH, only_training=True),
     )
     tensorboard: str = _field(
-        "off", "Write TensorBoard logs to the run's directory", str, choices=("on", "off"), only_training=True
+        "off",
+        FieldSpec("Write TensorBoard logs to the run's directory", str, choices=("on", "off")),
+        FieldWords(
+            "Checkpoints",
+            "the run already has its curves; needed for TensorBoard only",
+            synonyms=("logs", "event files", "callbacks"),
+        ),
+        FieldUse(("report",), changed_by="continuation", fixed=_SET_BY_SEARCH, only_training=True),
     )
-    strategy: str = _field("default", "Distribution strategy", str, example="mirrored", only_training=True)
+    strategy: str = _field(
+        "default",
+        FieldSpec("Distribution strategy", str, example="mirrored"),
+        FieldWords(
+            "Devices",
+            "one device needs no communication",
+            synonyms=("distribute", "distributed", "multi-gpu", "MirroredStrategy"),
+        ),
+        FieldUse(("speed", "memory"), changed_by="continuation", fixed="", only_training=True),
+    )
     devices: tuple[str, ...] = _field(
         (),
-        "Devices to train on; default: all that the strategy can use",
-        tuple,
-        optional=True,
-        example="gpu:0",
-        has_words=True,
-        only_training=True,
+        FieldSpec(
+            "Devices to train on; default: all that the strategy can use",
+            tuple,
+            optional=True,
+            example="gpu:0",
+            has_words=True,
+        ),
+        FieldWords(
+            "Devices",
+            "what the strategy can use",
+            placeholder="auto",
+            metavar="ID",
+            synonyms=("gpu", "cpu", "CUDA_VISIBLE_DEVICES"),
+        ),
+        FieldUse(("speed", "memory"), changed_by="continuation", fixed=_SET_BY_QUEUE, only_training=True),
     )
     virtual_cpus: int = _field(
-        1, "Number of virtual CPUs (logical devices of the CPU)", int, minimum=1, maximum=64, only_training=True
+        1,
+        FieldSpec("Number of virtual CPUs (logical devices of the CPU)", int, minimum=1, maximum=64),
+        FieldWords(
+            "Devices", "several are only for trying a strategy out", label="virtual CPUs", synonyms=("logical devices",)
+        ),
+        FieldUse(("speed", "memory"), changed_by="continuation", fixed="", only_training=True),
     )
     precision: str = _field(
-        "auto", "Numeric precision; auto is mixed_bfloat16 on a TPU, else float32", str, choices=PRECISIONS
+        "auto",
+        FieldSpec("Numeric precision; auto is mixed_bfloat16 on a TPU, else float32", str, choices=PRECISIONS),
+        FieldWords(
+            "Devices",
+            "float32 is safest; mixed precision is faster on GPUs",
+            synonyms=("dtype_policy", "fp16", "bf16", "amp", "mixed precision"),
+        ),
+        FieldUse(("speed", "memory", "learning"), changed_by="nothing", fixed="", only_training=False),
     )
     force: str = _field(
-        "off", "Allow mixed_float16 on a CPU, which is very slow", str, choices=("on", "off"), only_training=True
+        "off",
+        FieldSpec("Allow mixed_float16 on a CPU, which is very slow", str, choices=("on", "off")),
+        FieldWords("Devices", "float16 is far slower than float32 on CPUs"),
+        FieldUse((), changed_by="continuation", fixed=_NOT_TRAINED, only_training=True),
     )
     xla: str = _field(
         "auto",
-        "Compile the steps with XLA; auto: if that is measured to be faster",
-        str,
-        choices=XLA_MODES,
-        only_training=True,
+        FieldSpec("Compile the steps with XLA; auto: if that is measured to be faster", str, choices=XLA_MODES),
+        FieldWords(
+            "Devices",
+            "it is not always faster, and compiling takes time",
+            label="XLA",
+            synonyms=("jit_compile", "compile"),
+        ),
+        FieldUse(("speed", "memory"), changed_by="continuation", fixed="", only_training=True),
     )
     cpu_kernels: str = _field(
         "auto",
-        "Faster CPU kernels for convolutions and batch normalization; off: Keras' own",
-        str,
-        choices=("auto", "off"),
-        only_training=True,
+        FieldSpec(
+            "Faster CPU kernels for convolutions and batch normalization; off: Keras' own", str, choices=("auto", "off")
+        ),
+        FieldWords(
+            "Devices",
+            "faster than Keras' own on the CPUs where they are used",
+            label="CPU kernels",
+            synonyms=("onednn", "convolution"),
+        ),
+        FieldUse(("speed", "memory"), changed_by="continuation", fixed="", only_training=True),
     )
     threads: int | None = _field(
         None,
-        "Threads per operation on a CPU; auto: TensorFlow's own, or the fastest known",
-        int,
-        minimum=1,
-        maximum=1024,
-        optional=True,
-        example="1",
-        only_training=True,
+        FieldSpec(
+            "Threads per operation on a CPU; auto: TensorFlow's own, or the fastest known",
+            int,
+            minimum=1,
+            maximum=1024,
+            optional=True,
+            example="1",
+        ),
+        FieldWords(
+            "Devices",
+            "TensorFlow's own, unless earlier runs were faster with another",
+            synonyms=("intra_op_parallelism_threads", "TF_NUM_INTRAOP_THREADS", "cores"),
+        ),
+        FieldUse(("speed", "memory"), changed_by="continuation", fixed="", only_training=True),
     )
-    reduction: str = _field("auto", "All-reduce algorithm for gradients", str, choices=REDUCTIONS, only_training=True)
+    reduction: str = _field(
+        "auto",
+        FieldSpec("All-reduce algorithm for gradients", str, choices=REDUCTIONS),
+        FieldWords("Devices", "TensorFlow chooses for the devices", synonyms=("all-reduce", "cross_device_ops")),
+        FieldUse(("speed", "memory"), changed_by="continuation", fixed="", only_training=True),
+    )
     local_workers: int = _field(
-        0, "Number of worker processes on this machine", int, minimum=0, maximum=64, only_training=True
+        0,
+        FieldSpec("Number of worker processes on this machine", int, minimum=0, maximum=64),
+        FieldWords("Devices", "no further processes", synonyms=("processes", "TF_CONFIG")),
+        FieldUse(("speed", "memory"), changed_by="continuation", fixed=_SET_BY_QUEUE, only_training=True),
     )
     isolate_workers: str = _field(
         "auto",
-        "Hide local workers from the network; auto: unless code or data may need it",
-        str,
-        choices=("auto", "on", "off"),
-        only_training=True,
+        FieldSpec(
+            "Hide local workers from the network; auto: unless code or data may need it",
+            str,
+            choices=("auto", "on", "off"),
+        ),
+        FieldWords(
+            "Devices",
+            "TensorFlow's ports let anyone who can connect run code",
+            synonyms=("network namespace", "ports", "security"),
+        ),
+        FieldUse((), changed_by="continuation", fixed=_SET_BY_QUEUE, only_training=True),
     )
     tpu: str = _field(
         "",
-        "TPU: local, grpc://HOST:8470 or a name; default: from the environment",
-        str,
-        example="local",
-        only_training=True,
+        FieldSpec("TPU: local, grpc://HOST:8470 or a name; default: from the environment", str, example="local"),
+        FieldWords("Devices", "set by the environment on Cloud TPUs", label="TPU", placeholder="auto"),
+        FieldUse(("speed", "memory"), changed_by="continuation", fixed=_SET_BY_QUEUE, only_training=True),
     )
     memory_growth: str = _field(
-        "on", "Allocate GPU memory as needed, not all at once", str, choices=("on", "off"), only_training=True
+        "on",
+        FieldSpec("Allocate GPU memory as needed, not all at once", str, choices=("on", "off")),
+        FieldWords("Devices", "leaves memory to other programs", synonyms=("set_memory_growth", "gpu memory")),
+        FieldUse(("speed", "memory"), changed_by="continuation", fixed="", only_training=True),
     )
     memory_limit: float | None = _field(
         None,
-        "Memory limit of each GPU in GiB; default: all",
-        float,
-        above=0,
-        optional=True,
-        none="all",
-        only_training=True,
+        FieldSpec("Memory limit of each GPU in GiB; default: all", float, above=0, optional=True, none="all"),
+        FieldWords("Devices", "all of it, as it is needed", synonyms=("gpu memory", "oom")),
+        FieldUse(("memory", "speed"), changed_by="continuation", fixed=_SET_BY_QUEUE, only_training=True),
     )
+
+
+SPECS: dict[str, FieldSpec] = {item.name: item.metadata["spec"] for item in fields(PlanFields)}
+"""Specifications by field name, in the order of the form."""
+
+WORDS: dict[str, FieldWords] = {item.name: item.metadata["words"] for item in fields(PlanFields)}
+"""The words about each field."""
+
+USES: dict[str, FieldUse] = {item.name: item.metadata["use"] for item in fields(PlanFields)}
+"""What each field does."""
+
+DEFAULTS: dict[str, Any] = {item.name: item.default for item in fields(PlanFields)}
+"""Defaults by field name."""
+
+GROUPS: dict[str, tuple[str, ...]] = {
+    group: tuple(name for name, words in WORDS.items() if words.group == group)
+    for group in dict.fromkeys(words.group for words in WORDS.values())
+}
+"""The fields by group, in the order of the form and of the help."""
+
+
+def affecting(effect: Effect) -> frozenset[str]:
+    """The fields that change something of each step."""
+    return frozenset(name for name, use in USES.items() if effect in use.affects)

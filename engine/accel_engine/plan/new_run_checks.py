@@ -4,22 +4,9 @@ from collections.abc import Iterator
 
 from accel_engine.data import DatasetEntry
 from accel_engine.errors import FieldValue, PlanError
-from accel_engine.plan.fields import PlanFields
+from accel_engine.plan.fields import DEFAULTS, USES, PlanFields
 from accel_engine.plan.tuning_checks import WEIGHT_FILES
 from accel_engine.user_paths import no_file, user_path
-
-_OF_OWN_DATA = (
-    "target",
-    "features",
-    "ignore",
-    "kinds",
-    "time",
-    "window",
-    "group",
-    "tokenizer",
-    "validation_data",
-)
-"""Fields that built-in data does not have."""
 
 
 def new_run_errors(plan: PlanFields, data: DatasetEntry) -> Iterator[PlanError]:
@@ -37,6 +24,6 @@ def new_run_errors(plan: PlanFields, data: DatasetEntry) -> Iterator[PlanError]:
 
 def fields_of_other_data(plan: PlanFields, data: DatasetEntry) -> Iterator[str]:
     """Yield the fields that have a value, but no effect on the data."""
-    for name in () if data.is_own else _OF_OWN_DATA:
-        if getattr(plan, name) != PlanFields.__dataclass_fields__[name].default:
+    for name, use in USES.items():
+        if use.of_own_data and not data.is_own and getattr(plan, name) != DEFAULTS[name]:
             yield name

@@ -3,16 +3,14 @@
 import difflib
 import json
 from collections.abc import Container, Mapping
-from dataclasses import MISSING, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
 from accel_engine import data, models, strategies
 from accel_engine.data.data_options import PLAN_FIELDS, SPLITS, DataOptions
 from accel_engine.errors import FieldValue, PlanError, UsageError
-from accel_engine.plan.default_reasons import REASONS
-from accel_engine.plan.field_spec import AUTO, FieldSpec
-from accel_engine.plan.fields import PlanFields
-from accel_engine.plan.groups import SYNONYMS
+from accel_engine.plan.field_spec import AUTO
+from accel_engine.plan.fields import DEFAULTS, SPECS, USES, WORDS, PlanFields
 from accel_engine.plan.recipe_checks import recipe_errors
 from accel_engine.plan.source_text import SourceError, parse_json, parse_toml
 from accel_engine.plan.tuning_checks import WEIGHT_FILES
@@ -63,7 +61,7 @@ class Plan(PlanFields):
         Raises:
             PlanError: A name is unknown, or a value is invalid.
         """
-        kept = {name: value for name, value in values.items() if name not in SPECS or not SPECS[name].only_training}
+        kept = {name: value for name, value in values.items() if name not in USES or not USES[name].only_training}
         if kept.get("precision", "auto") == "auto":
             kept["precision"] = strategies.find(values.get("strategy", DEFAULTS["strategy"])).precision
         return cls.from_mapping(kept)
@@ -113,7 +111,7 @@ class Plan(PlanFields):
         lines = []
         for name, value in self.to_mapping().items():
             lines.append(f"# {SPECS[name].doc}")
-            lines.append(f"# default {default_text(name) or SPECS[name].none}: {REASONS[name]}")
+            lines.append(f"# default {default_text(name) or SPECS[name].none}: {WORDS[name].why}")
             lines.append(tomlkit.dumps({name: SPECS[name].none if value is None else value}).strip())
         return "\n".join(lines) + "\n"
 
@@ -186,7 +184,7 @@ def _text(value: Any) -> str:
 def unknown_field(name: str, value: object) -> PlanError:
     """The error of a name that is no field."""
     near = difflib.get_close_matches(name.replace("-", "_"), SPECS, n=1)
-    near = near or [field for field, words in SYNONYMS.items() if name.replace("-", "_") in words]
+    near = near or [field for field, words in WORDS.items() if name.replace("-", "_") in words.synonyms]
     hint = f"did you mean {near[0]}?" if near else "accel-tui train --help lists all fields"
     if isinstance(value, dict):
         fields_of = ", ".join(value) or "its fields"
@@ -202,10 +200,3 @@ def default_text(name: str) -> str:
 
 def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
-
-
-SPECS: dict[str, FieldSpec] = {item.name: item.metadata["spec"] for item in fields(Plan)}
-"""Specifications by field name, in the order of the form."""
-
-DEFAULTS: dict[str, Any] = {item.name: item.default for item in fields(Plan) if item.default is not MISSING}
-"""Defaults by field name."""

@@ -4,7 +4,8 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Any
 
 from accel_engine.errors import FieldValue, PlanError, UsageError, first_errors
-from accel_engine.plan.plan import SPECS, Plan, unknown_field
+from accel_engine.plan.fields import SPECS
+from accel_engine.plan.plan import Plan, unknown_field
 
 
 class InvalidPlanError(UsageError):

@@ -51,8 +51,8 @@ def start(directory: Path, environment: Mapping[str, str] | None = None) -> "sub
         EngineMissingError: No usable TensorFlow is installed.
         RunError: The run cannot be written, or the system cannot start a process.
     """
-    from accel_engine.run.creation import assign_process
-    from accel_engine.run.run_paths import LOG  # these are slow to import
+    from accel_engine.run.directory.run_paths import LOG  # these are slow to import
+    from accel_engine.run.runs.creation import assign_process
 
     try:
         log = os.open(directory / LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from accel_engine.errors import RunError
 from accel_engine.run import RunInfo, RunReader, Status, request
-from accel_engine.run.commands import read_answer, withdraw
+from accel_engine.run.engine.commands import read_answer, withdraw
 
 PATIENCE = 30.0
 """Seconds to wait until a run has paused: it does between two chunks, or two batches of a validation."""

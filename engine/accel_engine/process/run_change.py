@@ -12,10 +12,11 @@ from accel_engine.errors import RunError
 from accel_engine.events import PlanChanged
 from accel_engine.process.paused_run import read_run
 from accel_engine.process.start_run import hand_over, prepare_continuation
-from accel_engine.run import RunReader, RunWriter, Status, checkpoint_files, request
-from accel_engine.run.commands import read_answer, withdraw
-from accel_engine.run.lock import WriterLock
-from accel_engine.run.run_paths import CHECKPOINTS, checkpoint_steps, latest_checkpoint
+from accel_engine.run import RunReader, RunWriter, Status, request
+from accel_engine.run.directory import checkpoint_files
+from accel_engine.run.directory.lock import WriterLock
+from accel_engine.run.directory.run_paths import CHECKPOINTS, checkpoint_steps, latest_checkpoint
+from accel_engine.run.engine.commands import read_answer, withdraw
 
 STOP_SECONDS = 120.0
 """Seconds to wait until a run has stopped: it validates and saves first, perhaps."""

@@ -87,7 +87,7 @@ class WarmEngine:
         Raises:
             RunError: The engine has exited.
         """
-        from accel_engine.run.creation import assign_process  # slow to import, and only needed with a run
+        from accel_engine.run.runs.creation import assign_process  # slow to import, and only needed with a run
 
         assign_process(directory, self.pid)
         self._set(EngineState.HANDED_OVER)

@@ -10,7 +10,7 @@ from accel_engine.devices import detect
 from accel_engine.errors import AccelError
 from accel_engine.plan.resolved_plan import check
 from accel_engine.race.remembered import has_races, recall
-from accel_engine.run.status import RunInfo
+from accel_engine.run.engine.status import RunInfo
 
 
 def read_with_races(directory: Path) -> Recorded:

@@ -13,13 +13,12 @@ from accel_engine.devices.host_probe import processors
 from accel_engine.devices.installation import find_installation
 from accel_engine.measure.plan_trials import LEAST_ROUNDS
 from accel_engine.models import UserModel
-from accel_engine.plan import Plan
-from accel_engine.plan.rate_fields import WITHOUT_EFFECT_ON_RATE
+from accel_engine.plan import SPECS, Plan, affecting
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
 from accel_engine.race.comparison import winners
 from accel_engine.race.configuration_result import ConfigurationResult, ConfigurationState
 from accel_engine.race.configurations import effective
-from accel_engine.run.run_paths import home
+from accel_engine.run.directory.run_paths import home
 from accel_engine.tuning_cache import is_recent, load, save_all
 from accel_engine.version import __version__
 
@@ -109,9 +108,7 @@ def _key(resolved: ResolvedPlan, devices: Sequence[Device]) -> str:
     for name in ("model", "data", "validation_data", "custom_objects"):
         plan[name] = paths[name]
     defaults = Plan().to_mapping()
-    differing = {
-        name: value for name, value in plan.items() if name not in WITHOUT_EFFECT_ON_RATE and value != defaults[name]
-    }
+    differing = {name: plan[name] for name in SPECS if name in affecting("speed") and plan[name] != defaults[name]}
     return json.dumps(
         [
             differing,

@@ -7,7 +7,7 @@ from accel_engine.devices.device_types import Device
 from accel_engine.errors import RunError
 from accel_engine.measure.trial_room import PlacedTrial, check_room_on, place_trial
 from accel_engine.race.configurations import ConfigurationList
-from accel_engine.run.devices_in_use import DevicesInUse
+from accel_engine.run.runs.devices_in_use import DevicesInUse
 
 
 @dataclass(frozen=True, slots=True)

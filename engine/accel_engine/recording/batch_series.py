@@ -9,7 +9,7 @@ from accel_engine.keras_support.model_structure import has_custom_train_step
 from accel_engine.recording.logs import columns, numbers
 from accel_engine.recording.metric_state import BATCH_VALUE, MetricState, Source
 from accel_engine.recording.running_means import PRECISE_BATCHES, RunningMean, Values, batch_weights, recover_values
-from accel_engine.run.series_names import SeriesNames
+from accel_engine.run.store.series_names import SeriesNames
 
 RUNNING = "running_"
 """Prefix of running means over the epoch so far."""

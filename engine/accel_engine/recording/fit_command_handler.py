@@ -8,7 +8,7 @@ from accel_engine.events import CommandAnswered, LearningRateChanged, Phase, Pha
 from accel_engine.keras_support.optimizers import set_rate
 from accel_engine.recording.recorder_thread import RecorderThread
 from accel_engine.recording.write_queue import PendingAnswer
-from accel_engine.run.commands import Command
+from accel_engine.run.engine.commands import Command
 from accel_engine.training.commands.command_mailbox import CommandMailbox
 
 MAX_MISSED_POLLS = 120

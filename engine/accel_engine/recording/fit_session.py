@@ -33,7 +33,7 @@ from accel_engine.recording.recorder_thread import RecorderThread
 from accel_engine.recording.running_means import Values
 from accel_engine.recording.script import ScriptWatch
 from accel_engine.recording.write_queue import PendingSteps
-from accel_engine.run.series_names import LEARNING_RATE, SeriesNames, rounded_rate
+from accel_engine.run.store.series_names import LEARNING_RATE, SeriesNames, rounded_rate
 from accel_engine.training.commands.command_mailbox import CommandMailbox
 
 UPDATE_SECONDS = 0.5

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from accel_engine.errors import DataError, format_error
 from accel_engine.private_names import pytorch_names
-from accel_engine.run.series_names import MAX_ELEMENTS
+from accel_engine.run.store.series_names import MAX_ELEMENTS
 
 PLAIN = frozenset(
     {bool, int, float, *(kind for kind in np.sctypeDict.values() if issubclass(kind, np.number | np.bool_))}

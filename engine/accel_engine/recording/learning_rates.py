@@ -12,7 +12,7 @@ from accel_engine.private_names.keras_names import iterations_of, schedule_of
 from accel_engine.recording.error_guard import value_or_none
 from accel_engine.recording.rate_schedule import RateSchedule
 from accel_engine.recording.running_means import Values
-from accel_engine.run.series_names import LEARNING_RATE, series_name
+from accel_engine.run.store.series_names import LEARNING_RATE, series_name
 
 FIRST_READS = 10
 """How many batches a rate is read before, to decide whether it changes with each batch; a read takes about 20 us."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from accel_engine.recording.running_means import Values
-from accel_engine.run.series_names import LEARNING_RATE, SeriesNames
+from accel_engine.run.store.series_names import LEARNING_RATE, SeriesNames
 
 VALIDATION = "val_"
 """Keras' prefix of validation metrics."""

@@ -15,9 +15,9 @@ from accel_engine.recording.held_values import array_of, held
 from accel_engine.recording.loop_session import LoopSession
 from accel_engine.recording.script_config import flat_config
 from accel_engine.recording.supervised import part
-from accel_engine.run.commands import Command
-from accel_engine.run.creation import create_recorded
+from accel_engine.run.engine.commands import Command
 from accel_engine.run.media import Histogram, Image, Text, histogram_of, image_of
+from accel_engine.run.runs.creation import create_recorded
 
 
 class Recorder:

@@ -26,7 +26,7 @@ from accel_engine.recording.loop_steps import LoggedRow, LoopSteps
 from accel_engine.recording.outcomes import outcome_of
 from accel_engine.recording.recorder_thread import RecorderThread
 from accel_engine.recording.write_queue import PendingAnswer, PendingMedia, QueueItem
-from accel_engine.run.commands import Command
+from accel_engine.run.engine.commands import Command
 from accel_engine.run.media import MediaItem
 from accel_engine.training.commands.command_mailbox import CommandMailbox
 

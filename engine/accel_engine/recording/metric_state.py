@@ -10,7 +10,7 @@ from accel_engine.keras_support.model_structure import has_custom_train_step
 from accel_engine.recording.error_guard import value_or_none
 from accel_engine.recording.logs import as_array
 from accel_engine.recording.running_means import RunningMean
-from accel_engine.run.series_names import series_name
+from accel_engine.run.store.series_names import series_name
 
 BATCH_VALUE = "own"
 """Marks a batch's own value: a custom ``train_step`` returns it, and no metric holds it."""

@@ -20,11 +20,11 @@ from accel_engine.errors import RunError
 from accel_engine.events import Event, RunStarted, Warned
 from accel_engine.recording.error_guard import warn
 from accel_engine.recording.open_files import OpenFiles
-from accel_engine.run.connection import DATABASE
-from accel_engine.run.log_file import note
-from accel_engine.run.lost_directory import recorded_on
-from accel_engine.run.run_paths import LOCK
-from accel_engine.run.writer import RunWriter
+from accel_engine.run.damage.lost_directory import recorded_on
+from accel_engine.run.directory.log_file import note
+from accel_engine.run.directory.run_paths import LOCK
+from accel_engine.run.store.connection import DATABASE
+from accel_engine.run.writing.writer import RunWriter
 
 FILES = (DATABASE, f"{DATABASE}-wal", f"{DATABASE}-shm", LOCK)
 """The files that a writer has open."""

@@ -12,7 +12,7 @@ from accel_engine.recording.destination import Destination, OwnRun
 from accel_engine.recording.error_guard import guarded, warn
 from accel_engine.recording.fit_session import FitSession
 from accel_engine.recording.supervised import part
-from accel_engine.run.creation import create_recorded
+from accel_engine.run.runs.creation import create_recorded
 
 fit_calls.observe()
 

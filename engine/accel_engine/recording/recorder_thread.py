@@ -25,9 +25,9 @@ from accel_engine.recording.write_queue import (
     QueueItem,
     WriteQueue,
 )
-from accel_engine.run.commands import Command
-from accel_engine.run.ending import end
-from accel_engine.run.status import HEARTBEAT_SECONDS
+from accel_engine.run.engine.commands import Command
+from accel_engine.run.engine.status import HEARTBEAT_SECONDS
+from accel_engine.run.writing.ending import end
 from accel_engine.training.commands.command_mailbox import CommandMailbox
 
 POLL_SECONDS = 0.25

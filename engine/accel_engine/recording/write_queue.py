@@ -11,7 +11,7 @@ import numpy.typing as npt
 from accel_engine.devices.device_types import Sample
 from accel_engine.events import CommandAnswered, Event, RunEnded
 from accel_engine.recording.running_means import Values
-from accel_engine.run.commands import Command
+from accel_engine.run.engine.commands import Command
 from accel_engine.run.media import MediaItem
 
 MAX_ITEMS = 10_000

@@ -59,7 +59,7 @@ class DiagnosisRequest(EngineRequest[Diagnosis]):
         options: Which examples, and which checkpoint.
     """
 
-    function: ClassVar = "accel_engine.training.evaluation.diagnose:diagnose"
+    function: ClassVar = "accel_engine.trained.diagnose:diagnose"
     result: ClassVar = Diagnosis
 
     directory: Path

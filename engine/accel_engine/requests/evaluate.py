@@ -144,7 +144,7 @@ class EvaluationRequest(EngineRequest[Evaluation]):
         options: How.
     """
 
-    function: ClassVar = "accel_engine.training.evaluation.evaluate:evaluate"
+    function: ClassVar = "accel_engine.trained.evaluation.evaluate:evaluate"
     result: ClassVar = Evaluation
 
     models: tuple[ModelReference, ...]

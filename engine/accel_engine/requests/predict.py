@@ -77,7 +77,7 @@ class PredictionRequest(EngineRequest[ExamplePredictions]):
         folder: Where the folder for the predictions is made; ``None`` for the directory of temporary files.
     """
 
-    function: ClassVar = "accel_engine.training.prediction.predict:predict"
+    function: ClassVar = "accel_engine.trained.prediction.predict:predict"
     result: ClassVar = ExamplePredictions
     has_folder: ClassVar = True
 

@@ -62,7 +62,7 @@ class WritingRequest(EngineRequest[WrittenText]):
         options: The prompt, and how to write.
     """
 
-    function: ClassVar = "accel_engine.training.prediction.writing:write"
+    function: ClassVar = "accel_engine.trained.prediction.writing:write"
     result: ClassVar = WrittenText
     parts: ClassVar = (WrittenPart,)
 

@@ -7,8 +7,8 @@ from contextlib import closing
 
 from accel_engine import hangup
 from accel_engine.errors import AccelError, RunError
-from accel_engine.run.lock import WriterLock
-from accel_engine.run.run_paths import home
+from accel_engine.run.directory.lock import WriterLock
+from accel_engine.run.directory.run_paths import home
 from accel_engine.run_queue.engine_environment import matters
 from accel_engine.run_queue.machine import MachineReader
 from accel_engine.run_queue.queue_database import open_queue

@@ -4,12 +4,12 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from accel_engine.errors import RunError
-from accel_engine.run import lock
-from accel_engine.run.connection import reading
-from accel_engine.run.devices_in_use import devices_in_use
-from accel_engine.run.meta import read_meta
-from accel_engine.run.process_identity import ProcessIdentity
-from accel_engine.run.status import Status, read_info
+from accel_engine.run.directory import lock
+from accel_engine.run.engine.process_identity import ProcessIdentity
+from accel_engine.run.engine.status import Status, read_info
+from accel_engine.run.runs.devices_in_use import devices_in_use
+from accel_engine.run.store.connection import reading
+from accel_engine.run.store.meta import read_meta
 from accel_engine.run_queue.decision import ActiveRun
 from accel_engine.run_queue.request import StoredEntry
 

@@ -6,7 +6,7 @@ from accel_engine.devices.device_types import Device
 from accel_engine.errors import AccelError
 from accel_engine.plan import Plan
 from accel_engine.plan.placement import resolve_placement
-from accel_engine.run.devices_in_use import devices_in_use
+from accel_engine.run.runs.devices_in_use import devices_in_use
 
 
 def busy_runs(plan: Plan, devices: Sequence[Device]) -> list[str]:

@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from accel_engine.errors import RunError, UsageError
-from accel_engine.run.connection import DATABASE, reading
-from accel_engine.run.run_paths import runs_directory
-from accel_engine.run.status import Status, read_info
+from accel_engine.run.directory.run_paths import runs_directory
+from accel_engine.run.engine.status import Status, read_info
+from accel_engine.run.store.connection import DATABASE, reading
 
 
 @dataclass(frozen=True, slots=True)

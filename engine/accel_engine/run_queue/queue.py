@@ -11,11 +11,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from accel_engine.errors import RunError, UsageError
-from accel_engine.run.commands import current_user
-from accel_engine.run.commands import request as send_command
-from accel_engine.run.connection import reading
-from accel_engine.run.run_paths import runs_directory
-from accel_engine.run.status import Status, read_info
+from accel_engine.run.directory.run_paths import runs_directory
+from accel_engine.run.engine.commands import current_user
+from accel_engine.run.engine.commands import request as send_command
+from accel_engine.run.engine.status import Status, read_info
+from accel_engine.run.store.connection import reading
 from accel_engine.run_queue.cancellation import end_cancelled
 from accel_engine.run_queue.dependencies import Waiting, check_dependencies, waits_for, will_finish
 from accel_engine.run_queue.engine_environment import chosen_variables

@@ -6,7 +6,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from accel_engine.run.run_paths import home, make_private
+from accel_engine.run.directory.run_paths import home, make_private
 from accel_engine.run_queue.request import QueueRequest, StoredEntry
 from accel_engine.stored_values import parse, parse_object
 from accel_engine.versioned_database import META, WRITING, VersionedDatabase, explained

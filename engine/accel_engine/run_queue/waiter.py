@@ -11,9 +11,9 @@ from accel_engine.errors import AccelError, RunError
 from accel_engine.memory import available_memory
 from accel_engine.plan import Plan
 from accel_engine.process import engine_process
-from accel_engine.run import lock
-from accel_engine.run.connection import DATABASE, reading
-from accel_engine.run.status import Status, read_info
+from accel_engine.run.directory import lock
+from accel_engine.run.engine.status import Status, read_info
+from accel_engine.run.store.connection import DATABASE, reading
 from accel_engine.run_queue.active_runs import active_runs, occupies_devices
 from accel_engine.run_queue.cancellation import end_cancelled
 from accel_engine.run_queue.decision import Candidate, Decision, Machine, decide

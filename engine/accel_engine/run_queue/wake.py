@@ -6,8 +6,8 @@ import sys
 from contextlib import suppress
 
 from accel_engine import hangup
-from accel_engine.run import lock
-from accel_engine.run.run_paths import home
+from accel_engine.run.directory import lock
+from accel_engine.run.directory.run_paths import home
 from accel_engine.run_queue.queue_database import read_entries
 
 WAITER_LOCK = "queue.lock"

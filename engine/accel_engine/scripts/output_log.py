@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from accel_engine.run.log_file import LogFile, follow_run
+from accel_engine.run.directory.log_file import LogFile, follow_run
 
 
 class OutputLog:

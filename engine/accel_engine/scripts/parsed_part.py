@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 from accel_engine import clock
 from accel_engine.events import Outcome, PartStarted, Phase, PhaseChanged, RunEnded
-from accel_engine.run.series_names import SeriesNames
-from accel_engine.run.step_rows import StepRow, chunks_of
+from accel_engine.run.store.series_names import SeriesNames
+from accel_engine.run.store.step_rows import StepRow, chunks_of
 from accel_engine.scripts.output_parser import STEP, ParsedLine
 from accel_engine.scripts.script_run import ScriptRun
 

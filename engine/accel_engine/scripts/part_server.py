@@ -13,7 +13,7 @@ from accel_engine.errors import RunError, format_error
 from accel_engine.events import CommandAnswered, Outcome, RunEnded, from_stored
 from accel_engine.recording.supervised.wire import Message, MessageReader, pack
 from accel_engine.run import media
-from accel_engine.run.commands import Command
+from accel_engine.run.engine.commands import Command
 from accel_engine.scripts.listener import Listener
 from accel_engine.scripts.script_run import ScriptRun
 

@@ -28,12 +28,12 @@ from accel_engine.events import (
 )
 from accel_engine.process.engine_process import versions
 from accel_engine.run import media
-from accel_engine.run.commands import Command
-from accel_engine.run.disk_problem import disk_problem
-from accel_engine.run.ending import end
-from accel_engine.run.lost_directory import recorded_on
-from accel_engine.run.reader import RunReader
-from accel_engine.run.writer import RunWriter
+from accel_engine.run.damage.lost_directory import recorded_on
+from accel_engine.run.directory.disk_problem import disk_problem
+from accel_engine.run.engine.commands import Command
+from accel_engine.run.reading.reader import RunReader
+from accel_engine.run.writing.ending import end
+from accel_engine.run.writing.writer import RunWriter
 from accel_engine.scripts.patient_writer import PatientWriter
 
 

@@ -13,7 +13,7 @@ from accel_engine import hangup
 from accel_engine.devices.cuda_visible_devices import choice_of
 from accel_engine.devices.device_types import Device
 from accel_engine.errors import RunError, UsageError
-from accel_engine.run.creation import assign_process, create_recorded
+from accel_engine.run.runs.creation import assign_process, create_recorded
 from accel_engine.text import shell_command
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from accel_engine.devices import Sampler
 from accel_engine.recording.supervised.wire import Message
-from accel_engine.run.commands import Command
-from accel_engine.run.run_paths import LOG
-from accel_engine.run.status import HEARTBEAT_SECONDS
+from accel_engine.run.directory.run_paths import LOG
+from accel_engine.run.engine.commands import Command
+from accel_engine.run.engine.status import HEARTBEAT_SECONDS
 from accel_engine.scripts.attached_terminal import AttachedTerminal
 from accel_engine.scripts.ending import ending_of
 from accel_engine.scripts.listener import Listener

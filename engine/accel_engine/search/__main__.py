@@ -10,7 +10,7 @@ from pathlib import Path
 from accel_engine import hangup
 from accel_engine.devices import detect
 from accel_engine.errors import AccelError
-from accel_engine.run.lock import WriterLock
+from accel_engine.run.directory.lock import WriterLock
 from accel_engine.search.engine_runs import EngineRuns
 from accel_engine.search.process import run_search
 from accel_engine.search.queue_starter import QueueStarter

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from accel_engine.errors import AccelError, UsageError
-from accel_engine.plan.plan import DEFAULTS
+from accel_engine.plan import DEFAULTS
 from accel_engine.search.definition import MAX_TRIALS, StudyDefinition
 from accel_engine.search.over import format_over, parse_over
 from accel_engine.search.progress import check_enough

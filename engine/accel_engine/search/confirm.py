@@ -5,7 +5,7 @@ import statistics
 from collections.abc import Callable
 from dataclasses import replace
 
-from accel_engine.run.status import Status
+from accel_engine.run.engine.status import Status
 from accel_engine.search.definition import Confirmation
 from accel_engine.search.new_trials import TRIAL_ERRORS
 from accel_engine.search.results import best_value

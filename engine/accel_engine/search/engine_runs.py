@@ -14,11 +14,11 @@ from accel_engine.plan import Plan
 from accel_engine.process import engine_process
 from accel_engine.process.start_run import prepare_continuation, prepare_run
 from accel_engine.run import RunReader, Status, list_runs, reopen, request, runs_directory
-from accel_engine.run.annotations import set_tags
-from accel_engine.run.checkpoint_files import check_any_whole
-from accel_engine.run.reader import drop_discarded
-from accel_engine.run.run_paths import CHECKPOINTS, latest_checkpoint
-from accel_engine.run.series_names import VALIDATION_PREFIX
+from accel_engine.run.directory.checkpoint_files import check_any_whole
+from accel_engine.run.directory.run_paths import CHECKPOINTS, latest_checkpoint
+from accel_engine.run.reading.reader import drop_discarded
+from accel_engine.run.store.annotations import set_tags
+from accel_engine.run.store.series_names import VALIDATION_PREFIX
 from accel_engine.search.figures import latency, peak_memory, training_seconds
 from accel_engine.search.trial_runs import Measurement, Observation
 

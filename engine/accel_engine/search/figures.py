@@ -8,8 +8,8 @@ from accel_engine.devices.device_types import Sample
 from accel_engine.events import EpochEnded
 from accel_engine.inference.candidate import Candidate
 from accel_engine.run import RunReader
-from accel_engine.run.reader import drop_discarded
-from accel_engine.run.sample_packing import SampleUnpacker
+from accel_engine.run.reading.reader import drop_discarded
+from accel_engine.run.store.sample_packing import SampleUnpacker
 
 LATENCY_SECONDS = 2.0
 """How long the latency is measured."""

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from accel_engine.plan import affecting
 from accel_engine.search.trial import Trial, TrialState
 
 NEEDS_MORE = ("batch_size", "window")
@@ -10,15 +11,6 @@ NEEDS_MORE = ("batch_size", "window")
 
 NEEDS_LESS = ("micro_batches",)
 """Fields whose larger values need less."""
-
-FREE = frozenset(
-    {
-        *("learning_rate", "learning_rate_factor", "weight_decay", "momentum", "nesterov", "label_smoothing", "epochs"),
-        *("schedule", "warmup", "final_rate", "rate_drops", "rate_drop_factor", "patience", "min_delta", "shuffle"),
-        *("clip_norm", "global_clip_norm", "clip_value", "steps_per_epoch", "class_weight", "unfreeze_epoch"),
-    }
-)
-"""Fields that the memory does not depend on."""
 
 
 def known_to_fail(values: Mapping[str, Any], trials: Iterable[Trial]) -> Trial | None:
@@ -35,7 +27,7 @@ def _needs_no_more(trial: Trial, values: Mapping[str, Any]) -> bool:
 
 
 def _as_much(name: str, failed: Any, value: Any) -> bool:
-    if name in FREE or failed == value:
+    if name not in affecting("memory") or failed == value:
         return True
     if failed is None or value is None:
         return False

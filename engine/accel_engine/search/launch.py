@@ -8,7 +8,7 @@ from pathlib import Path
 from accel_engine import clock, hangup
 from accel_engine.devices.installation import installed_versions
 from accel_engine.errors import EngineMissingError, RunError
-from accel_engine.run import lock
+from accel_engine.run.directory import lock
 from accel_engine.search.study_paths import LOCK, LOG
 
 INSTALL = "pip install '.[search]' in a checkout of accel-tui"

@@ -5,8 +5,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from accel_engine.errors import FieldValue, PlanError, UsageError
+from accel_engine.plan import SPECS, USES
 from accel_engine.plan.field_spec import AUTO, FieldSpec
-from accel_engine.plan.plan import SPECS, unknown_field
+from accel_engine.plan.plan import unknown_field
 from accel_engine.search.definition import Parameter
 
 RANGE = ".."
@@ -16,27 +17,6 @@ LIST = "+"
 """Between the names of one choice of a field that is a list: ``augmentation=light,flip+crop``."""
 
 EXAMPLE = "learning_rate=1e-4..1e-1:log, batch_size=32,64,128 or epochs=5..20"
-
-_DATA = "trials with other validation examples cannot be compared"
-_MEASURE = "the trials would not be compared by the same figure"
-_SELF = "a search sets it itself"
-
-FIXED = {
-    "name": _SELF,
-    "seed": "it would choose the luckiest seed, not the best plan; the best plan is confirmed with several seeds",
-    **dict.fromkeys(("data", "task", "target", "split", "validation_split", "test_split"), _DATA),
-    **dict.fromkeys(("split_seed", "validation_data"), _DATA),
-    **dict.fromkeys(("time", "group", "horizon", "invalid_examples", "validation_steps"), _DATA),
-    **dict.fromkeys(("metrics", "monitor", "monitor_mode", "validation", "validation_every"), _MEASURE),
-    **dict.fromkeys(
-        ("devices", "tpu", "local_workers", "isolate_workers", "memory_limit"), "the queue hands out devices"
-    ),
-    **dict.fromkeys(("keep_alive", "checkpoint_every", "keep_checkpoints", "on_oom", "tensorboard"), _SELF),
-    **dict.fromkeys(
-        ("custom_objects", "unsafe_load", "force", "gradient_norm", "time_limit"), "it is no part of training"
-    ),
-}
-"""Fields that cannot vary, with the reason."""
 
 
 def parse_over(text: str) -> Parameter:
@@ -89,8 +69,8 @@ def parameter_of(name: str, values: object) -> Parameter:
     """
     if name not in SPECS:
         raise unknown_field(name, values)
-    if name in FIXED:
-        raise PlanError(name, values, f"cannot vary in a search: {FIXED[name]}")
+    if reason := USES[name].fixed:
+        raise PlanError(name, values, f"cannot vary in a search: {reason}")
     if isinstance(values, list | tuple):
         return _choices(name, values, [SPECS[name].check(name, value) for value in values])
     if not isinstance(values, str):

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from accel_engine import clock
 from accel_engine.errors import AccelError
-from accel_engine.run.status import Status
+from accel_engine.run.engine.status import Status
 from accel_engine.search.definition import StudyDefinition
 from accel_engine.search.endings import common_failure, missing_metric, stop_reason
 from accel_engine.search.new_trials import TRIAL_ERRORS, NewTrials

@@ -12,9 +12,9 @@ from typing import Any
 from accel_engine import clock
 from accel_engine.errors import RunError, UsageError
 from accel_engine.files import replacing
-from accel_engine.run.commands import current_user
-from accel_engine.run.lock import WriterLock
-from accel_engine.run.run_paths import make_private
+from accel_engine.run.directory.lock import WriterLock
+from accel_engine.run.directory.run_paths import make_private
+from accel_engine.run.engine.commands import current_user
 from accel_engine.search.definition import Confirmation, StudyDefinition
 from accel_engine.search.study_commands import StudyCommand
 from accel_engine.search.study_paths import DATABASE, LOCK

@@ -4,14 +4,14 @@ import re
 from pathlib import Path
 
 from accel_engine.errors import UsageError
-from accel_engine.run.run_paths import home
+from accel_engine.run.directory.run_paths import home
 from accel_engine.text import suggestion
 
 DATABASE = "study.db"
 """File in a study's directory with its definition, trials and commands."""
 
 LOCK = "study.lock"
-"""File that the process which runs the study holds locked; see :mod:`accel_engine.run.lock`."""
+"""File that the process which runs the study holds locked; see :mod:`accel_engine.run.directory.lock`."""
 
 LOG = "log.txt"
 """File with the output of that process."""

@@ -1,6 +1,6 @@
 """What became of a trial whose run has ended."""
 
-from accel_engine.run.status import Status
+from accel_engine.run.engine.status import Status
 from accel_engine.search.trial import PendingAction, Trial, TrialState
 from accel_engine.search.trial_runs import Observation
 

@@ -7,10 +7,10 @@ from itertools import product
 from typing import Any
 
 from accel_engine.devices.device_types import Device
-from accel_engine.plan import Plan, resolved_plan
+from accel_engine.plan import DEFAULTS, Plan, resolved_plan
 from accel_engine.plan.field_needs import NEEDS, Need, valid_fields, without_ignored
 from accel_engine.plan.interval import parse_interval
-from accel_engine.run.series_names import is_better_lower
+from accel_engine.run.store.series_names import is_better_lower
 from accel_engine.search.definition import Parameter, StudyDefinition
 from accel_engine.search.trial import Trial
 
@@ -67,7 +67,7 @@ def plan_to_train(definition: StudyDefinition, trial: Trial) -> Plan:
     """
     plan = trial_plan(definition, trial.values, number=trial.number, seed=trial.seed, epochs=trial.epochs)
     chosen = {**definition.plan, **trial.values}
-    defaults = {name: Plan.__dataclass_fields__[name].default for name in TRIAL_DEFAULTS if name not in chosen}
+    defaults = {name: DEFAULTS[name] for name in TRIAL_DEFAULTS if name not in chosen}
     best = {} if "restore_best" in chosen else {"restore_best": "on"}
     return Plan.from_mapping(without_ignored({**plan.to_mapping(), **defaults, **best, "name": ""}))
 
@@ -133,7 +133,7 @@ def _ends(parameter: Parameter) -> tuple[Any, ...]:
 def most_reports(definition: StudyDefinition) -> int | None:
     """The largest number of reports that a trial can have; ``None`` if it is unknown before one has ended."""
     ends = {each.name: _ends(each) for each in definition.parameters}
-    epochs = max(ends.get("epochs") or (definition.plan.get("epochs", Plan.__dataclass_fields__["epochs"].default),))
+    epochs = max(ends.get("epochs") or (definition.plan.get("epochs", DEFAULTS["epochs"]),))
     if not definition.objectives[0].name.startswith("validation_"):
         return int(epochs)
     if definition.plan.get("validation", "epoch") != "epoch":

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from accel_engine.plan import Plan
-from accel_engine.run.status import Status
+from accel_engine.run.engine.status import Status
 
 
 @dataclass(frozen=True, slots=True)

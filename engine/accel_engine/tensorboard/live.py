@@ -7,7 +7,7 @@ from pathlib import Path
 
 from accel_engine.errors import RunError
 from accel_engine.run import RunReader
-from accel_engine.run.disk_problem import disk_problem
+from accel_engine.run.directory.disk_problem import disk_problem
 from accel_engine.tensorboard.run_log import RunLog
 
 DIRECTORY = "tensorboard"

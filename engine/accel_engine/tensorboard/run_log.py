@@ -9,10 +9,10 @@ import numpy as np
 from accel_engine.devices.device_types import Sample
 from accel_engine.events import LearningRateChanged, RunStarted, Validated
 from accel_engine.run.media import MediaItem
-from accel_engine.run.reader import RunReader, drop_discarded
-from accel_engine.run.sample_packing import SampleUnpacker
-from accel_engine.run.series_names import LEARNING_RATE
-from accel_engine.run.steps import StepBatch
+from accel_engine.run.reading.reader import RunReader, drop_discarded
+from accel_engine.run.store.sample_packing import SampleUnpacker
+from accel_engine.run.store.series_names import LEARNING_RATE
+from accel_engine.run.store.steps import StepBatch
 from accel_engine.tensorboard.event_file import EventFile, remove
 
 TRAIN, VALIDATION, DEVICES = PARTS = ("train", "validation", "devices")

@@ -7,11 +7,11 @@ from accel_engine.devices.device_types import Inventory
 from accel_engine.events import DevicesFound, ModelBuilt, TensorFlowDevice, Warned
 from accel_engine.plan.estimate import estimate_disk
 from accel_engine.run.diagnostics import DataFingerprint, read
-from accel_engine.run.disk_space import shortage
+from accel_engine.run.writing.disk_space import shortage
 from accel_engine.training.core import device_visibility
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.evaluation.input_specs import input_spec_of
-from accel_engine.training.prediction.data_formats import data_format_of
+from accel_engine.training.reporting.data_formats import data_format_of
 from accel_engine.training.reporting.model_summary import learning_rate_of, summarize
 from accel_engine.training.reporting.run_reporter import RunReporter
 

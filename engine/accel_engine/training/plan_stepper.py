@@ -35,8 +35,8 @@ from accel_engine.training.distributed import tpu_builder
 from accel_engine.training.distributed.coordinated_loop import CoordinatedLoop
 from accel_engine.training.distributed.worker_sync import WorkerSync
 from accel_engine.training.evaluation.validation import Validation
-from accel_engine.training.inference_bench.memory_meters import HostMemory
 from accel_engine.training.learning_rate_override import LearningRateOverride
+from accel_engine.training.memory_meters import HostMemory
 
 
 class PlanStepper:

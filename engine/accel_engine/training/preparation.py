@@ -13,7 +13,7 @@ from accel_engine.keras_support.optimizers import set_rate
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.run import diagnostics
-from accel_engine.run.session import read_session
+from accel_engine.run.history.session import read_session
 from accel_engine.training.assembly_report import report_assembly
 from accel_engine.training.autotuning.run_threads import RunThreads
 from accel_engine.training.checkpoints.checkpoint import Checkpoints

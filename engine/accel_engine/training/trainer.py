@@ -10,9 +10,9 @@ from accel_engine.devices.device_types import Inventory
 from accel_engine.events import Outcome, Phase, Recovered, RunEnded
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import ResolvedPlan
-from accel_engine.run.run_paths import checkpoint_steps, latest_checkpoint, reference
-from accel_engine.run.session import read_session
-from accel_engine.run.writer import RunWriter
+from accel_engine.run.directory.run_paths import checkpoint_steps, latest_checkpoint, reference
+from accel_engine.run.history.session import read_session
+from accel_engine.run.writing.writer import RunWriter
 from accel_engine.training.checkpoints.run_saver import RunSaver
 from accel_engine.training.commands.command_mailbox import CommandMailbox, StopRequested
 from accel_engine.training.core.allocated_memory import AllocatedMemory

@@ -22,7 +22,7 @@ from accel_engine.run.diagnostics import (
     Scores,
     ValidationReport,
 )
-from accel_engine.run.status import RunInfo, Status
+from accel_engine.run.engine.status import RunInfo, Status
 from example_events import model_built
 
 Values = Sequence[float] | npt.NDArray[np.float64]

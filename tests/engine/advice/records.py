@@ -9,7 +9,7 @@ from accel_engine.devices.device_types import CountedItem, Reading, Sample
 from accel_engine.events import DevicesFound, Event, RunStarted, TensorFlowDevice
 from accel_engine.plan import Plan
 from accel_engine.run.diagnostics import Diagnostics
-from accel_engine.run.status import RunInfo, Status
+from accel_engine.run.engine.status import RunInfo, Status
 from example_events import model_built
 
 from .recorded_example import series

@@ -11,7 +11,7 @@ from accel_engine.advice.poor.regularization import LARGEST_DECAY, weight_decay
 from accel_engine.events import Outcome, PartStarted, Recovered, RunEnded
 from accel_engine.plan import DEFAULTS, Plan
 from accel_engine.run.diagnostics import DataProfile, InputProfile, Shift
-from accel_engine.run.steps import TIME
+from accel_engine.run.store.steps import TIME
 
 from .recorded_example import MINUTE, classified, falling, flat, in_buckets, learned
 

@@ -9,7 +9,7 @@ from accel_engine.devices.device_types import Sample
 from accel_engine.events import CheckpointSaved, Outcome, Recovered, RunEnded, TimeMeasured, Validated, WorkCounted
 from accel_engine.plan import Plan
 from accel_engine.run.diagnostics import Diagnostics, Layer, LayerTable
-from accel_engine.run.status import Status
+from accel_engine.run.engine.status import Status
 from engine.advice.records import recorded, samples, started
 
 

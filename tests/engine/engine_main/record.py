@@ -7,7 +7,7 @@ import numpy as np
 
 from accel_engine import run
 from accel_engine.events import Event, RunEnded
-from accel_engine.run.disk_problem import DiskProblem
+from accel_engine.run.directory.disk_problem import DiskProblem
 
 
 def read(directory: Path, series: str = "loss") -> tuple[tuple[Event, ...], np.ndarray]:

@@ -21,7 +21,7 @@ from accel_engine.plan import Plan
 from accel_engine.process.engine_process import start
 from accel_engine.requests.try_plan import TrialStart
 from accel_engine.run import RunReader, RunWriter, Status, request
-from accel_engine.run.run_paths import latest_checkpoint
+from accel_engine.run.directory.run_paths import latest_checkpoint
 
 from .record import read, status, steps
 

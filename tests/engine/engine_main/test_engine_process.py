@@ -16,7 +16,7 @@ from accel_engine.plan import Plan
 from accel_engine.process.engine_process import start
 from accel_engine.process.warm_engine import EngineState, WarmEngine
 from accel_engine.run import Status
-from accel_engine.run.commands import read_answer
+from accel_engine.run.engine.commands import read_answer
 
 LONG = Plan(model="mlp", epochs=100_000, validation="off")
 """A plan that trains until it is stopped."""

@@ -14,7 +14,7 @@ from accel_engine.events import Outcome, Warned
 from accel_engine.plan import Plan
 from accel_engine.process.engine_process import start
 from accel_engine.run import request
-from accel_engine.run.disk_problem import DiskProblem
+from accel_engine.run.directory.disk_problem import DiskProblem
 from full_disk import filled, small_disk
 
 from .record import last, read, steps, waiting

@@ -14,9 +14,10 @@ from accel_engine import run
 from accel_engine.events import Outcome, Recovered, RunEnded, RunStarted
 from accel_engine.plan import Plan
 from accel_engine.process.engine_process import start
-from accel_engine.run import RunReader, lock
-from accel_engine.run.commands import read_answer
-from accel_engine.run.run_paths import WATCHER_LOCK, latest_checkpoint
+from accel_engine.run import RunReader
+from accel_engine.run.directory import lock
+from accel_engine.run.directory.run_paths import WATCHER_LOCK, latest_checkpoint
+from accel_engine.run.engine.commands import read_answer
 
 from .record import events, last, status, steps
 

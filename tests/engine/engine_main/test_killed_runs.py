@@ -11,8 +11,8 @@ from accel_engine import run
 from accel_engine.events import CheckpointSaved, Outcome, RunStarted, Validated
 from accel_engine.plan import Plan
 from accel_engine.process.engine_process import start
-from accel_engine.run.commands import read_answer
-from accel_engine.run.run_paths import latest_checkpoint
+from accel_engine.run.directory.run_paths import latest_checkpoint
+from accel_engine.run.engine.commands import read_answer
 
 from .record import last, read, steps
 

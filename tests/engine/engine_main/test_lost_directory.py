@@ -10,8 +10,8 @@ from accel_engine import run
 from accel_engine.events import Outcome
 from accel_engine.plan import Plan
 from accel_engine.process.engine_process import start
-from accel_engine.run.disk_problem import DiskProblem
-from accel_engine.run.run_paths import LOG, MODEL, latest_checkpoint
+from accel_engine.run.directory.disk_problem import DiskProblem
+from accel_engine.run.directory.run_paths import LOG, MODEL, latest_checkpoint
 from full_disk import filled
 
 from .record import last, read, waiting

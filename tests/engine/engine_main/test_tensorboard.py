@@ -10,7 +10,7 @@ from accel_engine.events import Validated
 from accel_engine.plan import Plan
 from accel_engine.process.engine_process import start
 from accel_engine.run import RunReader
-from accel_engine.run.reader import drop_discarded
+from accel_engine.run.reading.reader import drop_discarded
 from tensorboard_loader import scalars
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from accel_engine import run
 from accel_engine.events import Outcome, Phase, PhaseChanged, RunEnded
 from accel_engine.plan import Plan
-from accel_engine.run.creation import assign_process
+from accel_engine.run.runs.creation import assign_process
 
 ENGINE = """
 import sys

@@ -13,7 +13,7 @@ import pytest
 
 from accel_engine.engine_main import trial_group
 from accel_engine.engine_main.trial_group import TrialGroup
-from accel_engine.run.run_paths import CHECKPOINTS
+from accel_engine.run.directory.run_paths import CHECKPOINTS
 from waiting import wait_until
 
 _MEMBER = """

@@ -15,9 +15,9 @@ from accel_engine import network_namespace, run
 from accel_engine.events import LearningRateChanged, Outcome, Phase, PhaseChanged, RunStarted, Warned, WorkersMet
 from accel_engine.plan import Plan
 from accel_engine.process.engine_process import start
-from accel_engine.run.commands import read_answer
-from accel_engine.run.creation import reopen
-from accel_engine.run.run_paths import latest_checkpoint
+from accel_engine.run.directory.run_paths import latest_checkpoint
+from accel_engine.run.engine.commands import read_answer
+from accel_engine.run.runs.creation import reopen
 from engine.engine_main import scheduled_model
 from engine.engine_main.record import last, read
 

@@ -18,8 +18,9 @@ from accel_engine.events import Outcome, PartEnded, PartStarted, RunStarted, Val
 from accel_engine.export.tables import TABLES
 from accel_engine.export.writers import METADATA, write_csv, write_json, write_parquet
 from accel_engine.plan import Plan
-from accel_engine.run import RunReader, RunWriter, create, steps
+from accel_engine.run import RunReader, RunWriter, create
 from accel_engine.run.media import Text
+from accel_engine.run.store import steps
 from example_events import model_built
 
 LOSS = np.random.default_rng(0).random(50, np.float32)

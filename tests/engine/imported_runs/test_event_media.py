@@ -17,8 +17,8 @@ from accel_engine.events import RunEnded
 from accel_engine.imported_runs.sources import find, import_run
 from accel_engine.protobuf import bytes_field
 from accel_engine.run import runs_directory
-from accel_engine.run import writer as run_writer
 from accel_engine.run.media import Histogram, Image, LoggedItem, Text
+from accel_engine.run.writing import writer as run_writer
 from engine.imported_runs import reading
 from engine.imported_runs.event_files import framed, old, old_histogram, old_image, restart, tensor, write
 

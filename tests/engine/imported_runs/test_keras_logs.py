@@ -10,7 +10,7 @@ import pytest
 from accel_engine.imported_runs.source_run import SourceRun
 from accel_engine.imported_runs.sources import find, import_run
 from accel_engine.run import runs_directory
-from accel_engine.run.listing import summarize
+from accel_engine.run.runs.listing import summarize
 from engine.imported_runs import reading as written
 
 

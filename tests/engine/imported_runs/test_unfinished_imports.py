@@ -12,7 +12,7 @@ import pytest
 from accel_engine.imported_runs.sources import find, import_run
 from accel_engine.imported_runs.unfinished_imports import remove_abandoned
 from accel_engine.run import runs_directory
-from accel_engine.run.lock import WriterLock, is_held
+from accel_engine.run.directory.lock import WriterLock, is_held
 
 KILLED = """
 import os, signal, sys
@@ -20,7 +20,7 @@ from pathlib import Path
 from accel_engine.imported_runs import write_run
 from accel_engine.imported_runs.sources import find, import_run
 from accel_engine.run import runs_directory
-from accel_engine.run.lock import is_held
+from accel_engine.run.directory.lock import is_held
 
 def killed(*_):
     (unfinished,) = runs_directory().glob(".import-*")

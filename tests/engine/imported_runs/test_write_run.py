@@ -13,10 +13,10 @@ from accel_engine.imported_runs import write_run
 from accel_engine.imported_runs.source_run import Epoch, Points, SourceRun
 from accel_engine.imported_runs.sources import find, import_run
 from accel_engine.run import RunReader, Status, list_runs, runs_directory
-from accel_engine.run.connection import reading
-from accel_engine.run.listing import summarize
-from accel_engine.run.meta import ImportSource
-from accel_engine.run.worker_runs import run_to_continue
+from accel_engine.run.runs.listing import summarize
+from accel_engine.run.runs.worker_runs import run_to_continue
+from accel_engine.run.store.connection import reading
+from accel_engine.run.store.meta import ImportSource
 from engine.imported_runs import reading as written
 
 SOURCE = ImportSource("/data/logs", "TensorBoard", "abc")

@@ -16,9 +16,9 @@ from accel_engine.keep_alive.watcher import Watcher, _how
 from accel_engine.plan import Plan
 from accel_engine.process import engine_process
 from accel_engine.run import RunReader, Status
-from accel_engine.run.commands import read_answer
-from accel_engine.run.lock import WriterLock
-from accel_engine.run.run_paths import LOG, WATCHER_LOCK
+from accel_engine.run.directory.lock import WriterLock
+from accel_engine.run.directory.run_paths import LOG, WATCHER_LOCK
+from accel_engine.run.engine.commands import read_answer
 
 PLAN = Plan(model="mlp", keep_alive="on")
 

@@ -16,10 +16,10 @@ from accel_engine.plan import Plan
 from accel_engine.plan.memory_cures import MemoryFacts
 from accel_engine.process import engine_process
 from accel_engine.run import RunReader, RunWriter, Status, reopen
-from accel_engine.run.commands import read_answer
-from accel_engine.run.connection import writing
-from accel_engine.run.lock import WriterLock
-from accel_engine.run.run_paths import WATCHER_LOCK
+from accel_engine.run.directory.lock import WriterLock
+from accel_engine.run.directory.run_paths import WATCHER_LOCK
+from accel_engine.run.engine.commands import read_answer
+from accel_engine.run.store.connection import writing
 
 
 @pytest.fixture(autouse=True)

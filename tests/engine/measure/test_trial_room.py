@@ -13,7 +13,7 @@ from accel_engine.measure.trial_room import PlacedTrial, check_room, check_room_
 from accel_engine.plan import Plan
 from accel_engine.plan.placement import process_count
 from accel_engine.run import RunWriter, create
-from accel_engine.run.devices_in_use import DevicesInUse
+from accel_engine.run.runs.devices_in_use import DevicesInUse
 
 GB = 10**9
 

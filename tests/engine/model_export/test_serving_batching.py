@@ -20,7 +20,7 @@ from accel_engine.model_export.serving_batching import (
     is_ours,
     write_batching,
 )
-from accel_engine.training.inference_bench.memory_meters import HostMemory
+from accel_engine.training.memory_meters import HostMemory
 
 
 def candidate(batch: int, throughput: float, p50: float, p99: float, problem: str = "") -> Candidate:

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from accel_engine.errors import FieldValue, PlanError, UsageError
-from accel_engine.plan import DEFAULTS, SPECS, Plan
-from accel_engine.plan.default_reasons import REASONS
+from accel_engine.plan import DEFAULTS, SPECS, USES, WORDS, Plan
 from accel_engine.plan.field_needs import NEEDS, ignored, valid_fields
 from accel_engine.plan.plan import default_text
 from accel_engine.plan.resolved_plan import resolve
@@ -155,7 +154,7 @@ def away_from_default(changed: Plan, name: str) -> dict[str, Any]:
 def test_what_only_training_needs_never_matters_to_a_trained_run(changed: Plan, name: str) -> None:
     trained_with = away_from_default(changed, name)
     opened = Plan.of_trained_run(trained_with)
-    kept = {each for each, spec in SPECS.items() if not spec.only_training}
+    kept = {each for each, use in USES.items() if not use.only_training}
     policy = Plan.from_mapping(trained_with).policy
     assert opened.to_mapping() == {
         **Plan().to_mapping(),
@@ -176,8 +175,7 @@ def test_toml_explains_each_field_and_says_what_is_left_out() -> None:
     assert '# default never: the run trains all its epochs\npatience = "never"' in text
     for name, spec in SPECS.items():
         comment = text.partition(f"# {spec.doc}\n")[2].partition(f"{name} = ")[0]
-        assert comment == f"# default {default_text(name) or spec.none}: {REASONS[name]}\n"
-    assert REASONS.keys() == SPECS.keys()
+        assert comment == f"# default {default_text(name) or spec.none}: {WORDS[name].why}\n"
     assert tomllib.loads(text)["learning_rate"] == "auto"
     assert Plan.from_toml(text) == Plan()
 

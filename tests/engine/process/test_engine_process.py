@@ -14,9 +14,9 @@ from accel_engine.plan import Plan
 from accel_engine.process.engine_process import Installation, find_installation, start, versions
 from accel_engine.process.warm_engine import EngineState, WarmEngine
 from accel_engine.run import RunReader, Status, create
-from accel_engine.run.creation import assign_process
-from accel_engine.run.run_paths import LOG
-from accel_engine.run.writer import RunWriter
+from accel_engine.run.directory.run_paths import LOG
+from accel_engine.run.runs.creation import assign_process
+from accel_engine.run.writing.writer import RunWriter
 
 QUICK = Plan(model="mlp", data="synthetic:4x4x1:3:64", epochs=1, batch_size=32, xla="off")
 

@@ -14,8 +14,8 @@ from accel_engine.process import engine_process, model_query
 from accel_engine.requests.describe_data import describe_data
 from accel_engine.requests.predict import predict_examples
 from accel_engine.run import create
-from accel_engine.run.connection import connect
-from accel_engine.run.creation import create_recorded
+from accel_engine.run.runs.creation import create_recorded
+from accel_engine.run.store.connection import connect
 
 RECORDED = {"name": "", "model": "tiny", "data": "train.py", "strategy": "default", "epochs": 3}
 

@@ -15,8 +15,8 @@ from accel_engine.plan import Plan
 from accel_engine.process import run_change
 from accel_engine.process.run_change import stopped
 from accel_engine.run import RunReader, RunWriter, Status, create, request
-from accel_engine.run.checkpoint_files import write_checksums
-from accel_engine.run.commands import withdraw
+from accel_engine.run.directory.checkpoint_files import write_checksums
+from accel_engine.run.engine.commands import withdraw
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from accel_engine.race.race import Race, RaceOptions
 from accel_engine.race.remembered import recall
 from accel_engine.race.room_beside_runs import find_room
 from accel_engine.run import create
-from accel_engine.run.devices_in_use import DevicesInUse
+from accel_engine.run.runs.devices_in_use import DevicesInUse
 
 from .stand_ins import CPU, GPUS, Behaviour, StandInTrials, no_meters
 

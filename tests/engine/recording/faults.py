@@ -16,8 +16,8 @@ from accel_engine.devices import Sampler
 from accel_engine.recording import recorder
 from accel_engine.recording.own_run import OwnRunWriter
 from accel_engine.run import RunWriter
-from accel_engine.run.owned_run import OwnedRun
-from accel_engine.run.step_writer import StepWriter
+from accel_engine.run.writing.owned_run import OwnedRun
+from accel_engine.run.writing.step_writer import StepWriter
 from accel_engine.training.commands.command_mailbox import CommandMailbox
 
 MODULES = {

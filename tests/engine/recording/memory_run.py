@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from accel_engine.events import Event, RunStarted
-from accel_engine.run.commands import Command
+from accel_engine.run.engine.commands import Command
 
 
 class Run:

@@ -9,7 +9,7 @@ import pytest
 from accel_engine.recording import batch_series
 from accel_engine.recording.batch_series import BatchSeries
 from accel_engine.recording.running_means import Values
-from accel_engine.run.series_names import SeriesNames
+from accel_engine.run.store.series_names import SeriesNames
 
 
 class Model(SimpleNamespace):

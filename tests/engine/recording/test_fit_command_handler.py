@@ -10,7 +10,7 @@ from accel_engine.events import LearningRateChanged, PhaseChanged
 from accel_engine.recording import fit_command_handler
 from accel_engine.recording.fit_command_handler import FitCommandHandler
 from accel_engine.recording.write_queue import PendingAnswer
-from accel_engine.run.commands import Command
+from accel_engine.run.engine.commands import Command
 from accel_engine.training.commands.command_mailbox import CommandMailbox
 
 

@@ -22,7 +22,7 @@ from accel_engine.events import (
 )
 from accel_engine.recording import fit_session
 from accel_engine.recording.fit_session import FitSession
-from accel_engine.run.commands import Command
+from accel_engine.run.engine.commands import Command
 
 from .memory_run import Place, Run
 

@@ -22,8 +22,9 @@ from accel_engine.errors import DatabaseError, RunError
 from accel_engine.events import Outcome, Phase, PhaseChanged, RunEnded, Warned
 from accel_engine.recording import fit_command_handler, recorder, recorder_thread
 from accel_engine.recording import fit_session as fitting
-from accel_engine.run import RunWriter, Status, owned_run, request
-from accel_engine.run.creation import create_recorded
+from accel_engine.run import RunWriter, Status, request
+from accel_engine.run.runs.creation import create_recorded
+from accel_engine.run.writing import owned_run
 
 from .conftest import Read, examples, tiny
 from .faults import MODULES, OF_BOTH, OF_LOOPS, fail, functions_of_fit, put

@@ -7,7 +7,7 @@ import pytest
 
 from accel_engine.errors import DataError
 from accel_engine.recording.held_values import array_of, held
-from accel_engine.run.series_names import MAX_ELEMENTS
+from accel_engine.run.store.series_names import MAX_ELEMENTS
 
 
 class Tensor:

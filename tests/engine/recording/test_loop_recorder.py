@@ -18,9 +18,9 @@ from accel_engine.events import CommandAnswered, EpochEnded, ModelBuilt, Outcome
 from accel_engine.recording import loop_session
 from accel_engine.recording.script_config import flat_config
 from accel_engine.run import RunReader, RunWriter, Status, request
-from accel_engine.run.commands import read_answer
-from accel_engine.run.listing import summarize
+from accel_engine.run.engine.commands import read_answer
 from accel_engine.run.media import Histogram, Image, MediaItem, Text
+from accel_engine.run.runs.listing import summarize
 from recorded_run import execute
 
 from .conftest import Read

@@ -7,7 +7,7 @@ from pathlib import Path
 from accel_engine import Recorder
 from accel_engine.events import Outcome, Warned
 from accel_engine.run import RunReader, Status, list_runs
-from accel_engine.run.lost_directory import SAVED
+from accel_engine.run.damage.lost_directory import SAVED
 from waiting import wait_until
 
 

@@ -17,7 +17,7 @@ from accel_engine.recording import own_run
 from accel_engine.recording.destination import OwnRun
 from accel_engine.recording.own_run import OwnRunWriter, OwnSampler
 from accel_engine.run import RunReader, create
-from accel_engine.run.run_paths import LOCK, LOG
+from accel_engine.run.directory.run_paths import LOCK, LOG
 from garbage import freed
 from recorded_run import started
 

@@ -32,8 +32,8 @@ from accel_engine.recording.every_fit.added_recorder import _FitRecorder
 from accel_engine.recording.fit_session import FitSession
 from accel_engine.recording.recorder_thread import RecorderThread
 from accel_engine.run import RunWriter, Status, request
-from accel_engine.run.commands import read_answer
-from accel_engine.run.worker_runs import run_to_continue
+from accel_engine.run.engine.commands import read_answer
+from accel_engine.run.runs.worker_runs import run_to_continue
 from garbage import freed
 
 from .conftest import Read, examples, tiny

@@ -22,7 +22,7 @@ from accel_engine.events import (
 from accel_engine.recording import recorder_thread, write_queue
 from accel_engine.recording.recorder_thread import RecorderThread
 from accel_engine.recording.write_queue import PendingAnswer, PendingMedia, PendingSteps, QueueItem
-from accel_engine.run.commands import Command
+from accel_engine.run.engine.commands import Command
 from accel_engine.run.media import Text
 from accel_engine.training.commands.command_mailbox import CommandMailbox
 from recorded_run import started

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from accel_engine.run import Status, create, list_runs
-from accel_engine.run.checkpoint_files import damage, delete_after, prune, steps_in
+from accel_engine.run.directory.checkpoint_files import damage, delete_after, prune, steps_in
 from failing_files import FAULTS, SHORT, FailingFiles, missing_sqlite
 from run_under_faults import PLAN, end_at_once, failing, save, save_model, try_fault
 

@@ -10,12 +10,12 @@ from accel_engine.errors import RunError
 from accel_engine.events import LearningRateChanged, RunStarted, Validated
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, RunWriter, diagnostics, request
-from accel_engine.run import writer as writer_module
-from accel_engine.run.commands import read_answer
-from accel_engine.run.creation import reopen
 from accel_engine.run.diagnostics import InputSpec, Layer, LayerTable
+from accel_engine.run.engine.commands import read_answer
 from accel_engine.run.media import Text
-from accel_engine.run.reader import drop_discarded
+from accel_engine.run.reading.reader import drop_discarded
+from accel_engine.run.runs.creation import reopen
+from accel_engine.run.writing import writer as writer_module
 from recorded_run import started
 
 CONTINUE: list[Callable[[RunWriter, int], None]] = [

@@ -13,12 +13,12 @@ from accel_engine.devices.device_types import Sample
 from accel_engine.events import KINDS, RunEnded
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, RunWriter, Status, create
-from accel_engine.run.commands import COMMANDS
-from accel_engine.run.connection import connect
 from accel_engine.run.diagnostics import ClassificationReport, ValidationReport, reports, views
+from accel_engine.run.engine.commands import COMMANDS
 from accel_engine.run.media import Text, histogram_of, image_of, serialize
-from accel_engine.run.meta import read_meta
-from accel_engine.run.schema import FIXED_CHUNK_COLUMNS
+from accel_engine.run.store.connection import connect
+from accel_engine.run.store.meta import read_meta
+from accel_engine.run.store.schema import FIXED_CHUNK_COLUMNS
 
 DOCUMENT = (Path(__file__).parents[3] / "docs/run-format.md").read_text()
 

@@ -9,8 +9,8 @@ from accel_engine import run
 from accel_engine.events import Outcome, RunEnded, RunStarted
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, RunWriter, Status
-from accel_engine.run.lock import WriterLock
-from accel_engine.run.run_paths import WATCHER_LOCK
+from accel_engine.run.directory.lock import WriterLock
+from accel_engine.run.directory.run_paths import WATCHER_LOCK
 
 
 def written(plan: Plan, ended: RunEnded | None) -> Path:

@@ -12,8 +12,8 @@ from accel_engine.errors import AccelError, RunError, UsageError
 from accel_engine.events import Outcome
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, Status
-from accel_engine.run.connection import writing
-from accel_engine.run.removal import remove
+from accel_engine.run.runs.removal import remove
+from accel_engine.run.store.connection import writing
 from accel_engine.run_queue import queue
 from accel_engine.run_queue.cancellation import end_cancelled
 from accel_engine.run_queue.queue import QueueRequest

@@ -38,7 +38,7 @@ STARTER = f"""
 import os, signal, subprocess, sys
 from pathlib import Path
 from accel_engine.process import engine_process
-from accel_engine.run.creation import assign_process
+from accel_engine.run.runs.creation import assign_process
 from accel_engine.run_queue import __main__ as starter
 
 ENGINE = {ENGINE!r}

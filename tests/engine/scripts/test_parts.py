@@ -27,7 +27,7 @@ from accel_engine.recording.error_guard import warn
 from accel_engine.recording.supervised import part as part_module
 from accel_engine.recording.supervised.part import ScriptPart, begin
 from accel_engine.run import RunReader, request
-from accel_engine.run.commands import read_answer
+from accel_engine.run.engine.commands import read_answer
 from accel_engine.run.media import Text
 from accel_engine.scripts.part_server import PartServer
 from accel_engine.scripts.script_run import ScriptRun

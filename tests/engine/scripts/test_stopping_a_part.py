@@ -8,7 +8,7 @@ import pytest
 
 from accel_engine.events import Outcome, PartStarted, RunEnded
 from accel_engine.run import RunReader, request
-from accel_engine.run.commands import read_answer
+from accel_engine.run.engine.commands import read_answer
 from accel_engine.scripts.start_script import Script, create_script_run, start_script
 from waiting import wait_until
 

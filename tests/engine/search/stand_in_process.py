@@ -7,7 +7,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from accel_engine.run.lock import WriterLock
+from accel_engine.run.directory.lock import WriterLock
 from accel_engine.search.process import run_search
 from accel_engine.search.study_paths import LOCK
 from engine.search.searching import learns

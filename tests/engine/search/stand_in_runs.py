@@ -9,7 +9,7 @@ from typing import Any
 
 from accel_engine.errors import PlanError
 from accel_engine.plan import Plan
-from accel_engine.run.status import Status
+from accel_engine.run.engine.status import Status
 from accel_engine.search.trial_runs import Measurement, Observation
 
 Metrics = Callable[[Mapping[str, Any], int], Mapping[str, float]]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from accel_engine.errors import DataError, RunError
-from accel_engine.run.status import Status
+from accel_engine.run.engine.status import Status
 from accel_engine.search.definition import Objective
 from accel_engine.search.study_database import StudyDatabase
 from accel_engine.search.trial import TrialState

@@ -19,9 +19,9 @@ from accel_engine.inference.candidate import Candidate
 from accel_engine.inference.measurement.percentiles import Percentile
 from accel_engine.requests.bench_models import BenchOptions
 from accel_engine.run import RunReader, Status, list_runs, runs_directory
-from accel_engine.run.listing import summarize
-from accel_engine.run.repair import repair
-from accel_engine.run.worker_runs import run_to_continue
+from accel_engine.run.damage.repair import repair
+from accel_engine.run.runs.listing import summarize
+from accel_engine.run.runs.worker_runs import run_to_continue
 from accel_engine.tensorboard.run_log import RunLog
 from accel_engine.trained.bench_runs import BenchRuns
 from engine.imported_runs import reading as written

@@ -13,9 +13,9 @@ from accel_engine.events import Event, Phase, PhaseChanged, RunEnded
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import resolve
 from accel_engine.run import Chunk, RunReader, RunWriter, create
-from accel_engine.run.commands import Command
-from accel_engine.run.creation import reopen
-from accel_engine.run.run_paths import latest_checkpoint
+from accel_engine.run.directory.run_paths import latest_checkpoint
+from accel_engine.run.engine.commands import Command
+from accel_engine.run.runs.creation import reopen
 from accel_engine.training.commands.command_mailbox import CommandMailbox
 from accel_engine.training.core import chunk_size, device_visibility
 from accel_engine.training.trainer import Trainer

@@ -13,7 +13,7 @@ import tensorflow as tf
 from accel_engine.events import Outcome, Validated, Warned
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader
-from accel_engine.run.run_paths import latest_checkpoint
+from accel_engine.run.directory.run_paths import latest_checkpoint
 
 from .conftest import Gym
 

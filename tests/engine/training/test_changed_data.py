@@ -8,7 +8,7 @@ import pytest
 from accel_engine.errors import RunError
 from accel_engine.events import Outcome, Warned
 from accel_engine.plan import Plan
-from accel_engine.training.evaluation.revalidation import revalidate
+from accel_engine.trained.revalidation import revalidate
 
 from .conftest import Gym
 

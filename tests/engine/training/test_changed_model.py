@@ -11,10 +11,10 @@ from accel_engine.errors import RunError
 from accel_engine.events import Outcome, Warned
 from accel_engine.models import CATALOGUE
 from accel_engine.plan import Plan
-from accel_engine.run.connection import connect
 from accel_engine.run.diagnostics import read
-from accel_engine.training.evaluation.revalidation import revalidate
-from accel_engine.training.prediction import predicting_model
+from accel_engine.run.store.connection import connect
+from accel_engine.trained.prediction import predicting_model
+from accel_engine.trained.revalidation import revalidate
 
 from .conftest import Gym
 

@@ -8,7 +8,7 @@ import numpy as np
 from accel_engine.events import Outcome, Warned
 from accel_engine.models.saved_model import custom_objects
 from accel_engine.plan import Plan
-from accel_engine.training.evaluation.revalidation import revalidate
+from accel_engine.trained.revalidation import revalidate
 
 from .conftest import Gym
 

@@ -9,11 +9,11 @@ import pytest
 from accel_engine.events import Validated
 from accel_engine.models.saved_model import custom_objects
 from accel_engine.plan import Plan
-from accel_engine.run.run_paths import MODEL
+from accel_engine.run.directory.run_paths import MODEL
 
+from ..trained.evaluation.test_evaluate import evaluated, values
 from .conftest import Gym
 from .core.recipe.test_regression_metrics import houses, loads
-from .evaluation.test_evaluate import evaluated, values
 
 MODELS = """
 import keras

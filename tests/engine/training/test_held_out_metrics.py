@@ -21,12 +21,12 @@ from accel_engine.plan import Plan
 from accel_engine.requests.bench_models import BenchOptions
 from accel_engine.process.inference_bench import ModelFile
 from accel_engine.process.inference_bench import bench as bench_models
-from accel_engine.training.evaluation.evaluate import evaluate
-from accel_engine.training.file_data import load_for
-from accel_engine.training.inference_bench.bench import bench
+from accel_engine.trained.evaluation.evaluate import evaluate
+from accel_engine.trained.file_data import load_for
+from accel_engine.trained.bench.bench import bench
 
+from ..trained.evaluation.test_evaluate import CONFIDENT
 from .conftest import Gym
-from .evaluation.test_evaluate import CONFIDENT
 from .test_model_export import DIGITS, exported, metrics_of, target
 
 pytestmark = pytest.mark.usefixtures("few_requests")

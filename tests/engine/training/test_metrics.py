@@ -8,7 +8,7 @@ import pytest
 from accel_engine import data
 from accel_engine.events import ModelBuilt, Outcome, Validated, Warned
 from accel_engine.plan import Plan
-from accel_engine.run.series_names import MAX_ELEMENTS
+from accel_engine.run.store.series_names import MAX_ELEMENTS
 
 from .conftest import Gym
 

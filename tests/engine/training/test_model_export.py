@@ -27,10 +27,10 @@ from accel_engine.requests.export_model import (
     MeasuredModel,
     target_name,
 )
-from accel_engine.run.run_paths import trained_model
-from accel_engine.training.evaluation.evaluate import evaluate
-from accel_engine.training.prediction.predict import predict
-from accel_engine.training.trained_model import of_run
+from accel_engine.run.directory.run_paths import trained_model
+from accel_engine.trained.evaluation.evaluate import evaluate
+from accel_engine.trained.prediction.predict import predict
+from accel_engine.trained.trained_model import of_run
 
 from .conftest import Gym
 

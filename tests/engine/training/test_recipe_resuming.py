@@ -12,8 +12,8 @@ import pytest
 from accel_engine import data
 from accel_engine.events import CheckpointSaved, Outcome, RunStarted, Validated, Warned, to_stored
 from accel_engine.plan import Plan
-from accel_engine.run.connection import connect
-from accel_engine.run.run_paths import checkpoint_steps, latest_checkpoint
+from accel_engine.run.directory.run_paths import checkpoint_steps, latest_checkpoint
+from accel_engine.run.store.connection import connect
 
 from .conftest import Gym, Trained
 

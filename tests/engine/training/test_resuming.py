@@ -10,7 +10,7 @@ from accel_engine.errors import PlanError
 from accel_engine.events import CheckpointSaved, EpochEnded, LearningRateChanged, ModelBuilt, Outcome, Validated
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader
-from accel_engine.run.connection import connect
+from accel_engine.run.store.connection import connect
 from accel_engine.training.checkpoints import run_saver
 from accel_engine.training.core import assembly, feed
 

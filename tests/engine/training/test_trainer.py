@@ -27,8 +27,8 @@ from accel_engine.events import (
 )
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import ResolvedPlan
-from accel_engine.run.run_paths import MODEL
-from accel_engine.run.writer import RunWriter
+from accel_engine.run.directory.run_paths import MODEL
+from accel_engine.run.writing.writer import RunWriter
 from accel_engine.training import trainer as trainer_module
 from accel_engine.training.checkpoints import run_saver
 from accel_engine.training.commands.command_mailbox import CommandMailbox

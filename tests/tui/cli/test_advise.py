@@ -7,7 +7,7 @@ import pytest
 
 from accel_engine.advice import Cure, Gain
 from accel_engine.advice.cures import advice_actions
-from accel_engine.run.connection import connect
+from accel_engine.run.store.connection import connect
 from tui.fake_script import FakeScript
 from tui.stand_in_findings import MEMORY, POOR, SLOW, fail, find
 

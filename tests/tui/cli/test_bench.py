@@ -11,7 +11,7 @@ from accel_engine.inference.measurement.percentiles import Percentile
 from accel_engine.plan import Plan
 from accel_engine.process.inference_bench import ModelFile
 from accel_engine.run import list_runs
-from accel_engine.run.devices_in_use import DevicesInUse
+from accel_engine.run.runs.devices_in_use import DevicesInUse
 
 
 def candidate(batch_size, milliseconds, throughput, **changes):
@@ -258,7 +258,7 @@ def test_runs_that_train_on_a_measured_device_are_named(run_command, asked, new_
 
 def test_a_run_of_unknown_devices_is_named_too(run_command, asked, monkeypatch):
     monkeypatch.setattr(
-        "accel_engine.run.devices_in_use.devices_in_use",
+        "accel_engine.run.runs.devices_in_use.devices_in_use",
         lambda: [DevicesInUse("script", ()), DevicesInUse("large", ("gpu:0", "gpu:1"))],
     )
     every = run_command("bench last").err.splitlines()

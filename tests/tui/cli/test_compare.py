@@ -1,6 +1,6 @@
 import json
 
-from accel_engine.run.connection import connect
+from accel_engine.run.store.connection import connect
 
 
 def test_a_live_and_an_ended_run_are_laid_side_by_side(run_command, new_run):

@@ -3,8 +3,8 @@ import threading
 import pytest
 
 from accel_engine.events import Outcome
-from accel_engine.run.disk_problem import DiskProblem
-from accel_engine.run.run_paths import CHECKPOINTS
+from accel_engine.run.directory.disk_problem import DiskProblem
+from accel_engine.run.directory.run_paths import CHECKPOINTS
 from accel_tui.cli import control
 
 

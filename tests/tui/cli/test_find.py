@@ -16,7 +16,7 @@ from accel_engine.finders.batch_size_finder import FoundSize, SizeOptions, SizeP
 from accel_engine.finders.learning_rate_finder import FoundRate, RampOptions, RampProgress
 from accel_engine.measure.trial_process import TrialCancelledError
 from accel_engine.plan import SPECS, Plan
-from accel_engine.run.status import Status
+from accel_engine.run.engine.status import Status
 from accel_tui.cli import find_rate, find_size
 from accel_tui.formatting.finders import size_progress
 from tui.finder_results import found_rate, found_size, nothing_found

@@ -15,7 +15,7 @@ from accel_engine.devices.device_types import CountedItem, Device, Inventory, Re
 from accel_engine.doctor import Check, failed, passed, warned
 from accel_engine.events import Outcome, Warned
 from accel_engine.run import RunReader
-from accel_engine.run.connection import connect
+from accel_engine.run.store.connection import connect
 from accel_engine.text import printable
 from accel_tui.cli import main, terminal_checks
 from accel_tui.cli.progress import Bar

@@ -7,7 +7,7 @@ from contextlib import closing
 import pytest
 
 from accel_engine.run import RunReader, runs_directory
-from accel_engine.run.lost_directory import SAVED
+from accel_engine.run.damage.lost_directory import SAVED
 from accel_tui.cli.follow_run import follow
 from accel_tui.cli.interrupts import Interrupts
 from accel_tui.cli.progress import Log
@@ -43,7 +43,7 @@ def test_a_deleted_run_whose_engine_is_gone_is_not_named_in_advice(followed, cap
     engine, reader = followed
     shutil.rmtree(engine.directory)
     close_all()
-    monkeypatch.setattr("accel_engine.run.status.ProcessIdentity.alive", False)
+    monkeypatch.setattr("accel_engine.run.engine.status.ProcessIdentity.alive", False)
 
     assert follow(reader, Log(io.StringIO())) == 1
 

@@ -16,7 +16,8 @@ from accel_engine.events import (
     WorkCounted,
     XlaTried,
 )
-from accel_engine.run import RunReader, Update, steps
+from accel_engine.run import RunReader, Update
+from accel_engine.run.store import steps
 from accel_tui.cli.event_text import format_event
 from accel_tui.cli.follow_run import view_for
 from accel_tui.cli.json_lines import JsonLines

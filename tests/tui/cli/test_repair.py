@@ -3,7 +3,7 @@ import shlex
 import pytest
 
 import damaged_runs
-from accel_engine.run.run_paths import WORKERS
+from accel_engine.run.directory.run_paths import WORKERS
 
 
 def test_the_rows_that_are_saved_and_lost_are_printed(run_command):

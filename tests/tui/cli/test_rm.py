@@ -52,7 +52,7 @@ def test_what_cannot_be_deleted_is_said(run_command, new_run, monkeypatch):
     def refuse(path: object) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("accel_engine.run.removal.shutil.rmtree", refuse)
+    monkeypatch.setattr("accel_engine.run.runs.removal.shutil.rmtree", refuse)
     result = run_command("rm last --yes")
     assert result.status == 1
     assert "cannot delete all of the run" in result.err

@@ -5,8 +5,8 @@ import pytest
 
 from accel_engine.events import Outcome, RunStarted, Worker, WorkersMet
 from accel_engine.run import RunWriter
-from accel_engine.run.connection import connect
-from accel_engine.run.disk_problem import DiskProblem
+from accel_engine.run.directory.disk_problem import DiskProblem
+from accel_engine.run.store.connection import connect
 
 
 def test_no_runs_yet(run_command):

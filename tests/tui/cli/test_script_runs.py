@@ -7,7 +7,7 @@ import pytest
 
 from accel_engine.events import Outcome, RunStarted
 from accel_engine.run import RunReader
-from accel_engine.run.run_paths import LOG
+from accel_engine.run.directory.run_paths import LOG
 from accel_tui.cli import main
 from accel_tui.cli.event_text import format_event
 from accel_tui.cli.progress import progress

@@ -15,7 +15,7 @@ from accel_engine.events import Outcome, Phase, PhaseChanged, RunStarted
 from accel_engine.plan import DEFAULTS, SPECS, Plan
 from accel_engine.process import engine_process
 from accel_engine.run import RunReader, Status, list_runs
-from accel_engine.run.listing import summarize
+from accel_engine.run.runs.listing import summarize
 from accel_tui.cli import progress
 from recorded_run import put
 

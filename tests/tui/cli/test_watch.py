@@ -7,9 +7,9 @@ import pytest
 from accel_engine.events import Outcome, Worker, WorkersMet
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, Status
-from accel_engine.run.disk_problem import DiskProblem
-from accel_engine.run.log_file import note
-from accel_engine.run.lost_directory import SAVED_AS
+from accel_engine.run.damage.lost_directory import SAVED_AS
+from accel_engine.run.directory.disk_problem import DiskProblem
+from accel_engine.run.directory.log_file import note
 from accel_tui.cli.event_text import means
 
 
@@ -142,7 +142,7 @@ def test_a_wrong_question_is_told(run_command, new_run, words, said):
 def test_a_run_of_a_newer_program_is_refused(no_terminal, run_command, new_run):
     engine = new_run()
     engine.train()
-    from accel_engine.run.connection import connect
+    from accel_engine.run.store.connection import connect
 
     connection = connect(engine.directory)
     connection.execute("UPDATE main.meta SET value = 99 WHERE key = 'schema'")

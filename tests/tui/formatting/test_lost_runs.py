@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from accel_engine.run import RunInfo, Status
-from accel_engine.run.memory_loss import MemoryLoss
+from accel_engine.run.engine.memory_loss import MemoryLoss
 from accel_tui.formatting.lost_runs import how_lost
 
 

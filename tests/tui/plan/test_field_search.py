@@ -1,7 +1,6 @@
 import pytest
 
 from accel_engine.plan import SPECS
-from accel_engine.plan.groups import SYNONYMS
 from accel_tui.plan.field_search import find_fields
 
 ALL = frozenset(SPECS)
@@ -61,7 +60,3 @@ def test_what_does_not_fit_comes_last_and_says_why() -> None:
     assert [field.name for field in found if field.is_relevant] == ["ema_momentum"]
     assert not found[-1].is_relevant
     assert {field.name: field.note for field in found}["momentum"] == "needs the optimizer sgd or rmsprop"
-
-
-def test_synonyms_are_of_fields() -> None:
-    assert SYNONYMS.keys() <= SPECS.keys()

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from accel_engine.run import Annotations, RunInfo, RunSummary, Status
-from accel_engine.run.disk_problem import DiskProblem
+from accel_engine.run.directory.disk_problem import DiskProblem
 from accel_tui.run_list.columns import COLUMNS, TITLES, SortOrder, fitting, monitor_of, ordered, title_of
 
 

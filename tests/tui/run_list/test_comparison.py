@@ -6,7 +6,7 @@ from typing import Any
 from accel_engine.events import DevicesFound, PartStarted, TensorFlowDevice
 from accel_engine.plan import DEFAULTS
 from accel_engine.run import Annotations, RunInfo, RunSummary, Status
-from accel_engine.run.disk_problem import DiskProblem
+from accel_engine.run.directory.disk_problem import DiskProblem
 from accel_tui.run_list.comparison import ComparedRun, compare, compared_series_names
 from accel_tui.run_state.curve import Curve
 from accel_tui.run_state.parts import Part

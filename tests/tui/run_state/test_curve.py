@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from accel_engine.run.buckets import downsample
+from accel_engine.run.store.buckets import downsample
 from accel_tui.run_state.curve import CAPACITY, Curve, extended
 
 

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 from accel_engine.run.diagnostics import Diagnostics, SequenceReport, ValidationReport
 from accel_engine.run.diagnostics.views import Tokens
-from accel_engine.run.disk_problem import DiskProblem
+from accel_engine.run.directory.disk_problem import DiskProblem
 from accel_engine.run.media import Text
 from accel_tui.run_state.diagnostics import DiagnosticsReading, printable_diagnostics, read_diagnostics
 from tui.example_reports import binary, language_model

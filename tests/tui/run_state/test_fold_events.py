@@ -31,9 +31,9 @@ from accel_engine.events import (
     XlaTried,
 )
 from accel_engine.run import Chunk, RunInfo, Status, Update
-from accel_engine.run.buckets import downsample as buckets_of
-from accel_engine.run.downsampled_steps import StepRange
-from accel_engine.run.steps import THROUGHPUT, TIME
+from accel_engine.run.store.buckets import downsample as buckets_of
+from accel_engine.run.store.downsampled_steps import StepRange
+from accel_engine.run.store.steps import THROUGHPUT, TIME
 from accel_tui.cli.event_text import format_event
 from accel_tui.run_state.curve import Curve
 from accel_tui.run_state.fold_events import NOTICES, apply_update

@@ -12,8 +12,8 @@ from accel_engine.devices.device_types import Reading, Sample
 from accel_engine.errors import RunError
 from accel_engine.events import Phase
 from accel_engine.run import RunReader, Status, request
-from accel_engine.run.connection import SCHEMA_VERSION, connect
-from accel_engine.run.steps import THROUGHPUT
+from accel_engine.run.store.connection import SCHEMA_VERSION, connect
+from accel_engine.run.store.steps import THROUGHPUT
 from accel_tui.run_state import run_follower
 from accel_tui.run_state.device_meter import HISTORY
 from accel_tui.run_state.fold_events import apply_update

@@ -6,8 +6,8 @@ import pytest
 
 from accel_engine.events import Outcome, Phase
 from accel_engine.run import Status
-from accel_engine.run.connection import SCHEMA_VERSION, connect
-from accel_engine.run.run_paths import WORKERS
+from accel_engine.run.directory.run_paths import WORKERS
+from accel_engine.run.store.connection import SCHEMA_VERSION, connect
 from accel_tui.run_state.hardware import inventory_of, meters_of
 from accel_tui.run_state.worker_follower import WorkerFollower, workers_of
 from tui.fake_engine import FakeEngine, dead_pid

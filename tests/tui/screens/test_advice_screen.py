@@ -15,7 +15,7 @@ from accel_engine.advice import Cure, Finding
 from accel_engine.advice.cures.cure_trial import CureProgress, CureResult
 from accel_engine.errors import RunError
 from accel_engine.events import Outcome
-from accel_engine.run.run_paths import LOG
+from accel_engine.run.directory.run_paths import LOG
 from accel_tui.run_state.cure_trials import CureActions
 from accel_tui.run_state.marks import MarkKind
 from accel_tui.run_state.step_window import StepWindow

@@ -15,8 +15,8 @@ from textual.widgets import Input
 from accel_engine.events import Outcome
 from accel_engine.plan import Plan
 from accel_engine.run import Annotations, list_runs
-from accel_engine.run.annotations import write_annotations
-from accel_engine.run.connection import connect
+from accel_engine.run.store.annotations import write_annotations
+from accel_engine.run.store.connection import connect
 from accel_tui.run_list.columns import SortOrder
 from accel_tui.screens.compare_screen import CompareScreen
 from accel_tui.screens.edit_run_screen import EditRunScreen

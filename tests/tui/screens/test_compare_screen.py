@@ -7,7 +7,7 @@ from textual.pilot import Pilot
 
 from accel_engine.events import Validated
 from accel_engine.plan import Plan
-from accel_engine.run.steps import THROUGHPUT
+from accel_engine.run.store.steps import THROUGHPUT
 from accel_tui.screens import compare_screen
 from accel_tui.screens.compare_screen import CompareScreen
 from accel_tui.screens.runs_screen import RunsScreen

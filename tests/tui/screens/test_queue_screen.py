@@ -12,7 +12,7 @@ from accel_engine.plan import Plan
 from accel_engine.process import engine_process
 from accel_engine.process.engine_process import Installation
 from accel_engine.run import Status
-from accel_engine.run.creation import assign_process
+from accel_engine.run.runs.creation import assign_process
 from accel_engine.run_queue import queue, wake
 from accel_engine.run_queue.queue import QueueRequest
 from accel_engine.run_queue.queue_database import changing_queue

@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 from accel_engine.devices.device_types import Reading, Sample
 from accel_engine.events import LearningRateChanged, Validated
 from accel_engine.plan import Plan
-from accel_engine.run.steps import THROUGHPUT
+from accel_engine.run.store.steps import THROUGHPUT
 from accel_tui.run_state.step_window import StepWindow
 from accel_tui.screens.run_screen import RunScreen
 from accel_tui.screens.select_charts_screen import SelectChartsScreen

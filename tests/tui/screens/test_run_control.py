@@ -5,7 +5,7 @@ from textual.widgets import Button
 
 from accel_engine.errors import RunError
 from accel_engine.events import Phase
-from accel_engine.run.connection import connect
+from accel_engine.run.store.connection import connect
 from accel_tui.run_launcher import LaunchState
 from accel_tui.screens.question_screen import QuestionScreen
 from tui.fake_engine import FakeEngine

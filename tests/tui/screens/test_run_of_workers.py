@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from accel_engine.events import Outcome, Phase
-from accel_engine.run.run_paths import WORKERS
+from accel_engine.run.directory.run_paths import WORKERS
 from accel_tui.widgets.log import log_view
 from tui.fake_engine import FakeEngine, dead_pid
 from tui.screens.test_run_screen import opened

@@ -9,7 +9,7 @@ from textual.widget import Widget
 
 from accel_engine.devices.device_types import Device, Inventory
 from accel_engine.events import Outcome, Phase
-from accel_engine.run.connection import SCHEMA_VERSION, connect
+from accel_engine.run.store.connection import SCHEMA_VERSION, connect
 from accel_tui.screens.run_screen import RunScreen
 from accel_tui.widgets.chart.chart import Chart
 from accel_tui.widgets.chart_panels.run_charts import RunCharts

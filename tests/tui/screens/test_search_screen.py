@@ -14,7 +14,7 @@ from textual.widgets import Input
 
 from accel_engine.errors import RunError
 from accel_engine.plan import Plan
-from accel_engine.run.lock import WriterLock
+from accel_engine.run.directory.lock import WriterLock
 from accel_engine.search.new_study import SearchOptions
 from accel_engine.search.study_commands import StudyCommand
 from accel_engine.search.study_database import StudyDatabase

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from accel_engine.run.lock import WriterLock
+from accel_engine.run.directory.lock import WriterLock
 from accel_engine.search.definition import Objective
 from accel_engine.search.results import search_ended
 from accel_engine.search.study_database import StudyDatabase

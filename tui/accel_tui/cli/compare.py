@@ -10,7 +10,7 @@ import click
 
 from accel_engine.errors import RunError, UsageError
 from accel_engine.run import RunReader, find
-from accel_engine.run.listing import summarize
+from accel_engine.run.runs.listing import summarize
 from accel_engine.text import printable_line
 from accel_tui.cli.output import print_to_stderr, write, write_json
 from accel_tui.cli.table import table

@@ -19,7 +19,7 @@ MAX_NAMED = 100
 def attach(parameter: click.Parameter) -> None:
     """Add completion to a parameter, chosen by its name."""
     if source := _source_of(parameter.name or ""):
-        accepts_files = parameter.name in _ACCEPT_FILES
+        accepts_files = _accepts_files(parameter.name or "")
 
         def complete(ctx: click.Context, typed: str) -> list[CompletionItem]:  # noqa: ARG001 (click's signature)
             found = _items(pair for pair in source() if pair[0].startswith(typed))
@@ -39,10 +39,20 @@ def _items(found: Candidates) -> list[CompletionItem]:
 def _source_of(name: str) -> Callable[[], Candidates] | None:
     if name in _SOURCES:
         return _SOURCES[name]
-    from accel_engine.plan import SPECS
+    from accel_engine.plan import SPECS, WORDS
 
-    choices = SPECS[name].choices if name in SPECS else ()
-    return (lambda: ((choice, "") for choice in choices)) if choices else None
+    if name not in SPECS:
+        return None
+    words = WORDS[name]
+    listed = words.suggestions or tuple((choice, "") for choice in SPECS[name].choices)
+    return (lambda: listed) if listed or words.takes_files else None
+
+
+def _accepts_files(name: str) -> bool:
+    """Whether a value that is no candidate may be a path."""
+    from accel_engine.plan import WORDS
+
+    return name == "plan_or_run" or (name in WORDS and WORDS[name].takes_files)
 
 
 def _entries(load: Callable[[], Mapping[str, object]]) -> Callable[[], Candidates]:
@@ -68,19 +78,9 @@ def _strategies() -> Mapping[str, object]:
     return CATALOGUE
 
 
-def _splits() -> Candidates:
-    from accel_engine.data.data_options import SPLITS
-
-    return ((split, "") for split in (*SPLITS, "column:"))
-
-
-def _monitors() -> Candidates:
-    return ((name, "") for name in ("validation_loss", "validation_accuracy", "loss", "accuracy"))
-
-
 def _runs() -> Candidates:
     """The ids of runs, newest first; the directories are listed but not read, which would be slow."""
-    from accel_engine.run.run_paths import runs_directory
+    from accel_engine.run.directory.run_paths import runs_directory
 
     def age(directory: Path) -> float:
         try:
@@ -97,7 +97,7 @@ def _runs() -> Candidates:
 
 def _runs_and_searches() -> Candidates:
     """The ids of runs, and the names of searches that run."""
-    from accel_engine.run.lock import is_held
+    from accel_engine.run.directory.lock import is_held
     from accel_engine.search.study_paths import LOCK, studies
 
     yield from _runs()
@@ -106,8 +106,8 @@ def _runs_and_searches() -> Candidates:
 
 def _named(typed: str) -> Candidates:
     """The names that start with ``typed``, or the ids where a shell would split the name into words."""
-    from accel_engine.run.listing import summarize
-    from accel_engine.run.run_paths import runs_directory
+    from accel_engine.run.directory.run_paths import runs_directory
+    from accel_engine.run.runs.listing import summarize
 
     newest = [run for run, description in _runs() if not description][:MAX_NAMED]
     for info in (summarize(runs_directory() / run).info for run in newest):
@@ -128,17 +128,8 @@ _SOURCES: Mapping[str, Callable[[], Candidates]] = {
     "model": _entries(_models),
     "data": _entries(_data),
     "strategy": _entries(_strategies),
-    "split": _splits,
-    "monitor": _monitors,
-    "validation_data": lambda: (),
-    "class_weight": lambda: (("balanced", "by the number of examples"),),
-    "initial_weights": lambda: (("imagenet", "if the model has such weights"),),
-    "custom_objects": lambda: (),
-    "freeze": lambda: (("all-but-head", "only the last layers train"),),
     "names": _checks,
     "run_or_search": _runs_and_searches,
     **dict.fromkeys(("run", "runs", "resume", "start_from", "plan_or_run", "after"), _runs),
 }
 """The candidates by the name of the parameter, in any command."""
-
-_ACCEPT_FILES = frozenset({"model", "data", "validation_data", "initial_weights", "custom_objects", "plan_or_run"})

@@ -7,8 +7,8 @@ import click
 from accel_engine.errors import UsageError
 from accel_engine.plan import SPECS
 from accel_engine.run import RunSummary, find
-from accel_engine.run.listing import summarize
-from accel_engine.run.plan_changes import CHANGEABLE
+from accel_engine.run.runs.listing import summarize
+from accel_engine.run.runs.plan_changes import CHANGEABLE
 from accel_tui.cli.engine_ahead import engine_ahead
 from accel_tui.cli.plan_options import PlanCommand, check_option, given, plan_option
 from accel_tui.cli.queue_options import queue_options, take_queue_flags

@@ -14,9 +14,9 @@ from accel_engine.plan import SPECS
 from accel_engine.plan.interval import parse_interval
 from accel_engine.plan.live_changes import INTERVALS, command_argument, command_problem
 from accel_engine.run import RunInfo, RunReader, Status, find, list_runs, request
-from accel_engine.run.commands import read_answer, withdraw
-from accel_engine.run.listing import named
-from accel_engine.run.run_paths import latest_checkpoint
+from accel_engine.run.directory.run_paths import latest_checkpoint
+from accel_engine.run.engine.commands import read_answer, withdraw
+from accel_engine.run.runs.listing import named
 from accel_engine.search.study_paths import find_study
 from accel_tui.cli.output import write
 from accel_tui.cli.stop_search import named_search, search_to_stop, stop_search

@@ -97,7 +97,7 @@ def _report_exit(status: int, output: str) -> int:
     if status == 0 or os.environ.get("ACCEL_TUI_DEBUG"):
         sys.stderr.write(printable(output))
         return status
-    from accel_engine.run.run_paths import home  # slow to import
+    from accel_engine.run.directory.run_paths import home  # slow to import
 
     message = "the dashboard crashed; active runs keep training"
     with contextlib.suppress(OSError, AccelError):

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from accel_engine import events
 from accel_engine.events import Event, Outcome, Phase
 from accel_engine.plan import DEFAULTS
-from accel_engine.run.run_paths import trained_model
+from accel_engine.run.directory.run_paths import trained_model
 from accel_engine.text import shell_command
 from accel_tui.formatting import numbers
 from accel_tui.formatting.metrics import ranges

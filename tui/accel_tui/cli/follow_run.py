@@ -9,9 +9,9 @@ from typing import Protocol, TextIO
 
 from accel_engine.events import RunEnded
 from accel_engine.run import RunInfo, RunReader, Status, Update
-from accel_engine.run.log_file import last_note, lines_of
-from accel_engine.run.lost_directory import SAVED_AS
-from accel_engine.run.run_paths import LOG, latest_checkpoint
+from accel_engine.run.damage.lost_directory import SAVED_AS
+from accel_engine.run.directory.log_file import last_note, lines_of
+from accel_engine.run.directory.run_paths import LOG, latest_checkpoint
 from accel_tui.cli.interrupts import Interrupts
 from accel_tui.cli.output import print_to_stderr
 from accel_tui.cli.queue_reasons import QueueReasons

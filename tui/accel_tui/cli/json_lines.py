@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from accel_engine.events import Event, RunEnded, to_json_object
 from accel_engine.run import Chunk, RunInfo, Update
-from accel_engine.run.run_paths import LOG, trained_model
+from accel_engine.run.directory.run_paths import LOG, trained_model
 
 
 class JsonLines:

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from accel_engine.errors import FieldValue, PlanError
-from accel_engine.plan import GROUPS, SPECS
+from accel_engine.plan import GROUPS, SPECS, WORDS
 from accel_engine.plan.field_spec import AUTO
 from accel_engine.plan.plan import default_text
 
@@ -26,15 +26,7 @@ SECTIONS = (*GROUPS, "Options")
 _USUAL_DEFAULTS = ("auto", "off", 0)
 """Defaults that the help leaves out."""
 
-_METAVARS = {int: "N", float: "X", tuple: "NAME,..."}
-_METAVARS_BY_NAME = {
-    "devices": "ID,...",
-    "time": "COLUMN",
-    "group": "COLUMN",
-    "validation_data": "PATH",
-    "class_weight": "CLASS=X,...",
-}
-
+_METAVARS = {int: "N", float: "X", tuple: "NAME"}
 
 Check = Callable[[click.Context, click.Parameter, str | None], Any]
 """Parses the value of an option; ``None`` if it is not given."""
@@ -107,7 +99,9 @@ def plan_option(name: str, *, default: Any = None, hidden: bool = False, check: 
     """
     spec = SPECS[name]
     details = []
-    metavar = _METAVARS_BY_NAME.get(name) or _METAVARS.get(spec.type, name.rpartition("_")[2].upper())
+    is_list = spec.type is tuple  # an option that is given again adds to it
+    metavar = WORDS[name].metavar or _METAVARS.get(spec.type, name.rpartition("_")[2].upper())
+    metavar += ",..." if is_list else ""
     if name in SWITCHES:
         metavar = "[on|off]"
     elif spec.choices and len("|".join(spec.choices)) <= INLINE_CHOICES:
@@ -119,7 +113,6 @@ def plan_option(name: str, *, default: Any = None, hidden: bool = False, check: 
     if default not in (None, "", (), *_USUAL_DEFAULTS):
         details.append(f"default: {default_text(name)}")
     help_text = spec.doc + (f"  [{'; '.join(details)}]" if details else "")
-    is_list = spec.type is tuple  # an option that is given again adds to it
     return click.Option(
         [str(FieldValue(name))],
         callback=_joined(check) if is_list else check,
@@ -141,4 +134,4 @@ def given(flags: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _section(name: str) -> str:
-    return next((title for title, names in GROUPS.items() if name in names), "Options")
+    return WORDS[name].group if name in WORDS else "Options"

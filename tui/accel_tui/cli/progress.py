@@ -9,7 +9,7 @@ from typing import TextIO
 
 from accel_engine.events import Phase
 from accel_engine.run import RunInfo, Update
-from accel_engine.run.series_names import LEARNING_RATE, VALIDATION_PREFIX
+from accel_engine.run.store.series_names import LEARNING_RATE, VALIDATION_PREFIX
 from accel_engine.text import percent, printable_line
 from accel_tui.appearance.glyphs import has_unicode
 from accel_tui.cli.event_text import format_epoch, format_event, means

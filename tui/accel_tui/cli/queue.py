@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from accel_engine.run.listing import summarize
+from accel_engine.run.runs.listing import summarize
 from accel_engine.run_queue import queue as run_queue
 from accel_engine.run_queue.queue import QueueEntry
 from accel_tui.cli.output import json_option, write, write_json

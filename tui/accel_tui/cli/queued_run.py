@@ -7,9 +7,9 @@ from typing import Any
 
 from accel_engine.devices import detect
 from accel_engine.errors import AccelError
-from accel_engine.run.connection import reading
-from accel_engine.run.removal import remove
-from accel_engine.run.status import read_info
+from accel_engine.run.engine.status import read_info
+from accel_engine.run.runs.removal import remove
+from accel_engine.run.store.connection import reading
 from accel_engine.run_queue import queue
 from accel_engine.run_queue.cancellation import end_cancelled
 from accel_engine.run_queue.needs import find_need

@@ -6,7 +6,7 @@ import click
 
 from accel_engine.errors import RunError, UsageError
 from accel_engine.run import find
-from accel_engine.run.removal import contents, remove
+from accel_engine.run.runs.removal import contents, remove
 from accel_tui.cli.output import print_to_stderr, write
 from accel_tui.formatting import numbers
 

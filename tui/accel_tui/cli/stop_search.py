@@ -5,8 +5,8 @@ from pathlib import Path
 
 from accel_engine.errors import RunError, UsageError
 from accel_engine.run import list_runs, runs_directory
-from accel_engine.run.connection import DATABASE as RUN_DATABASE
-from accel_engine.run.listing import named
+from accel_engine.run.runs.listing import named
+from accel_engine.run.store.connection import DATABASE as RUN_DATABASE
 from accel_engine.search import launch
 from accel_engine.search.study_database import StudyDatabase
 from accel_engine.search.study_paths import DATABASE, NAME, studies_directory

@@ -13,7 +13,7 @@ from accel_engine.plan.resolved_plan import resolve
 from accel_engine.process.start_run import hand_over, prepare_continuation, prepare_run
 from accel_engine.process.warm_engine import WarmEngine
 from accel_engine.run import RunReader, find
-from accel_engine.run.connection import DATABASE
+from accel_engine.run.store.connection import DATABASE
 from accel_tui.cli.chosen_plan import with_chosen_plan
 from accel_tui.cli.follow_run import follow, view_for
 from accel_tui.cli.interrupts import Interrupts

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from accel_engine.run import RunInfo
-from accel_engine.run.series_names import BATCH_SIZE
+from accel_engine.run.store.series_names import BATCH_SIZE
 from accel_engine.text import percent
 from accel_tui.formatting import numbers
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from accel_engine.run.run_paths import repair_command
+from accel_engine.run.directory.run_paths import repair_command
 from accel_tui.formatting import numbers
 
 

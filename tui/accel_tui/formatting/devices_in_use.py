@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from accel_engine.run.devices_in_use import runs_on
+from accel_engine.run.runs.devices_in_use import runs_on
 
 
 def warnings(measured: Sequence[str], *, can_choose: bool = True) -> Iterator[str]:

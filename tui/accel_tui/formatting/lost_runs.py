@@ -1,7 +1,7 @@
 """Why a run was lost."""
 
 from accel_engine.run import RunInfo
-from accel_engine.run.memory_loss import MemoryLoss
+from accel_engine.run.engine.memory_loss import MemoryLoss
 
 DIRECTORY_LOST = "its directory was deleted, moved or replaced"
 """Why no command finds a run any more, as a clause."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from accel_engine.run.series_names import elements
+from accel_engine.run.store.series_names import elements
 
 
 def ranges(metrics: Mapping[str, float]) -> Iterator[tuple[str, tuple[float, ...]]]:

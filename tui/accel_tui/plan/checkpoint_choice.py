@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from accel_engine.errors import UsageError
-from accel_engine.run.chosen_checkpoint import CHOICES
+from accel_engine.run.history.chosen_checkpoint import CHOICES
 from accel_tui.plan.form import FieldChoice
 
 _NOTES = {

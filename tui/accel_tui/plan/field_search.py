@@ -3,8 +3,7 @@
 from collections.abc import Container, Iterator
 from dataclasses import dataclass
 
-from accel_engine.plan import GROUPS, SPECS
-from accel_engine.plan.groups import SYNONYMS
+from accel_engine.plan import SPECS, WORDS
 from accel_tui.formatting import field_labels
 from accel_tui.plan.form_groups import ORDER
 from accel_tui.plan.relevance import needs
@@ -54,7 +53,7 @@ def _rank(name: str, words: list[str]) -> int | None:
 def _texts(name: str) -> Iterator[str]:
     """The texts of a field in which words are searched for, the most telling first."""
     yield f"{field_labels.label(name)} {name.replace('_', ' ')}".lower()
-    synonyms = " ".join(SYNONYMS.get(name, ())).lower()
+    synonyms = " ".join(WORDS[name].synonyms).lower()
     yield f"{synonyms} {synonyms.replace('_', ' ')}"
-    yield next(group for group, names in GROUPS.items() if name in names).lower()
+    yield WORDS[name].group.lower()
     yield SPECS[name].doc.lower()

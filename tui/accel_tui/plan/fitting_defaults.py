@@ -6,15 +6,12 @@ from typing import Any
 
 from accel_engine.devices.device_types import Device
 from accel_engine.errors import AccelError, PlanError
-from accel_engine.plan import Plan
+from accel_engine.plan import USES, Plan
 from accel_engine.plan.field_needs import without_ignored
 from accel_engine.plan.plan_errors import valid_part
 from accel_engine.plan.recipe_checks import CLIPPING
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
 from accel_tui.plan.relevance import is_relevant
-
-_OF_THE_TASK = ("loss", "label_smoothing", "metrics", "monitor", "augmentation")
-"""Fields whose values fit some tasks, and other data does without."""
 
 
 def with_fitting_defaults(
@@ -44,7 +41,7 @@ def with_fitting_defaults(
             return values, reasons  # what fits is unknown, or the same for all
         resolved = _surveyed(plan, devices)
         misfits = [error for error in invalid.values() if error.field in left]
-        misfits += [error for error in resolved.plan_errors if error.field in left and error.field in _OF_THE_TASK]
+        misfits += [error for error in resolved.plan_errors if error.field in left and USES[error.field].fits_tasks]
         dropped = {name for name in left if name in values and not is_relevant(name, resolved, devices)}
         reasons += [error for error in misfits if error.field not in dropped]
         dropped |= {error.field for error in misfits}

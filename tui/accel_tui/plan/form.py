@@ -9,14 +9,13 @@ from typing import Any
 
 from accel_engine import data, models, strategies
 from accel_engine.data import DatasetEntry
-from accel_engine.data.data_options import SPLITS
+from accel_engine.data.data_options import COLUMN_OPTIONS, SPLITS
 from accel_engine.data.dataset_entry import Column
 from accel_engine.devices.device_types import Device
 from accel_engine.errors import PlanError, Words
 from accel_engine.models import AutoModel, ModelEntry, choose
 from accel_engine.models.data_description import DataDescription, describe_entry
-from accel_engine.plan import DEFAULTS, SPECS, Plan
-from accel_engine.plan.default_reasons import REASONS
+from accel_engine.plan import DEFAULTS, SPECS, WORDS, Plan
 from accel_engine.plan.field_spec import AUTO
 from accel_engine.plan.monitor import measured_names
 from accel_engine.plan.placement import incompatibility
@@ -28,16 +27,6 @@ from accel_tui.formatting import field_labels, numbers
 from accel_tui.formatting.field_labels import label, word
 from accel_tui.plan import data_look
 from accel_tui.plan.relevance import drop_irrelevant, is_relevant
-
-_COLUMN_FIELDS = ("target", "features", "ignore", "kinds", "time", "group")
-"""Fields that name columns."""
-
-_SUGGESTIONS: Mapping[str, tuple[tuple[str, str], ...]] = {
-    "class_weight": (("balanced", "by the number of examples of each class"),),
-    "freeze": (("all-but-head", "only the last layers train"),),
-    "initial_weights": (("imagenet", "if the model has such weights"),),
-}
-"""Usual values of fields that take any text, with descriptions."""
 
 _REQUIRED_VALUES = {"local_workers": 2, "tpu": "local"}
 """Values with which a strategy becomes available that needs them."""
@@ -61,7 +50,7 @@ class FieldChoice:
 def reason(name: str) -> str:
     """The default of a field with its reason, in one line of up to 78 columns."""
     default = default_text(name) or field_labels.placeholder(name) or "none"
-    return f"default {default}: {REASONS[name]}"
+    return f"default {default}: {WORDS[name].why}"
 
 
 def to_text(value: Any) -> str:
@@ -111,8 +100,8 @@ def _read(texts: Mapping[str, str]) -> tuple[Plan, dict[str, Words]]:
 
 def has_choices(name: str) -> bool:
     """Whether a field has a list of choices."""
-    listed = ("model", "data", "strategy", "devices", "split", "monitor", *_COLUMN_FIELDS, *_SUGGESTIONS)
-    return bool(SPECS[name].choices) or name in listed
+    listed = ("model", "data", "strategy", "devices", *COLUMN_OPTIONS)
+    return bool(SPECS[name].choices or WORDS[name].suggestions) or name in listed
 
 
 def is_list(name: str) -> bool:
@@ -146,10 +135,10 @@ def choices(name: str, filled: ResolvedPlan, devices: Sequence[Device] = ()) -> 
         case "split":
             of_columns = (f"column:{column.name}" for column in filled.data.columns if column.kind == "category")
             return tuple(FieldChoice(value) for value in (*SPLITS, *of_columns))
-    if name in _COLUMN_FIELDS:
+    if name in COLUMN_OPTIONS:
         return tuple(_column(name, column) for column in filled.data.columns)
-    if name in _SUGGESTIONS:
-        return tuple(FieldChoice(*suggestion) for suggestion in _SUGGESTIONS[name])
+    if suggestions := WORDS[name].suggestions:
+        return tuple(FieldChoice(*suggestion) for suggestion in suggestions)
     if name in ("loss", "metrics"):
         fitting = (LOSSES_OF if name == "loss" else METRICS_OF).get(_task(filled), SPECS[name].choices)
         return tuple(FieldChoice(value) for value in SPECS[name].choices if value == AUTO or value in fitting)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from accel_engine.plan import GROUPS, SPECS
+from accel_engine.plan import GROUPS, SPECS, WORDS
 from accel_engine.plan.fields import PlanFields
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_tui.formatting import field_labels
@@ -33,8 +33,6 @@ COLUMNS: tuple[tuple[str, ...], ...] = (
 """The folded groups, in two columns."""
 
 _FIRST = frozenset(name for names in FIRST.values() for name in names)
-_NAMED_BY_GROUP = frozenset({"optimizer", "loss", "schedule", "augmentation", "validation"})
-"""Fields whose value says enough after the title of their group."""
 
 
 def fields_of(group: str) -> tuple[str, ...]:
@@ -44,7 +42,7 @@ def fields_of(group: str) -> tuple[str, ...]:
 
 def group_of(name: str) -> str:
     """The folded group of a field; empty for one that is never folded."""
-    return "" if name in _FIRST else next(group for group, names in GROUPS.items() if name in names)
+    return "" if name in _FIRST else WORDS[name].group
 
 
 ORDER: tuple[str, ...] = (
@@ -94,7 +92,7 @@ def _value(name: str, filled: ResolvedPlan) -> str:
     if name in filled.errors:
         return f"{field_labels.label(name)} ?"
     text = _text(name, filled)
-    return text if name in _NAMED_BY_GROUP else f"{field_labels.label(name)} {text}"
+    return text if WORDS[name].leads_group else f"{field_labels.label(name)} {text}"
 
 
 def _text(name: str, filled: ResolvedPlan) -> str:

@@ -87,8 +87,10 @@ def warnings(filled: ResolvedPlan, description: Description | None) -> tuple[str
     if counts and filled.strategy.kind == "tpu":
         found += filter(None, [estimate.tpu_advice(counts, filled.data.examples or 0)])
     if description:
-        from accel_engine.run.disk_space import shortage  # the first frame, without a description, does not need these
-        from accel_engine.run.run_paths import runs_directory
+        from accel_engine.run.directory.run_paths import runs_directory
+        from accel_engine.run.writing.disk_space import (
+            shortage,  # the first frame, without a description, does not need these
+        )
         from accel_tui.plan import memory_text
 
         if training := memory_text.training_of(filled, description):

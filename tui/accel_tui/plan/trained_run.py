@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from accel_engine.errors import PlanError, UsageError
 from accel_engine.plan import Plan
 from accel_engine.run import RunInfo
-from accel_engine.run.plan_changes import check_epochs
+from accel_engine.run.runs.plan_changes import check_epochs
 
 
 @dataclass(frozen=True, slots=True)

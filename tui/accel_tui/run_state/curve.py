@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from accel_engine.run.buckets import Buckets, Statistics, statistics
+from accel_engine.run.store.buckets import Buckets, Statistics, statistics
 
 CAPACITY = 4096
 """Maximum number of buckets of a curve; it has at least half as many, several per dot of the widest terminal."""

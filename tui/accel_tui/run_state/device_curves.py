@@ -4,7 +4,7 @@ import time
 from collections.abc import Mapping
 
 from accel_engine.run import RunReader, Update
-from accel_engine.run.sample_packing import SampleUnpacker
+from accel_engine.run.store.sample_packing import SampleUnpacker
 from accel_engine.text import printable
 from accel_tui.run_state.curve import Curve
 from accel_tui.run_state.forward_fill import ForwardFilledCurve

@@ -9,7 +9,7 @@ from accel_engine.errors import RunError
 from accel_engine.run import RunReader
 from accel_engine.run.diagnostics import Diagnostics, Example, OutputReport, SequenceReport, modification_times, read
 from accel_engine.run.diagnostics.views import Tokens, View
-from accel_engine.run.run_paths import latest_checkpoint
+from accel_engine.run.directory.run_paths import latest_checkpoint
 from accel_engine.text import printable, printable_fields
 from accel_tui.formatting.damage import left_out
 from accel_tui.run_state.logged import LoggedMedia

@@ -8,7 +8,7 @@ import numpy as np
 
 from accel_engine.advice import Finding, Recorded
 from accel_engine.advice.recorded import Series
-from accel_engine.run.series_names import VALIDATION_PREFIX
+from accel_engine.run.store.series_names import VALIDATION_PREFIX
 from accel_tui.run_state.curve import Curve
 from accel_tui.run_state.state import Points
 

@@ -13,9 +13,9 @@ import numpy.typing as npt
 from accel_engine import events
 from accel_engine.events import Event, Phase, RunStarted
 from accel_engine.run import Chunk, Update
-from accel_engine.run.downsampled_steps import StepRange
-from accel_engine.run.series_names import LEARNING_RATE, SeriesNames
-from accel_engine.run.steps import THROUGHPUT, TIME
+from accel_engine.run.store.downsampled_steps import StepRange
+from accel_engine.run.store.series_names import LEARNING_RATE, SeriesNames
+from accel_engine.run.store.steps import THROUGHPUT, TIME
 from accel_engine.text import printable_fields
 from accel_tui.run_state.curve import Curve, Floats, extended
 from accel_tui.run_state.device_meter import record

@@ -2,8 +2,8 @@
 
 import math
 
-from accel_engine.run.buckets import Statistics
-from accel_engine.run.series_names import LEARNING_RATE, rounded_rate
+from accel_engine.run.store.buckets import Statistics
+from accel_engine.run.store.series_names import LEARNING_RATE, rounded_rate
 from accel_tui.run_state.curve import Curve
 from accel_tui.run_state.forward_fill import constant_between
 from accel_tui.run_state.state import Points, RunState

@@ -5,8 +5,8 @@ import re
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from accel_engine.run.run_paths import LOG
-from accel_engine.run.worker_runs import worker_runs_of
+from accel_engine.run.directory.run_paths import LOG
+from accel_engine.run.runs.worker_runs import worker_runs_of
 from accel_engine.text import printable_line
 
 MAX_BYTES = 256 * 1024

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from accel_engine.errors import RunError
 from accel_engine.run import RunInfo, RunReader, Status
-from accel_engine.run.run_paths import trained_model
+from accel_engine.run.directory.run_paths import trained_model
 from accel_engine.strategies import CATALOGUE
 from accel_engine.text import printable_fields
 from accel_tui.run_state.curve import CAPACITY, Curve

@@ -8,7 +8,7 @@ from pathlib import Path
 from accel_engine import clock, events
 from accel_engine.devices.peaks import utilization
 from accel_engine.run import RunInfo, Status
-from accel_engine.run.series_names import MEAN_PREFIXES, VALIDATION_PREFIX, choose_monitor, is_better_lower
+from accel_engine.run.store.series_names import MEAN_PREFIXES, VALIDATION_PREFIX, choose_monitor, is_better_lower
 from accel_tui.run_state.curve import Curve
 from accel_tui.run_state.device_curves import DeviceCurves
 from accel_tui.run_state.device_meter import Meter
@@ -42,7 +42,7 @@ class RunState:
         marks: Marks on the step axis.
         device_curves: Device metrics by step, of the charts that are shown.
         visible_series: Series of the visible steps at full resolution, by name; the throughput under
-            :data:`~accel_engine.run.steps.THROUGHPUT`.
+            :data:`~accel_engine.run.store.steps.THROUGHPUT`.
         validation: Points of step and value by metric.
         epoch: The last completed epoch.
         threads: The number of threads per operation; ``None`` if it is TensorFlow's own.

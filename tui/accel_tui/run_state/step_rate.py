@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from accel_engine.run import Chunk
-from accel_engine.run.reader import RECENT_CHUNKS
-from accel_engine.run.steps import rate_of, working_seconds
+from accel_engine.run.reading.reader import RECENT_CHUNKS
+from accel_engine.run.store.steps import rate_of, working_seconds
 
 RECENT = RECENT_CHUNKS
 """Number of recent chunks that the rate averages: some seconds of training."""

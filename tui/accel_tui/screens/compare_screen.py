@@ -15,7 +15,7 @@ from textual.screen import Screen
 from textual.widgets import Static
 
 from accel_engine.run import RunSummary
-from accel_engine.run.listing import summarize
+from accel_engine.run.runs.listing import summarize
 from accel_engine.text import printable_fields
 from accel_tui.host import host_of
 from accel_tui.run_list.columns import has_model

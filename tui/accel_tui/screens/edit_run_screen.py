@@ -14,7 +14,7 @@ from textual.widgets import Input, Label
 
 from accel_engine.errors import UsageError
 from accel_engine.run import Annotations
-from accel_engine.run.annotations import apply_tag_changes, validate_name, validate_note, validate_tags
+from accel_engine.run.store.annotations import apply_tag_changes, validate_name, validate_note, validate_tags
 from accel_tui.widgets.line_input import LineInput
 
 HINT = "[@click=screen.save]enter saves[/], [@click=screen.dismiss(None)]esc cancels[/]"

@@ -18,7 +18,7 @@ from textual.worker import Worker, WorkerState
 
 from accel_engine.advice import Finding
 from accel_engine.events import CommandAnswered
-from accel_engine.run.listing import summarize
+from accel_engine.run.runs.listing import summarize
 from accel_engine.text import printable
 from accel_tui.formatting.lost_runs import DIRECTORY_LOST
 from accel_tui.host import host_of

@@ -16,8 +16,8 @@ from textual.widgets import Input, Label, Static
 from accel_engine.errors import AccelError
 from accel_engine.process.start_run import CONTINUABLE
 from accel_engine.run import Annotations, RunSummary, Status, runs_directory
-from accel_engine.run.annotations import set_tags, write_annotations
-from accel_engine.run.removal import Contents, contents, remove
+from accel_engine.run.runs.removal import Contents, contents, remove
+from accel_engine.run.store.annotations import set_tags, write_annotations
 from accel_engine.text import printable, printable_fields, printable_line
 from accel_tui.formatting import numbers
 from accel_tui.formatting.lost_runs import how_lost

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from accel_engine.errors import AccelError
-from accel_engine.run.lock import is_held
+from accel_engine.run.directory.lock import is_held
 from accel_engine.search.study_database import StudyDatabase
 from accel_engine.search.study_paths import LOCK, LOG
 from accel_engine.text import printable_line

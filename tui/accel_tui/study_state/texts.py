@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 
-from accel_engine.run.series_names import VALIDATION_PREFIX
+from accel_engine.run.store.series_names import VALIDATION_PREFIX
 from accel_engine.search.definition import Objective
 from accel_engine.search.over import format_value
 from accel_engine.search.progress import seconds_left, trials_done

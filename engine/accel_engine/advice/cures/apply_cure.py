@@ -24,8 +24,8 @@ from accel_engine.process.paused_run import read_run
 from accel_engine.process.run_change import Launch, steps_taken
 from accel_engine.process.start_run import for_a_new_run, prepare_run
 from accel_engine.run import RunInfo, RunReader, Status
-from accel_engine.run.plan_changes import CHANGEABLE
-from accel_engine.run.run_paths import latest_checkpoint, reference
+from accel_engine.run.directory.run_paths import latest_checkpoint, reference
+from accel_engine.run.runs.plan_changes import CHANGEABLE
 
 
 class Method(StrEnum):

@@ -7,7 +7,7 @@ from typing import Any
 from accel_engine import strategies
 from accel_engine.errors import AccelError, RunError
 from accel_engine.events import DevicesFound
-from accel_engine.plan import SPECS, Plan
+from accel_engine.plan import SPECS, USES, Plan, affecting
 from accel_engine.plan.changed_plan import changed_plan
 from accel_engine.run import RunInfo
 
@@ -21,80 +21,15 @@ class Quantity(StrEnum):
     INTERVALS = "intervals"
 
 
-_SPEED = (
-    "batch_size",
-    "xla",
-    "cpu_kernels",
-    "threads",
-    "precision",
-    "devices",
-    "strategy",
-    "virtual_cpus",
-    "reduction",
-    "memory_growth",
-)
-
-_MEMORY = ("micro_batches", "remat", "remat_layers", "memory_limit")
-
-_LEARNING = (
-    "model",
-    "optimizer",
-    "learning_rate",
-    "rate_scaling",
-    "weight_decay",
-    "momentum",
-    "nesterov",
-    "ema_momentum",
-    "clip_norm",
-    "global_clip_norm",
-    "clip_value",
-    "schedule",
-    "warmup",
-    "final_rate",
-    "rate_drops",
-    "rate_drop_factor",
-    "scale",
-    "shuffle",
-    "loss",
-    "label_smoothing",
-    "class_weight",
-    "augmentation",
-    "initial_weights",
-    "freeze",
-    "unfreeze_epoch",
-    "last_batch",
-    "seed",
-)
-
-_DATA = (
-    "data",
-    "task",
-    "target",
-    "features",
-    "ignore",
-    "kinds",
-    "split",
-    "validation_split",
-    "test_split",
-    "validation_data",
-    "image_size",
-    "tokenizer",
-    "window",
-    "horizon",
-)
-
-_INTERVALS = ("validation", "validation_every", "checkpoint_every")
-
 QUANTITIES = {
-    **dict.fromkeys(_SPEED, Quantity.SPEED),
-    **dict.fromkeys(_MEMORY, Quantity.MEMORY),
-    **dict.fromkeys(_LEARNING, Quantity.LEARNING),
-    **dict.fromkeys(_INTERVALS, Quantity.INTERVALS),
+    name: Quantity(use.affects[0]) for name, use in USES.items() if use.affects and use.affects[0] in list(Quantity)
 }
 """What a field is for; others change nothing in a step."""
 
-OTHER_LOSS = frozenset({"loss", "label_smoothing", "class_weight"})
+OTHER_LOSS = affecting("loss")
 """Fields with which the loss is another function, so that its values cannot be compared."""
+
+_DATA = affecting("data")
 
 _OTHER_TRAINING_LOSS = OTHER_LOSS | {"augmentation"}
 """Fields with which the loss in training is higher by design."""
@@ -145,14 +80,15 @@ def judged_by(changes: Iterable[str], *, on_cpu: bool, purpose: Quantity | None 
     """
     fields = {*changes}
     if purpose is None:
-        if fields & {*_DATA} or not fields & QUANTITIES.keys():
+        if fields & _DATA or not fields & QUANTITIES.keys():
             return None
         purpose = quantity_of(fields, on_cpu=on_cpu)
     match purpose:
         case Quantity.MEMORY:
             return None
         case Quantity.LEARNING:
-            can_compare = fields & {*_LEARNING, *_SPEED} and not fields & {*_OTHER_TRAINING_LOSS, *_DATA}
+            teaches = any(QUANTITIES.get(name) in (Quantity.LEARNING, Quantity.SPEED) for name in fields)
+            can_compare = teaches and not fields & (_OTHER_TRAINING_LOSS | _DATA)
             return Quantity.LEARNING if can_compare else None
     return Quantity.SPEED
 

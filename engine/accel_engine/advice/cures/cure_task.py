@@ -13,9 +13,9 @@ from accel_engine.plan.changed_plan import changed_plan
 from accel_engine.plan.scaled_rate import with_planned_rate
 from accel_engine.requests.try_plan import TrialStart
 from accel_engine.run import RunInfo, Status
-from accel_engine.run.plan_changes import CHANGEABLE
-from accel_engine.run.run_paths import latest_checkpoint
-from accel_engine.run.settled_plan import settled_plan
+from accel_engine.run.directory.run_paths import latest_checkpoint
+from accel_engine.run.history.settled_plan import settled_plan
+from accel_engine.run.runs.plan_changes import CHANGEABLE
 
 BALANCED = "f1_score"
 """The metric by which weights of classes are judged: accuracy falls by design where rare classes count more."""

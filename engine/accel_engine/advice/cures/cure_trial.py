@@ -18,7 +18,7 @@ from accel_engine.measure.plan_trials import PlanTrials
 from accel_engine.measure.trial_room import PlacedTrial, check_room
 from accel_engine.process.paused_run import paused
 from accel_engine.run import RunInfo, RunReader
-from accel_engine.run.reader import drop_discarded
+from accel_engine.run.reading.reader import drop_discarded
 
 PREPARATION_SECONDS = 10.0
 """About how long it takes until the steps of a small model are compiled, for the progress."""

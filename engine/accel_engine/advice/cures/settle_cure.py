@@ -19,7 +19,7 @@ from accel_engine.process import run_change
 from accel_engine.process.paused_run import read_run
 from accel_engine.process.run_change import Launch
 from accel_engine.run import RunInfo, RunReader, Status, request
-from accel_engine.run.run_paths import latest_checkpoint
+from accel_engine.run.directory.run_paths import latest_checkpoint
 
 POLL_SECONDS = 0.5
 

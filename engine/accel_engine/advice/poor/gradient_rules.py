@@ -8,7 +8,7 @@ from accel_engine.advice.finding import Confidence, Evidence, Finding
 from accel_engine.advice.poor.findings import poor_finding, set_field, text_cure
 from accel_engine.advice.poor.learning import Learning
 from accel_engine.plan.recipe_checks import CLIPPING
-from accel_engine.run.series_names import GRADIENT_NORM, MICRO_BATCH_NORM
+from accel_engine.run.store.series_names import GRADIENT_NORM, MICRO_BATCH_NORM
 
 VANISHED = 1e-3
 """The largest norm of the gradients of the first layers over that of the last ones, below which they hardly learn."""

@@ -8,7 +8,7 @@ import numpy as np
 from accel_engine.advice.finding import Confidence, Evidence, Finding
 from accel_engine.advice.poor.findings import poor_finding, set_field
 from accel_engine.advice.poor.learning import Learning
-from accel_engine.run.series_names import GRADIENT_NORM, MICRO_BATCH_NORM
+from accel_engine.run.store.series_names import GRADIENT_NORM, MICRO_BATCH_NORM
 
 NOISY, QUIET = 16.0, 1 / 16
 """Noise scale over the batch: above the first one gradients are mostly noise, below the second one a smaller batch

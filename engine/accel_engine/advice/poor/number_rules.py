@@ -9,7 +9,7 @@ from accel_engine.advice.poor.learning import Learning, rate_of
 from accel_engine.advice.poor.rates import is_rate_high, rates_of
 from accel_engine.advice.recorded import Series
 from accel_engine.events import NOT_A_NUMBER, Outcome, PlanChanged, Recovered
-from accel_engine.run.steps import THROUGHPUT, TIME
+from accel_engine.run.store.steps import THROUGHPUT, TIME
 
 _AT_FAULT = re.compile(r"\b(inputs|targets|weights)\b[^;]*\b(not finite|extreme)\b[^;]*\(")
 """What the engine says of a batch whose examples are at fault."""

@@ -10,7 +10,7 @@ from accel_engine.advice.poor.findings import of_loss, poor_finding, set_field
 from accel_engine.advice.poor.learning import (
     Learning,
 )
-from accel_engine.run.series_names import LEARNING_RATE
+from accel_engine.run.store.series_names import LEARNING_RATE
 from accel_engine.text import percent
 
 SORTED_SHARE = 0.5

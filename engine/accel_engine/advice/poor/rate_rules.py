@@ -17,8 +17,8 @@ from accel_engine.advice.poor.learning import (
 )
 from accel_engine.advice.poor.rates import is_rate_high, is_rate_low, is_warming_up, rates_of
 from accel_engine.advice.wording import duration
-from accel_engine.run.series_names import LEARNING_RATE
-from accel_engine.run.steps import TIME
+from accel_engine.run.store.series_names import LEARNING_RATE
+from accel_engine.run.store.steps import TIME
 from accel_engine.text import format_metric
 
 MIN_STEPS = 20

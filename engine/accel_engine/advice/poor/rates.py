@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from accel_engine.advice.poor.learning import Learning, rate_of
-from accel_engine.run.series_names import LEARNING_RATE
+from accel_engine.run.store.series_names import LEARNING_RATE
 
 
 class RateRange(NamedTuple):

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from accel_engine.advice.finding import Confidence, Cure, Evidence, Finding, Gain, Trouble
 from accel_engine.advice.recorded import Recorded
 from accel_engine.events import WorkCounted, XlaTried
-from accel_engine.run.steps import THROUGHPUT
+from accel_engine.run.store.steps import THROUGHPUT
 
 MIN_FLOPS = 1e10
 """FLOPs of a step from which its matrix products take most of its time on a GPU."""

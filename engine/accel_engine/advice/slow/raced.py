@@ -6,7 +6,7 @@ from accel_engine.advice.finding import Confidence, Cure, Evidence, Finding, Gai
 from accel_engine.advice.recorded import Recorded
 from accel_engine.advice.wording import percent
 from accel_engine.plan.changed_plan import options_text
-from accel_engine.run.steps import THROUGHPUT
+from accel_engine.run.store.steps import THROUGHPUT
 
 
 def raced_faster(recorded: Recorded) -> Iterator[Finding]:

@@ -1,6 +1,6 @@
 """Checks a user's function that returns data before TensorFlow starts; the function is not run."""
 
-from accel_engine.data.data_options import DataOptions
+from accel_engine.data.data_options import COLUMN_OPTIONS, DataOptions
 from accel_engine.data.dataset_entry import DatasetEntry
 from accel_engine.errors import DataError, PlanError
 from accel_engine.user_code import UserFunction
@@ -8,8 +8,6 @@ from accel_engine.user_source import check_source
 
 ARGUMENTS = ("batch_size", "image_size", "seed", "split")
 """Names of the arguments that a function may ask for."""
-
-_COLUMN_FIELDS = ("target", "features", "ignore", "kinds", "time", "group")
 
 
 def survey(entry: DatasetEntry, options: DataOptions) -> DatasetEntry:
@@ -50,7 +48,7 @@ def check_options(options: DataOptions) -> None:
     Raises:
         PlanError: It has.
     """
-    for name in ("kinds",) if options.window is not None else _COLUMN_FIELDS:
+    for name in ("kinds",) if options.window is not None else COLUMN_OPTIONS:
         if value := getattr(options, name):
             raise PlanError(name, value, "only for files: the function says what inputs and targets are")
 

@@ -18,7 +18,7 @@ from accel_engine.errors import RunError
 from accel_engine.events import Event, RunStarted, Warned, to_stored
 from accel_engine.recording import supervised
 from accel_engine.recording.supervised.wire import Message, MessageReader, pack
-from accel_engine.run.commands import Command
+from accel_engine.run.engine.commands import Command
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -60,8 +60,8 @@ def report(message: str) -> bool:
 class ScriptPart:
     """One part of a script's run: a ``fit``, or a recorder's loop.
 
-    Its methods are those of :class:`accel_engine.run.writer.RunWriter`, and all but ``__init__`` are called in the
-    recorder thread. If the script closes the connection, e.g. with all its descriptors, it is opened again.
+    Its methods are those of :class:`accel_engine.run.writing.writer.RunWriter`, and all but ``__init__`` are called in
+    the recorder thread. If the script closes the connection, e.g. with all its descriptors, it is opened again.
 
     Args:
         values: The known fields of a plan.

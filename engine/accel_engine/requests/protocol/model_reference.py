@@ -8,7 +8,7 @@ from typing import Self
 from accel_engine.errors import RunError
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader
-from accel_engine.run.run_paths import latest_checkpoint
+from accel_engine.run.directory.run_paths import latest_checkpoint
 
 
 @dataclass(frozen=True, slots=True)

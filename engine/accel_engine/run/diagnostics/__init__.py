@@ -10,8 +10,6 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from accel_engine.run.connection import reading
-from accel_engine.run.database import Database
 from accel_engine.run.diagnostics import packing
 from accel_engine.run.diagnostics.data_format import DataFormat
 from accel_engine.run.diagnostics.data_profile import DataProfile, InputProfile, Shift
@@ -32,7 +30,9 @@ from accel_engine.run.diagnostics.reports import (
     SequenceReport,
     ValidationReport,
 )
-from accel_engine.run.table_connection import Row
+from accel_engine.run.store.connection import reading
+from accel_engine.run.store.database import Database
+from accel_engine.run.store.table_connection import Row
 from accel_engine.stored_values import parse_object
 
 __all__ = [

@@ -9,7 +9,7 @@ from typing import Any, Literal, Self, TypeAlias, get_args
 import numpy as np
 import numpy.typing as npt
 
-from accel_engine.run.whole_rows import MAX_TIME
+from accel_engine.run.store.whole_rows import MAX_TIME
 from accel_engine.stored_values import StoredValueError, check_of, decompressed, parse_object
 
 MAX_IMAGE_BYTES = 4 << 20

@@ -14,7 +14,7 @@ from accel_engine import clock
 from accel_engine.devices.device_types import Inventory
 from accel_engine.devices.host_probe import processors
 from accel_engine.models import UserModel
-from accel_engine.plan.rate_fields import WITHOUT_EFFECT_ON_RATE
+from accel_engine.plan import affecting
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.training.autotuning.thread_choice import WORTHWHILE
 from accel_engine.tuning_cache import is_recent, load, save
@@ -64,7 +64,7 @@ def rates_key(resolved: ResolvedPlan, inventory: Inventory) -> str:
     """Everything that the rate of a run depends on and that is known before TensorFlow starts, as JSON."""
     plan, model = resolved.plan.changed(), resolved.model
     key = [
-        {name: value for name, value in plan.items() if name not in WITHOUT_EFFECT_ON_RATE | {"threads"}},
+        {name: value for name, value in plan.items() if name in affecting("speed") - {"threads"}},
         model.modified if isinstance(model, UserModel) else None,
         [device.name for device in inventory.of_kind("cpu")],
         processors(),

@@ -18,9 +18,9 @@ import tensorflow as tf
 from accel_engine.data.dataset import Split
 from accel_engine.errors import RunError
 from accel_engine.plan.scaled_rate import scaling_factor
-from accel_engine.run import checkpoint_files
-from accel_engine.run.checkpoint_files import steps_in
-from accel_engine.run.run_paths import CHECKPOINTS
+from accel_engine.run.directory import checkpoint_files
+from accel_engine.run.directory.checkpoint_files import steps_in
+from accel_engine.run.directory.run_paths import CHECKPOINTS
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.batches import Batches
 from accel_engine.training.core.epoch_states import EpochStates

@@ -19,9 +19,9 @@ from accel_engine.files import replacing
 from accel_engine.keras_support.model_structure import model_input, model_output
 from accel_engine.models.user_code import reason
 from accel_engine.plan.interval import MAX_CHECKPOINT_TIME_SHARE
-from accel_engine.run.checkpoint_files import by_preference
-from accel_engine.run.disk_problem import disk_problem
-from accel_engine.run.run_paths import MODEL
+from accel_engine.run.directory.checkpoint_files import by_preference
+from accel_engine.run.directory.disk_problem import disk_problem
+from accel_engine.run.directory.run_paths import MODEL
 from accel_engine.training.checkpoints.checkpoint import Checkpoints, NotFiniteError
 from accel_engine.training.checkpoints.portable_model import averages_as_weights, portable_optimizer
 from accel_engine.training.core.assembly import Assembly

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from accel_engine.events import LearningRateChanged, Phase
 from accel_engine.keras_support.optimizers import schedule_name, set_rate
-from accel_engine.run.commands import Command
+from accel_engine.run.engine.commands import Command
 from accel_engine.training.checkpoints.run_saver import RunSaver
 from accel_engine.training.commands.command_mailbox import CommandSource, StopRequested
 from accel_engine.training.core.assembly import Assembly

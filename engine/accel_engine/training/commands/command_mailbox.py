@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import Protocol
 
-from accel_engine.run.commands import Command, current_user
-from accel_engine.run.disk_problem import DiskProblem
+from accel_engine.run.directory.disk_problem import DiskProblem
+from accel_engine.run.engine.commands import Command, current_user
 
 
 class StopRequested(Exception):  # noqa: N818 (a request, not an error)

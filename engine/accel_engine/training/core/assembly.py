@@ -22,7 +22,7 @@ from accel_engine.plan.estimate import StepCounts, count_steps, count_stream_ste
 from accel_engine.plan.resolved_plan import ResolvedPlan, check_compilable
 from accel_engine.private_names.keras_names import all_layers, averages_of, unseeded_state
 from accel_engine.run.diagnostics import Diagnostics
-from accel_engine.run.series_names import LEARNING_RATE, SeriesNames, rounded_rate
+from accel_engine.run.store.series_names import LEARNING_RATE, SeriesNames, rounded_rate
 from accel_engine.strategies.cluster_spec import ClusterSpec
 from accel_engine.training.core import device_visibility
 from accel_engine.training.core.batch_notes import batch_notes

@@ -17,7 +17,7 @@ from accel_engine.models.build import output_specs
 from accel_engine.models.loaded_data import describe_data
 from accel_engine.models.model_entry import ModelEntry
 from accel_engine.models.saved_model import UNSAFE_NOTE
-from accel_engine.plan import DEFAULTS, Plan
+from accel_engine.plan import DEFAULTS, USES, Plan
 from accel_engine.plan.recipe_fit import wrong_loss
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.private_names.keras_names import averages_of, replace_optimizer
@@ -160,31 +160,15 @@ def compile_model(resolved: ResolvedPlan, dataset: Dataset, trained: Diagnostics
     )
 
 
-_FIELDS_OF_THE_STEP = (
-    "gradient_norm",
-    "loss",
-    "label_smoothing",
-    "metrics",
-    "clip_norm",
-    "global_clip_norm",
-    "clip_value",
-    "ema_momentum",
-)
-"""Fields of a plan that the model's own ``train_step`` would ignore."""
-
-_FIELDS_OF_THE_OPTIMIZER = ("schedule", "optimizer", "weight_decay", "momentum")
-"""Fields of a plan that need a single optimizer."""
-
-
 def _check_custom_step(model: keras.Model, resolved: ResolvedPlan) -> None:
     """Raise if a custom ``train_step`` cannot do what the plan says."""
     plan, name = resolved.plan, resolved.plan.model
-    for field in _FIELDS_OF_THE_STEP:
-        if (value := getattr(plan, field)) != DEFAULTS[field]:
-            raise PlanError(field, value, f"model {name} has a custom train_step, which decides this itself")
-    for field in _FIELDS_OF_THE_OPTIMIZER if optimizer_of_steps(model, custom_step=True) is None else ():
-        if (value := getattr(plan, field)) != DEFAULTS[field]:
-            raise PlanError(field, value, f"model {name} has a custom train_step with optimizers of its own")
+    reasons = {"train_step": "a custom train_step, which decides this itself"}
+    if optimizer_of_steps(model, custom_step=True) is None:
+        reasons["optimizers"] = "a custom train_step with optimizers of its own"
+    for field, use in USES.items():
+        if use.replaced_by in reasons and (value := getattr(plan, field)) != DEFAULTS[field]:
+            raise PlanError(field, value, f"model {name} has {reasons[use.replaced_by]}")
     if resolved.coordinated:
         raise ModelError(
             f"model {name} has a custom train_step, whose metrics all workers would share: "

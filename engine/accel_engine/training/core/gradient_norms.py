@@ -6,7 +6,7 @@ import keras
 import tensorflow as tf
 
 from accel_engine.plan import Plan
-from accel_engine.run.series_names import GRADIENT_NORM, MICRO_BATCH_NORM, series_name
+from accel_engine.run.store.series_names import GRADIENT_NORM, MICRO_BATCH_NORM, series_name
 
 MAX_LAYERS = 32
 """Layers with a series each: of a deeper model, evenly spaced ones with the first and the last."""

@@ -20,7 +20,7 @@ import tensorflow as tf
 from accel_engine import clock
 from accel_engine.data.structure import Batch, flatten
 from accel_engine.keras_support.optimizers import has_constant_rate, read_rate
-from accel_engine.run.series_names import LEARNING_RATE
+from accel_engine.run.store.series_names import LEARNING_RATE
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.chunk_size import (
     CHUNK_SECONDS,

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from accel_engine.run.series_names import LEARNING_RATE
+from accel_engine.run.store.series_names import LEARNING_RATE
 
 
 class Means:

@@ -17,7 +17,7 @@ from accel_engine.data.structure import Batch, Structure, only_array
 from accel_engine.keras_support.losses import is_keras_defined, single_loss
 from accel_engine.keras_support.model_structure import metrics_of
 from accel_engine.private_names.keras_names import LayerLosses, keeps_losses, kept_losses, mask_of
-from accel_engine.run.series_names import SeriesNames
+from accel_engine.run.store.series_names import SeriesNames
 
 MAX_STATE = 64
 """Values in the state of a metric whose value of each batch is recorded; of larger ones, as AUC's, those of epochs."""

@@ -7,7 +7,13 @@ from pathlib import Path
 import tensorflow as tf
 
 from accel_engine.errors import RunError
-from accel_engine.run.checkpoint_files import checkpoint_path, damage, damaged_message, has_checksums, steps_in
+from accel_engine.run.directory.checkpoint_files import (
+    checkpoint_path,
+    damage,
+    damaged_message,
+    has_checksums,
+    steps_in,
+)
 from accel_engine.user_code import one_line
 
 _OF_ANOTHER_MODEL = (

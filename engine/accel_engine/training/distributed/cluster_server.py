@@ -6,7 +6,7 @@ from accel_engine import clock
 from accel_engine.devices.device_types import Inventory
 from accel_engine.events import DevicesFound, Outcome, Phase, RunEnded, Warned
 from accel_engine.plan.resolved_plan import ResolvedPlan
-from accel_engine.run.writer import RunWriter
+from accel_engine.run.writing.writer import RunWriter
 from accel_engine.training.commands.command_mailbox import CommandMailbox
 from accel_engine.training.core import device_visibility
 from accel_engine.training.core.allocated_memory import AllocatedMemory

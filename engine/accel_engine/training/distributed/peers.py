@@ -16,7 +16,7 @@ from pathlib import Path
 
 from accel_engine.plan import Plan
 from accel_engine.process.engine_process import start
-from accel_engine.run.creation import create_worker
+from accel_engine.run.runs.creation import create_worker
 from accel_engine.strategies.cluster_spec import LOCAL, ClusterSpec
 
 JOIN_SECONDS = 180.0

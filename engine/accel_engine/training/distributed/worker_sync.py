@@ -15,9 +15,9 @@ import tensorflow as tf
 from accel_engine import clock
 from accel_engine.errors import RunError
 from accel_engine.events import Worker, WorkersMet
-from accel_engine.run.commands import COMMANDS, Command
-from accel_engine.run.run_paths import CHECKPOINTS
-from accel_engine.run.worker_runs import link, path_of
+from accel_engine.run.directory.run_paths import CHECKPOINTS
+from accel_engine.run.engine.commands import COMMANDS, Command
+from accel_engine.run.runs.worker_runs import link, path_of
 from accel_engine.strategies.cluster_spec import ClusterSpec
 from accel_engine.training.commands.command_mailbox import CommandMailbox
 

@@ -1,1 +1,1 @@
-"""Validates models, builds evaluation reports and predicts."""
+"""Validates models and builds evaluation reports."""

@@ -11,9 +11,9 @@ from accel_engine.plan import Plan
 from accel_engine.plan.interval import Interval
 from accel_engine.plan.monitor import unmeasured
 from accel_engine.run import RunReader
-from accel_engine.run.early_stopping import EarlyStopping
-from accel_engine.run.reader import drop_discarded
-from accel_engine.run.series_names import VALIDATION_PREFIX, is_better_lower
+from accel_engine.run.history.early_stopping import EarlyStopping
+from accel_engine.run.reading.reader import drop_discarded
+from accel_engine.run.store.series_names import VALIDATION_PREFIX, is_better_lower
 from accel_engine.training.progress.timetable import Timetable
 from accel_engine.training.reporting.run_reporter import RunReporter
 

@@ -13,7 +13,7 @@ from accel_engine.errors import RunError
 from accel_engine.events import Warned
 from accel_engine.keras_support.optimizers import inner_optimizer
 from accel_engine.private_names.keras_names import output_losses
-from accel_engine.run.series_names import series_name
+from accel_engine.run.store.series_names import series_name
 from accel_engine.text import format_metric
 from accel_engine.training.checkpoints.checkpoint import NotFiniteError
 from accel_engine.training.core.assembly import Assembly

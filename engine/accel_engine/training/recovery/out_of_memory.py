@@ -16,9 +16,9 @@ from accel_engine.events import OUT_OF_MEMORY
 from accel_engine.plan import Plan
 from accel_engine.plan.memory_cures import Cure, MemoryFacts, next_cure
 from accel_engine.plan.resolved_plan import ResolvedPlan
-from accel_engine.run import checkpoint_files
-from accel_engine.run.run_paths import CHECKPOINTS
-from accel_engine.run.writer import RunWriter
+from accel_engine.run.directory import checkpoint_files
+from accel_engine.run.directory.run_paths import CHECKPOINTS
+from accel_engine.run.writing.writer import RunWriter
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.feed import choose_feed
 from accel_engine.training.recovery.memory_facts import has_parts, memory_facts

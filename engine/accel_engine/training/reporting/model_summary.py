@@ -10,7 +10,7 @@ from accel_engine.keras_support.losses import loss_name
 from accel_engine.keras_support.model_structure import parameter_count
 from accel_engine.keras_support.optimizers import optimizer_name, schedule_name
 from accel_engine.keras_support.output_form import output_activation, takes_logits
-from accel_engine.run.series_names import GRADIENT_NORM, LEARNING_RATE, choose_monitor
+from accel_engine.run.store.series_names import GRADIENT_NORM, LEARNING_RATE, choose_monitor
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.gradient_norms import GradientNorms
 from accel_engine.training.core.metric_states import MAX_STATE, MetricStates

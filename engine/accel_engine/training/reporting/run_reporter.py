@@ -6,8 +6,8 @@ from typing import Any
 from accel_engine import clock
 from accel_engine.events import CommandAnswered, Event, Phase, PhaseChanged, PlanChanged
 from accel_engine.plan import Plan
-from accel_engine.run.commands import Command
-from accel_engine.run.writer import RunWriter
+from accel_engine.run.engine.commands import Command
+from accel_engine.run.writing.writer import RunWriter
 
 
 class RunReporter:

@@ -7,7 +7,7 @@ from itertools import compress
 import numpy as np
 
 from accel_engine import clock
-from accel_engine.run.series_names import LEARNING_RATE
+from accel_engine.run.store.series_names import LEARNING_RATE
 from accel_engine.training.core.epoch_states import EpochStates
 from accel_engine.training.core.loop import ChunkResult, Loop
 from accel_engine.training.core.means import Means

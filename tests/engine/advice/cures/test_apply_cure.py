@@ -18,9 +18,9 @@ from accel_engine.plan.scaled_rate import with_planned_rate
 from accel_engine.process import run_change
 from accel_engine.process.run_change import return_to
 from accel_engine.run import RunReader, RunWriter, create
-from accel_engine.run.checkpoint_files import write_checksums
-from accel_engine.run.creation import create_recorded
-from accel_engine.run.run_paths import checkpoint_steps, latest_checkpoint
+from accel_engine.run.directory.checkpoint_files import write_checksums
+from accel_engine.run.directory.run_paths import checkpoint_steps, latest_checkpoint
+from accel_engine.run.runs.creation import create_recorded
 
 
 def ended(plan: Plan, outcome: Outcome, *steps: int) -> Path:

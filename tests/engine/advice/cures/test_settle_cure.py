@@ -15,8 +15,8 @@ from accel_engine.events import LearningRateChanged, Outcome, PlanChanged, RunEn
 from accel_engine.plan import Plan
 from accel_engine.process.paused_run import read_run
 from accel_engine.run import RunInfo, RunReader, RunWriter, Status, create
-from accel_engine.run.checkpoint_files import write_checksums
-from accel_engine.run.run_paths import checkpoint_steps
+from accel_engine.run.directory.checkpoint_files import write_checksums
+from accel_engine.run.directory.run_paths import checkpoint_steps
 
 STEP = 1000
 """The first step with the cure."""

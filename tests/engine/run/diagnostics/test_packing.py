@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from accel_engine.run import RunWriter, diagnostics
-from accel_engine.run.connection import connect
 from accel_engine.run.diagnostics import (
     ClassificationReport,
     CustomReport,
@@ -31,6 +30,7 @@ from accel_engine.run.diagnostics import (
     packing,
 )
 from accel_engine.run.diagnostics.views import Curve, Image, Labels, Mask, Parts, Row, Spectrogram, Text, Tokens
+from accel_engine.run.store.connection import connect
 from recorded_run import execute
 
 PIXELS = np.arange(2 * 3 * 3, dtype=np.uint8).reshape(2, 3, 3)

@@ -10,9 +10,9 @@ import pytest
 from accel_engine.errors import RunError
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, RunWriter, create
-from accel_engine.run.connection import writing
 from accel_engine.run.media import Histogram, Image, MediaItem, Text, histogram_of, image_of
 from accel_engine.run.media.items import MAX_IMAGE_BYTES, MAX_TEXT_BYTES
+from accel_engine.run.store.connection import writing
 from recorded_run import execute, started
 
 RANDOM = np.random.default_rng(0)
@@ -147,7 +147,7 @@ def test_all_items_of_a_run_have_a_limit(directory: Path, monkeypatch: pytest.Mo
     text = Text(RANDOM.bytes(500).hex())
     write(directory, (0, "a", text))
     stored = execute(directory, "SELECT length(body) FROM media")[0][0]
-    monkeypatch.setattr("accel_engine.run.writer.MAX_MEDIA_BYTES", 2 * stored)
+    monkeypatch.setattr("accel_engine.run.writing.writer.MAX_MEDIA_BYTES", 2 * stored)
     write(directory, (1, "a", text))
     with closing(RunWriter(directory)) as writer:
         writer.begin(started(5))

@@ -11,8 +11,8 @@ import pytest
 import tensorflow as tf
 
 from accel_engine.errors import RunError
-from accel_engine.run.checkpoint_files import has_checksums
-from accel_engine.run.run_paths import CHECKPOINTS
+from accel_engine.run.directory.checkpoint_files import has_checksums
+from accel_engine.run.directory.run_paths import CHECKPOINTS
 from accel_engine.training.checkpoints.checkpoint import Checkpoints, NotFiniteError
 from accel_engine.training.core.readable_checkpoint import DamagedCheckpointError
 

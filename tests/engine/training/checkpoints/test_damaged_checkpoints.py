@@ -12,11 +12,11 @@ import damaged_runs
 from accel_engine.errors import RunError
 from accel_engine.events import CheckpointSaved, CommandAnswered, Outcome, Warned
 from accel_engine.plan import Plan
-from accel_engine.run.checkpoint_files import damage, has_checksums
-from accel_engine.run.repair import repair
-from accel_engine.run.run_paths import CHECKPOINTS, MODEL, checkpoint_steps
+from accel_engine.run.damage.repair import repair
+from accel_engine.run.directory.checkpoint_files import damage, has_checksums
+from accel_engine.run.directory.run_paths import CHECKPOINTS, MODEL, checkpoint_steps
+from accel_engine.trained.prediction import predicting_model
 from accel_engine.training.core.finiteness import Finiteness
-from accel_engine.training.prediction import predicting_model
 
 from ..conftest import Gym, Trained
 

@@ -7,7 +7,7 @@ import pytest
 
 from accel_engine.errors import RunError
 from accel_engine.plan import Plan
-from accel_engine.run.run_paths import MODEL, checkpoint_steps
+from accel_engine.run.directory.run_paths import MODEL, checkpoint_steps
 from accel_engine.training.checkpoints.checkpoint import Checkpoints
 
 from ..conftest import Gym

@@ -12,7 +12,7 @@ from accel_engine.data.dataset import Split
 from accel_engine.data.structure import Batch
 from accel_engine.errors import RunError
 from accel_engine.models import CATALOGUE
-from accel_engine.training.checkpoints.restored_model import RestoredModel, restore_model
+from accel_engine.trained.restored_model import RestoredModel, restore_model
 from accel_engine.training.model_analysis import layer_table
 from accel_engine.training.model_analysis.flops import FlopCount
 

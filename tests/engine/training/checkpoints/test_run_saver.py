@@ -13,7 +13,7 @@ import pytest
 
 from accel_engine.events import CheckpointSaved, Outcome, Phase, PhaseChanged, Validated, Warned
 from accel_engine.plan import Plan
-from accel_engine.run.run_paths import CHECKPOINTS, MODEL, checkpoint_steps
+from accel_engine.run.directory.run_paths import CHECKPOINTS, MODEL, checkpoint_steps
 from accel_engine.training.checkpoints import run_saver
 from accel_engine.training.checkpoints.checkpoint import Checkpoints
 from accel_engine.training.core.assembly import Assembly

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from accel_engine.run.commands import Command, current_user
-from accel_engine.run.disk_problem import DiskProblem, disk_problem
+from accel_engine.run.directory.disk_problem import DiskProblem, disk_problem
+from accel_engine.run.engine.commands import Command, current_user
 from accel_engine.training.commands.command_mailbox import CommandMailbox, StopRequested, command_from_signal
 
 

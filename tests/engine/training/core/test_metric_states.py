@@ -13,7 +13,7 @@ from keras import layers, metrics, ops, regularizers
 from accel_engine.data.structure import Batch, map_structure
 from accel_engine.models.model_call import call_model
 from accel_engine.private_names import keras_names
-from accel_engine.run.series_names import SeriesNames
+from accel_engine.run.store.series_names import SeriesNames
 from accel_engine.training.core import metric_states
 from accel_engine.training.core.metric_states import (
     MAX_STATE,

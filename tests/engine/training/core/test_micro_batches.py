@@ -14,7 +14,7 @@ from accel_engine.events import ModelBuilt, Outcome
 from accel_engine.keras_support.losses import is_mean
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import resolve
-from accel_engine.run.series_names import MICRO_BATCH_NORM
+from accel_engine.run.store.series_names import MICRO_BATCH_NORM
 from accel_engine.training.core.assembly import assemble
 from accel_engine.training.core.feed import Segment
 from accel_engine.training.core.loop import ExecutionMode, Loop

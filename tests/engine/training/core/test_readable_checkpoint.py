@@ -4,7 +4,7 @@ import pytest
 import tensorflow as tf
 
 from accel_engine.errors import RunError
-from accel_engine.run.checkpoint_files import write_checksums
+from accel_engine.run.directory.checkpoint_files import write_checksums
 from accel_engine.training.core.readable_checkpoint import reading
 
 

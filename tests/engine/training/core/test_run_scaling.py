@@ -13,9 +13,9 @@ from accel_engine.errors import PlanError
 from accel_engine.events import ModelBuilt, Validated, Warned
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader
-from accel_engine.run.connection import connect
 from accel_engine.run.diagnostics import read
-from accel_engine.training.evaluation.revalidation import revalidate
+from accel_engine.run.store.connection import connect
+from accel_engine.trained.revalidation import revalidate
 
 from ..conftest import Gym, Trained
 

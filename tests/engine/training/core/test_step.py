@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from accel_engine.data.structure import Batch
 from accel_engine.errors import ModelError
-from accel_engine.run.series_names import SeriesNames
+from accel_engine.run.store.series_names import SeriesNames
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.micro_batches import accumulate_gradients
 from accel_engine.training.core.step import CustomStep, main_loss, mean_of_replicas

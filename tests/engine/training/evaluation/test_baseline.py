@@ -15,8 +15,8 @@ from accel_engine.plan import Plan
 from accel_engine.training.core.task import Task
 from accel_engine.training.evaluation.baseline import baseline_of
 
+from ...trained.evaluation.test_evaluate import evaluated
 from ..conftest import Gym
-from .test_evaluate import evaluated
 
 RNG = np.random.default_rng(3)
 

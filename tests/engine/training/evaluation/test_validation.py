@@ -11,7 +11,7 @@ import pytest
 from accel_engine import data
 from accel_engine.events import Outcome, Validated
 from accel_engine.plan import Plan
-from accel_engine.training.evaluation.evaluate import evaluate
+from accel_engine.trained.evaluation.evaluate import evaluate
 
 from ..conftest import Gym
 

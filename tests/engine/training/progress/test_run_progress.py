@@ -10,7 +10,7 @@ import pytest
 from accel_engine.events import CheckpointSaved, EpochEnded, Outcome, RunStarted, Validated, Warned
 from accel_engine.plan import Plan
 from accel_engine.run import RunWriter
-from accel_engine.run.run_paths import checkpoint_steps
+from accel_engine.run.directory.run_paths import checkpoint_steps
 from accel_engine.training.checkpoints.run_saver import RunSaver
 from accel_engine.training.evaluation.validation import Validation
 from accel_engine.training.progress import run_progress

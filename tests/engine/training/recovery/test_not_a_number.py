@@ -9,8 +9,8 @@ import pytest
 
 from accel_engine.events import CheckpointSaved, Outcome, Recovered
 from accel_engine.plan import Plan
-from accel_engine.run.checkpoint_files import delete_after
-from accel_engine.run.run_paths import CHECKPOINTS
+from accel_engine.run.directory.checkpoint_files import delete_after
+from accel_engine.run.directory.run_paths import CHECKPOINTS
 
 from ..conftest import Gym, Trained
 

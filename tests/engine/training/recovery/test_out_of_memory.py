@@ -11,7 +11,7 @@ import pytest
 from accel_engine.events import Outcome, Recovered, RunStarted, Validated, Warned
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, RunWriter, create
-from accel_engine.run.memory_kill import adapted
+from accel_engine.run.history.memory_kill import adapted
 from accel_engine.training import preparation
 from accel_engine.training.core.assembly import Assembly
 

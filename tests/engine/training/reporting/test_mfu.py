@@ -8,7 +8,7 @@ import pytest
 from accel_engine.devices.device_types import Device, Inventory
 from accel_engine.events import RunEnded, TensorFlowDevice, WorkCounted, from_stored
 from accel_engine.plan import Plan
-from accel_engine.run.run_paths import home
+from accel_engine.run.directory.run_paths import home
 from accel_engine.training.core import device_visibility
 from accel_engine.training.model_analysis import cpu_peak
 from accel_engine.training.model_analysis.flops import FlopCount

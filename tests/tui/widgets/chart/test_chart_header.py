@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from accel_engine.run.buckets import downsample
+from accel_engine.run.store.buckets import downsample
 from accel_tui.run_state.curve import Curve
 from accel_tui.widgets.chart.axes import Axis, LogAxis
 from accel_tui.widgets.chart.chart_header import Hidden, describe_hidden, hidden_points, hidden_steps

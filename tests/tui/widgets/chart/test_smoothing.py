@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from accel_engine.run.buckets import downsample
+from accel_engine.run.store.buckets import downsample
 from accel_tui.run_state.curve import Curve
 from accel_tui.widgets.chart.chart_view import SMOOTHINGS
 from accel_tui.widgets.chart.smoothing import smooth, smoothed

@@ -6,7 +6,7 @@ import numpy as np
 
 from accel_engine.events import EpochEnded, Validated
 from accel_engine.run import Chunk, Update
-from accel_engine.run.steps import THROUGHPUT
+from accel_engine.run.store.steps import THROUGHPUT
 from accel_tui.run_state.fold_events import apply_update
 from accel_tui.run_state.marks import MAX_MARKS
 from accel_tui.run_state.state import RunState

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from accel_engine.events import DevicesFound, MicroBatchesTried, TensorFlowDevice, ThreadsChosen, Validated, WorkCounted
-from accel_engine.run.annotations import Annotations
-from accel_engine.run.status import RunInfo, Status
+from accel_engine.run.engine.status import RunInfo, Status
+from accel_engine.run.store.annotations import Annotations
 from accel_tui.cli.event_text import format_event
 from accel_tui.run_state.state import RunState
 from accel_tui.widgets.run.run_details import RunDetails

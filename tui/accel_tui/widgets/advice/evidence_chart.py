@@ -3,7 +3,7 @@
 from textual import on
 
 from accel_engine.advice import Finding
-from accel_engine.run.steps import THROUGHPUT
+from accel_engine.run.store.steps import THROUGHPUT
 from accel_tui.formatting import numbers
 from accel_tui.run_state.advice import Advice
 from accel_tui.run_state.evidence_curves import chart_name

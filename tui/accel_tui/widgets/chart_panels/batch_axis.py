@@ -11,7 +11,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from accel_engine.run.series_names import BATCH_SIZE
+from accel_engine.run.store.series_names import BATCH_SIZE
 from accel_tui.run_state.curve import Curve, Floats
 from accel_tui.run_state.state import Points, RunState
 from accel_tui.widgets.chart.chart_view import NOTHING, Series

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from accel_engine.run import RunInfo
-from accel_engine.run.series_names import (
+from accel_engine.run.store.series_names import (
     LEARNING_RATE,
     MEAN_PREFIXES,
     VALIDATION_PREFIX,
@@ -15,7 +15,7 @@ from accel_engine.run.series_names import (
     is_at_most_one,
     is_loss,
 )
-from accel_engine.run.steps import THROUGHPUT
+from accel_engine.run.store.steps import THROUGHPUT
 from accel_tui.formatting.bench_figures import figure
 from accel_tui.run_state.device_curves import READINGS
 from accel_tui.run_state.learning_rate_curve import has_learning_rate, learning_rate_curve, visible_learning_rate_curve

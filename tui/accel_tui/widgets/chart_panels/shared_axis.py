@@ -11,7 +11,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from accel_engine.run.buckets import Statistics
+from accel_engine.run.store.buckets import Statistics
 from accel_tui.run_state.curve import Curve, divide
 from accel_tui.run_state.state import RunState
 from accel_tui.widgets.chart.chart_view import NOTHING, Series, X

@@ -9,8 +9,8 @@ from textual.content import Content
 
 from accel_engine.events import DevicesFound, ModelBuilt, Outcome, ThreadsChosen, WorkCounted, XlaTried
 from accel_engine.run import RunInfo
-from accel_engine.run.meta import ImportSource
-from accel_engine.run.series_names import VALIDATION_PREFIX
+from accel_engine.run.store.meta import ImportSource
+from accel_engine.run.store.series_names import VALIDATION_PREFIX
 from accel_engine.text import printable_line
 from accel_tui.formatting import field_labels, numbers
 from accel_tui.run_state.parts import Part

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from textual import work
 
-from accel_engine.run.run_paths import checkpoint_steps
+from accel_engine.run.directory.run_paths import checkpoint_steps
 from accel_tui.plan.checkpoint_choice import checked_checkpoint, checkpoint_choices
 from accel_tui.widgets.plan.picker import Picker
 

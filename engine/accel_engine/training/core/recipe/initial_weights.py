@@ -21,8 +21,8 @@ from accel_engine.models.user_code import reason
 from accel_engine.plan import Plan
 from accel_engine.plan.tuning_checks import IMAGENET
 from accel_engine.private_names.keras_names import all_layers
-from accel_engine.run.chosen_checkpoint import chosen_step
-from accel_engine.run.run_paths import CHECKPOINTS, trained_model
+from accel_engine.run.directory.run_paths import CHECKPOINTS, trained_model
+from accel_engine.run.history.chosen_checkpoint import chosen_step
 from accel_engine.training.core.readable_checkpoint import reading
 from accel_engine.training.core.saved_weights import has_averages, restore_weights
 

@@ -7,20 +7,13 @@ import keras
 from accel_engine.errors import FieldValue, PlanError
 from accel_engine.keras_support.optimizers import inner_optimizer, optimizer_name, read_rate, set_rate
 from accel_engine.models.user_code import reason
-from accel_engine.plan import Plan
+from accel_engine.plan import USES, Plan
 from accel_engine.plan.recipe_checks import CLIPPING
 from accel_engine.plan.scaled_rate import scaling_factor
 from accel_engine.private_names.keras_names import schedule_of
 from accel_engine.training.core.recipe.rate_schedule import make_schedule
 
-_ARGUMENTS = {
-    "weight_decay": "weight_decay",
-    "momentum": "momentum",
-    "ema_momentum": "ema_momentum",
-    "clip_norm": "clipnorm",
-    "global_clip_norm": "global_clipnorm",
-    "clip_value": "clipvalue",
-}
+_ARGUMENTS = {name: use.argument for name, use in USES.items() if use.argument}
 """Keras' arguments of optimizers, by the fields of a plan."""
 
 CLIPPING_ARGUMENTS = tuple(_ARGUMENTS[field] for field in CLIPPING)
@@ -92,15 +85,13 @@ def _class_of(plan: Plan) -> type[keras.Optimizer]:
 def _planned_arguments(plan: Plan, replicas: int) -> dict[str, Any]:
     """Keras' arguments for the fields that the plan sets."""
     values = {argument: getattr(plan, field) for field, argument in _ARGUMENTS.items()}
-    values = {argument: value for argument, value in values.items() if value is not None}
+    values = {argument: value for argument, value in values.items() if value not in (None, "off")}
     if limits := {argument: value / replicas for argument, value in values.items() if argument in CLIPPING_ARGUMENTS}:
         # A replica's share of the summed gradients has its share of the limit: see accel_engine.training.core.step.
         values |= {**dict.fromkeys(CLIPPING_ARGUMENTS), **limits}
     if "ema_momentum" in values:
         values["use_ema"] = True
-    if plan.nesterov == "on":
-        values["nesterov"] = True
-    return values
+    return {argument: True if value == "on" else value for argument, value in values.items()}
 
 
 def _highest_rate(plan: Plan, optimizer: Any) -> float:

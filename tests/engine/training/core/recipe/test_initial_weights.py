@@ -12,9 +12,9 @@ from accel_engine.events import Outcome, Validated, Warned
 from accel_engine.plan import Plan
 from accel_engine.process.start_run import prepare_run
 from accel_engine.run import create
-from accel_engine.run.run_paths import MODEL
+from accel_engine.run.directory.run_paths import MODEL
+from accel_engine.trained.revalidation import revalidate
 from accel_engine.training.core.recipe import initial_weights
-from accel_engine.training.evaluation.revalidation import revalidate
 
 from ...conftest import Gym, Trained
 

@@ -14,7 +14,7 @@ from accel_engine.events import ModelBuilt, Outcome, Validated, Warned
 from accel_engine.models.build import build
 from accel_engine.plan import Plan
 from accel_engine.plan.estimate import count_steps
-from accel_engine.training.checkpoints.restored_model import restore_model
+from accel_engine.trained.restored_model import restore_model
 from accel_engine.training.core.compiled_model import describe_data
 from accel_engine.training.core.epoch_order import epoch_orders
 

@@ -10,10 +10,10 @@ from accel_engine.data.dataset import Split
 from accel_engine.events import ModelBuilt, Validated, Warned
 from accel_engine.plan import Plan
 from accel_engine.plan.task_choices import ALWAYS_MEASURED
-from accel_engine.training.trained_model import of_run
+from accel_engine.trained.trained_model import of_run
 
+from ....trained.evaluation.test_evaluate import evaluated, values
 from ...conftest import Gym
-from ...evaluation.test_evaluate import evaluated, values
 
 REGRESSION = ALWAYS_MEASURED["regression"]
 

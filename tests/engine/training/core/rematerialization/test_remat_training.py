@@ -10,8 +10,8 @@ import tensorflow as tf
 from accel_engine.events import Outcome, Warned
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import resolve
-from accel_engine.run.checkpoint_files import checkpoint_path
-from accel_engine.run.run_paths import CHECKPOINTS, latest_checkpoint
+from accel_engine.run.directory.checkpoint_files import checkpoint_path
+from accel_engine.run.directory.run_paths import CHECKPOINTS, latest_checkpoint
 from accel_engine.training.core.assembly import assemble
 from accel_engine.training.core.rematerialization import choice
 

@@ -1,0 +1,186 @@
+"""Saves what is whole of a damaged run to a new run."""
+
+import os
+import shutil
+import sqlite3
+import zipfile
+import zlib
+from collections.abc import Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from accel_engine.errors import RunError
+from accel_engine.run.damage.repaired_rows import Figures, copy_whole_rows, is_whole
+from accel_engine.run.damage.salvage import copy_readable
+from accel_engine.run.directory import lock
+from accel_engine.run.directory.checkpoint_files import damage, steps_in
+from accel_engine.run.directory.run_paths import CHECKPOINTS, LOG, MODEL, WORKERS, latest_checkpoint, make_private
+from accel_engine.run.engine.status import read_info
+from accel_engine.run.runs.creation import new_run
+from accel_engine.run.runs.worker_runs import path_of, worker_runs_of
+from accel_engine.run.store.connection import DATABASE, explained, initialize, reading
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """A repaired run.
+
+    Attributes:
+        directory: The new run.
+        rows: The rows of each table, those of its other workers included.
+        steps: Steps up to the last one that was saved.
+        checkpoints: The checkpoints.
+        workers: The runs of its other workers.
+        model: Whether the trained model was saved; ``None`` if there is none.
+    """
+
+    directory: Path
+    rows: Mapping[str, Figures]
+    steps: int
+    checkpoints: Figures
+    workers: Figures
+    model: bool | None
+
+    @property
+    def has_checkpoint(self) -> bool:
+        """Whether the new run can be continued from a checkpoint."""
+        return latest_checkpoint(self.directory) > 0
+
+
+def repair(directory: Path) -> Repair | None:
+    """Save what is whole of a run to a new run; the damaged one is not changed.
+
+    TensorBoard's event files are not copied: an engine that continues a run writes them anew.
+
+    Returns:
+        The new run; ``None`` if nothing is damaged.
+
+    Raises:
+        RunError: The run is being trained, a newer program created it, nothing of it can be saved, or the new one
+            cannot be written.
+    """
+    _refuse_live(directory)
+    if _is_whole(directory):
+        return None
+    with (
+        explained(f"the repaired run of {directory.name} cannot be written", (sqlite3.Error, OSError)),
+        new_run(f"{directory.name.partition('-')[2]} repaired", ".repair-") as new,
+    ):
+        final = new.parents[1] / new.name
+        rows, steps = _save(directory, new)
+        workers = _save_workers(directory, new, final, rows)
+        done = Repair(final, rows, steps, _copy_checkpoints(directory, new), workers, _copy_model(directory, new))
+        if not (any(figures.saved for figures in rows.values()) or done.checkpoints.saved or done.model):
+            raise RunError(f"nothing of run {directory.name} can be read, so that nothing can be saved")
+    return done
+
+
+def _refuse_live(directory: Path) -> None:
+    is_live = lock.is_held(directory)
+    with suppress(RunError), reading(directory) as database:
+        is_live = is_live or read_info(database).status.live
+    if is_live:
+        raise RunError(f"run {directory.name} is being trained: stop it before you repair it")
+
+
+def _is_whole(directory: Path) -> bool:
+    own = [worker for worker in worker_runs_of(directory).values() if not worker.is_symlink()]
+    checkpoints = directory / CHECKPOINTS
+    return (
+        all(_is_database_whole(run) for run in (directory, *own))
+        and not any(damage(checkpoints, step) for step in steps_in(checkpoints))
+        and _is_model_whole(directory) is not False
+    )
+
+
+def _is_database_whole(directory: Path) -> bool:
+    with suppress(RunError), reading(directory) as database:
+        return is_whole(database)
+    return False
+
+
+def _save(directory: Path, new: Path) -> tuple[dict[str, Figures], int]:
+    """Save the rows and the log of a run to an empty directory; returns its last step, too."""
+    with closing(initialize(new / DATABASE)) as database:
+        rows = copy_whole_rows(directory, database, path_of(directory))
+        steps = database.chunk_from_end()[1]
+    with suppress(OSError):
+        if (directory / LOG).is_file():
+            shutil.copyfile(directory / LOG, new / LOG)
+    return rows, steps
+
+
+def _save_workers(directory: Path, new: Path, final: Path, rows: dict[str, Figures]) -> Figures:
+    """Save the runs of other workers that are within a run, and link those that it links to; adds to ``rows``."""
+    figures = Figures()
+    for worker in worker_runs_of(directory).values():
+        place = new / WORKERS / worker.name
+        make_private(place.parent)
+        if worker.is_symlink():
+            place.symlink_to(os.path.relpath(worker.resolve(), final / WORKERS), target_is_directory=True)
+            figures += Figures(saved=1)
+            continue
+        make_private(place)
+        try:
+            found, _ = _save(worker, place)
+        except RunError:  # it has no file
+            found = {}
+        if any(each.saved for each in found.values()):
+            figures += Figures(saved=1)
+        else:
+            shutil.rmtree(place)
+            figures += Figures(lost=1)
+        for table, each in found.items():
+            rows[table] += each
+    return figures
+
+
+def _copy_checkpoints(directory: Path, new: Path) -> Figures:
+    """Copy the checkpoints that are whole, as far as their checksums tell, and that can be read."""
+    folder, figures = directory / CHECKPOINTS, Figures()
+    for step in steps_in(folder):
+        paths = sorted(folder.glob(f"step-{step}.*"))
+        is_saved = not damage(folder, step) and _copy_all(paths, new / CHECKPOINTS)
+        figures += Figures(saved=1) if is_saved else Figures(lost=1)
+    return figures
+
+
+def _copy_model(directory: Path, new: Path) -> bool | None:
+    """Copy the trained model if it is whole."""
+    return _is_model_whole(directory) and _copy_all([directory / MODEL], new)
+
+
+def _copy_all(paths: Sequence[Path], folder: Path) -> bool:
+    """Copy files to a directory; if one cannot be read, no copy is left.
+
+    Raises:
+        OSError: The copies cannot be written.
+    """
+    folder.mkdir(mode=0o700, exist_ok=True)
+    if all(_copy_file(path, folder / path.name) for path in paths):
+        return True
+    for path in paths:
+        (folder / path.name).unlink(missing_ok=True)
+    return False
+
+
+def _copy_file(path: Path, to: Path) -> bool:
+    try:
+        source = path.open("rb")
+    except OSError:
+        return False
+    with source:
+        return copy_readable(source, to)
+
+
+def _is_model_whole(directory: Path) -> bool | None:
+    """Whether all checksums of the trained model match; ``None`` if there is none."""
+    model = directory / MODEL
+    if not model.is_file():
+        return None
+    try:
+        with zipfile.ZipFile(model) as archive:
+            return archive.testzip() is None
+    except (zipfile.BadZipFile, zlib.error, OSError, EOFError, ValueError, RuntimeError, NotImplementedError):
+        return False

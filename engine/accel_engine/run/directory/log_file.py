@@ -1,0 +1,110 @@
+"""Writes to the log of a run, also when the disk is full, and reads what it tells."""
+
+import io
+import os
+import re
+import shutil
+import sys
+from collections import deque
+from contextlib import suppress
+from pathlib import Path
+
+from accel_engine.run.directory.run_paths import LOG
+
+NOTED = "accel-tui: "
+"""Begins the messages of this program itself."""
+
+_AT_EVERY_START = re.compile(r"I\d{4} |WARNING: All log messages before absl::InitializeLog")
+"""Begins the lines that TensorFlow writes at every start."""
+
+
+def lines_of(log: str) -> list[str]:
+    """The lines of a log, without empty ones and those that TensorFlow writes at every start."""
+    return [line.strip() for line in log.splitlines() if line.strip() and not _AT_EVERY_START.match(line)]
+
+
+class LogFile(io.RawIOBase):
+    """Writes to an open log file; what a full disk does not take is counted, and ends nothing.
+
+    Args:
+        descriptor: The file, which stays open.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        super().__init__()
+        self._descriptor = descriptor
+        self._lost = 0
+
+    def writable(self) -> bool:
+        """Whether it can be written."""
+        return True
+
+    def fileno(self) -> int:
+        """The descriptor."""
+        return self._descriptor
+
+    def write(self, data: "io.ReadableBuffer", /) -> int:  # type: ignore[name-defined]
+        """Write all of it, as far as the disk has room; returns its length in bytes."""
+        text = bytes(data)
+        missing = f"\naccel-tui: {self._lost:,} bytes of output are missing here: the log could not be written\n"
+        if text and self._lost and not self._put(missing.encode()):
+            self._lost = 0
+        self._lost += self._put(text)
+        return len(text)
+
+    def _put(self, data: bytes) -> int:
+        """Write; returns the number of bytes that could not be written."""
+        try:
+            while data:
+                data = data[os.write(self._descriptor, data) :]
+        except OSError:
+            pass
+        return len(data)
+
+
+def never_fail_to_print() -> None:
+    """Let this process print to its log line by line; what a full disk does not take ends nothing."""
+    sys.stdout, sys.stderr = (
+        io.TextIOWrapper(
+            io.BufferedWriter(LogFile(stream.fileno())),
+            encoding=stream.encoding,
+            errors=stream.errors,
+            line_buffering=True,
+        )
+        for stream in (sys.stdout, sys.stderr)
+    )
+
+
+def note(directory: Path, message: str) -> None:
+    """Add a message of this program to the log of a run; a full disk does not take it."""
+    with suppress(OSError), open(os.open(directory / LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "a") as log:
+        log.write(f"{NOTED}{message}\n")
+
+
+def last_note(directory: Path) -> str:
+    """The message of this program with which the log of a run ends; empty if it ends with something else."""
+    with suppress(OSError), (directory / LOG).open(errors="replace") as log:
+        last = deque(log, maxlen=1)
+        return last[0].removeprefix(NOTED).strip() if last and last[0].startswith(NOTED) else ""
+    return ""
+
+
+def follow_run(former: Path, directory: Path, log: int = 1) -> None:
+    """Let this process write to the log of another directory, with what is in the present one.
+
+    Args:
+        former: The directory with the present log; nothing happens to descriptors of other files.
+        directory: The other directory.
+        log: A descriptor of the log, besides those of standard output and error.
+    """
+    with suppress(OSError):
+        output = os.fstat(log)
+        if output.st_nlink and not os.path.samestat(output, (former / LOG).stat()):
+            return
+        copy = os.open(directory / LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        with suppress(OSError), open(f"/proc/self/fd/{log}", "rb") as source, open(copy, "ab", closefd=False) as file:
+            shutil.copyfileobj(source, file)
+        for descriptor in (1, 2, log):
+            if os.path.samestat(os.fstat(descriptor), output):
+                os.dup2(copy, descriptor, inheritable=descriptor < 3)
+        os.close(copy)

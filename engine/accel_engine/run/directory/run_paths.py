@@ -1,0 +1,89 @@
+"""The directory of runs, and the names of the files of a run."""
+
+import os
+import shlex
+from pathlib import Path
+
+import platformdirs
+
+from accel_engine.errors import RunError
+from accel_engine.files import private_directory
+from accel_engine.run.directory.checkpoint_files import damage, first_whole, steps_in
+from accel_engine.user_paths import user_path
+
+LOG = "log.txt"
+"""File in a run's directory with the output of the engine and the user's code."""
+
+LOCK = "run.lock"
+"""File that a run's writer holds locked; see :mod:`accel_engine.run.directory.lock`."""
+
+WATCHER_LOCK = "watcher.lock"
+"""File that the process locks which starts the run's engine again; see :mod:`accel_engine.keep_alive`."""
+
+MODEL = "model.keras"
+"""File of a run's trained model."""
+
+CHECKPOINTS = "checkpoints"
+"""Directory of a run's checkpoints."""
+
+WORKERS = "workers"
+"""Directory of the runs of a run's other workers."""
+
+
+def home() -> Path:
+    """The program's directory: ``ACCEL_TUI_HOME``, or the platform's directory for user data."""
+    chosen = os.environ.get("ACCEL_TUI_HOME")
+    return user_path(chosen) if chosen else platformdirs.user_data_path("accel-tui")
+
+
+def runs_directory() -> Path:
+    """The directory of all runs; it may not exist yet."""
+    return home() / "runs"
+
+
+def reference(directory: Path) -> str:
+    """What commands take for a run: its id, with the place of a worker's run; or its directory if it is elsewhere."""
+    runs = runs_directory()
+    return str(directory.relative_to(runs) if directory.is_relative_to(runs) else directory)
+
+
+def repair_command(directory: Path) -> str:
+    """The command that saves what is whole of a damaged run."""
+    return f"accel-tui repair {shlex.quote(reference(directory))}"
+
+
+def make_private(directory: Path) -> None:
+    """Create a directory, and those above it that are missing, which only its owner can enter.
+
+    Raises:
+        RunError: It cannot be created or written.
+    """
+    try:
+        private_directory(directory)
+    except OSError as error:
+        raise RunError(
+            f"cannot create the run directory {directory}: {error.strerror}; set ACCEL_TUI_HOME to a writable directory"
+        ) from error
+    if not os.access(directory, os.W_OK | os.X_OK):
+        raise RunError(f"cannot write to the run directory {directory}; set ACCEL_TUI_HOME to a writable directory")
+
+
+def trained_model(directory: Path) -> Path | None:
+    """The file of a run's trained model; ``None`` when there is none."""
+    model = directory / MODEL
+    return model if model.is_file() else None
+
+
+def checkpoint_steps(directory: Path) -> list[int]:
+    """The steps of a run's checkpoints, in increasing order; some may be damaged."""
+    return steps_in(directory / CHECKPOINTS)
+
+
+def latest_checkpoint(directory: Path) -> int:
+    """The step of a run's last checkpoint of which no file is missing or cut short; 0 if it has no checkpoint.
+
+    If all are damaged it is the last one: training does not start anew over it, but says what is damaged.
+    """
+    steps = checkpoint_steps(directory)
+    whole, _ = first_whole(reversed(steps), lambda step: damage(directory / CHECKPOINTS, step, quick=True))
+    return max(steps, default=0) if whole is None else whole

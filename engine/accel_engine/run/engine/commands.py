@@ -1,0 +1,156 @@
+"""Commands to a run's engine: rows of the table ``command``, which the engine answers."""
+
+import getpass
+import os
+import signal
+import socket
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from accel_engine.errors import DatabaseError, RunError
+from accel_engine.run.directory.disk_problem import DiskProblem, disk_problem
+from accel_engine.run.engine.process_identity import ProcessIdentity
+from accel_engine.run.engine.status import read_info
+from accel_engine.run.store.connection import reading, writing
+from accel_engine.run.store.meta import read_meta
+
+COMMANDS = {
+    "stop": "Stop after this chunk without validating; save a checkpoint and the model",
+    "stop_now": "Stop after this chunk without a checkpoint",
+    "pause": "Pause between two chunks, keeping all state",
+    "resume": "Resume after a pause",
+    "checkpoint": "Save a checkpoint now",
+    "learning_rate": "Set the learning rate of the next step",
+    "validate": "Validate now",
+    "validation_every": "Validate every so many steps",
+    "checkpoint_every": "Save a checkpoint every so many steps",
+}
+"""Commands by name, with what the engine does."""
+
+_STOPS = ("stop", "stop_now")
+"""Those that end the run; an engine obeys them while it waits for the disk, too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command to a run's engine.
+
+    Attributes:
+        id: Its row in the run.
+        time: When it was sent, in seconds since the Unix epoch.
+        who: Who sent it, as ``user@host``, with the reason in parentheses if there is one.
+        name: One of :data:`COMMANDS`.
+        argument: The learning rate, for ``learning_rate``; the steps, for ``validation_every`` and
+            ``checkpoint_every``; the most seconds, for ``pause``; the id of the only pause to end, for ``resume``; for
+            ``stop``, the only part of a script to stop.
+    """
+
+    id: int
+    time: float
+    who: str
+    name: str
+    argument: float | None = None
+
+    @property
+    def stops(self) -> bool:
+        """Whether it ends the run."""
+        return self.name in _STOPS
+
+    @property
+    def origin(self) -> str:
+        """The command and its sender, such as ``stop requested by ann@box``."""
+        name = "stop without checkpoint" if self.name == "stop_now" else self.name.replace("_", " ")
+        return f"{name} requested by {self.who}"
+
+
+def request(directory: Path, name: str, argument: float | None = None, *, reason: str = "") -> int:
+    """Send a command to a run's engine.
+
+    Args:
+        directory: The run's directory.
+        name: One of :data:`COMMANDS`.
+        argument: The learning rate, for ``learning_rate``; the steps, for ``validation_every`` and
+            ``checkpoint_every``; the most seconds, for ``pause``; the id of the only pause to end, for ``resume``; for
+            ``stop``, the only part of a script to stop.
+        reason: Why, which is recorded with the sender.
+
+    Returns:
+        The command's id, for :func:`read_answer`; 0 if nothing can be written to the disk, so that a signal stops the
+        engine instead, which has no answer.
+
+    Raises:
+        RunError: The run's engine has exited, the command has to wait for the disk as the engine does, or it cannot be
+            written.
+        ValueError: No command has that name.
+    """
+    if name not in COMMANDS:
+        raise ValueError(f"unknown command {name!r}; known: {', '.join(COMMANDS)}")
+    try:
+        with writing(directory) as database:
+            info = read_info(database)
+            if not info.status.live:
+                raise RunError(f"run {directory.name} is {info.status}: only a live run takes commands")
+            if info.waiting and name not in _STOPS:  # it would be obeyed whenever there is space again
+                raise RunError(f"{info.waiting.waiting}: {_has_to_wait(name)}; it was not sent")
+            who = f"{current_user()} ({reason})" if reason else current_user()
+            return database.add_command(time.time(), who, name, argument)
+    except DatabaseError as error:
+        problem = disk_problem(error, directory)
+        if problem is None:
+            raise
+        _stop_by_signal(directory, name, problem)
+        return 0
+
+
+def _stop_by_signal(directory: Path, name: str, problem: DiskProblem) -> None:
+    """Stop an engine on this machine whose disk takes no command; the second signal makes it stop now."""
+    why = f"{problem}: the command cannot be written"
+    with reading(directory) as database:
+        info, process = read_info(database), ProcessIdentity.parse(read_meta(database).get("process"))
+    if not info.status.live:
+        raise RunError(f"run {directory.name} is {info.status}: only a live run takes commands")
+    if name not in _STOPS:
+        raise RunError(f"{why}, and {_has_to_wait(name)}")
+    if not info.has_engine:
+        raise RunError(f"{why}; interrupt the script itself, or make room")
+    if not process or not process.alive:
+        raise RunError(f"{why}; send SIGINT to process {info.pid} on {info.host} to stop it, or make room")
+    try:
+        for number in (signal.SIGINT, *((signal.SIGTERM,) if name == "stop_now" else ())):
+            os.kill(process.pid, number)
+    except OSError as error:
+        raise RunError(f"{why}, and process {process.pid} gets no signal: {error.strerror}") from error
+
+
+def _has_to_wait(name: str) -> str:
+    return f"{name.replace('_', ' ')} has to wait; only stop works until then"
+
+
+def withdraw(directory: Path, number: int) -> bool:
+    """Withdraw a command, so that the engine does not obey it later; returns whether it had no answer.
+
+    Raises:
+        RunError: The run cannot be written.
+    """
+    with writing(directory) as database:
+        return database.withdraw(number, time.time())
+
+
+def read_answer(directory: Path, number: int) -> tuple[bool, str] | None:
+    """Read the engine's answer to a command: whether it obeyed, and a message; ``None`` while there is no answer.
+
+    Raises:
+        RunError: The run cannot be read.
+    """
+    with reading(directory) as database:
+        return database.answer_to(number)
+
+
+def current_user() -> str:
+    """The user of this process, as ``user@host``."""
+    try:
+        user = getpass.getuser()
+    except (OSError, KeyError):
+        user = str(os.getuid())
+    return f"{user}@{socket.gethostname()}"

@@ -1,0 +1,263 @@
+"""The status of a run, found from its database and its engine's lock."""
+
+import socket
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from accel_engine import clock
+from accel_engine.errors import UsageError
+from accel_engine.events import Outcome, Phase, PhaseChanged, RunEnded, RunStarted
+from accel_engine.plan import Plan
+from accel_engine.run.directory import lock
+from accel_engine.run.directory.disk_problem import DiskProblem, read_waiting
+from accel_engine.run.directory.run_paths import LOCK, WATCHER_LOCK
+from accel_engine.run.engine.memory_loss import MemoryLoss, memory_loss
+from accel_engine.run.engine.process_identity import ProcessIdentity, machine_id
+from accel_engine.run.store.annotations import Annotations, read_annotations
+from accel_engine.run.store.connection import is_current
+from accel_engine.run.store.database import Database
+from accel_engine.run.store.meta import ImportSource, effective_plan, read_meta, stored_plan
+from accel_engine.run.store.series_names import BATCH_SIZE
+from accel_engine.run.store.stored_events import last_event
+from accel_engine.stored_values import parse_object
+
+HEARTBEAT_SECONDS = 1.0
+"""Interval of an engine's heartbeat, which matters only to machines that do not see the file system's locks."""
+
+SILENCE_SECONDS = 15.0
+"""Maximum age of the heartbeat of a live engine on another machine, if its lock is not visible here."""
+
+START_SECONDS = 30.0
+"""How long a new run may wait for its engine before it counts as lost."""
+
+BENCH_MONITOR = "throughput"
+"""The series of a bench that counts: examples per second, or requests."""
+
+
+class Status(StrEnum):
+    """The status of a run."""
+
+    QUEUED = "queued"
+    STARTING = "starting"
+    RUNNING = "running"
+    PAUSED = "paused"
+    FINISHED = "finished"
+    STOPPED = "stopped"
+    FAILED = "failed"
+    LOST = "lost"
+
+    @property
+    def live(self) -> bool:
+        """Whether an engine trains the run, or will."""
+        return self in (Status.QUEUED, Status.STARTING, Status.RUNNING, Status.PAUSED)
+
+
+@dataclass(frozen=True, slots=True)
+class RunInfo:
+    """A run's ``meta`` table and its present status.
+
+    Attributes:
+        id: Its id, the name of its directory.
+        directory: Its directory.
+        plan: Its plan; ``None`` if this machine cannot load the plan (e.g. a file has moved), and without an engine.
+        plan_values: The plan's fields as stored; without an engine, those that are known.
+        created: Seconds since the Unix epoch; 0 if that is damaged and there are no events.
+        host: Host name of its engine.
+        pid: Process id of its engine; ``None`` before it has one.
+        annotations: The user's name, note and tags.
+        script: Command line of the user's script that trains it; empty for other runs.
+        source: The files that it was imported from; ``None`` for other runs.
+        bench: The scenario in which ``accel-tui bench`` measured inference; empty for other runs.
+        launched: Whether ``accel-tui run`` started the script, so that its output is the log and it can be interrupted.
+        clock_offset: :data:`accel_engine.clock.OFFSET` of its engine, if that is on this machine.
+        waiting: Why its live engine waits for the disk; ``None`` if it does not.
+        is_directory_lost: Whether its directory was deleted, moved or replaced since it was opened: no command finds
+            it.
+        is_end_damaged: Whether it is lost only because the record of its end is damaged.
+        memory_loss: How it was lost because memory ran out; ``None`` if it was not, as far as is known.
+        study: Name of the search that it belongs to; empty for none.
+        trial: Number of its trial there; ``None`` for a run that confirms the best one, and without a search.
+    """
+
+    id: str
+    directory: Path
+    plan: Plan | None
+    plan_values: dict[str, Any]
+    created: float
+    host: str
+    pid: int | None
+    status: Status
+    annotations: Annotations = field(default_factory=Annotations)
+    script: str = ""
+    source: ImportSource | None = None
+    bench: str = ""
+    launched: bool = False
+    clock_offset: float | None = None
+    waiting: DiskProblem | None = None
+    is_directory_lost: bool = False
+    is_end_damaged: bool = False
+    memory_loss: MemoryLoss | None = None
+    study: str = ""
+    trial: int | None = None
+
+    @property
+    def has_engine(self) -> bool:
+        """Whether an engine of this program trains it: it has a plan and a log, and can have checkpoints."""
+        return self.kind == "training"
+
+    @property
+    def kind(self) -> str:
+        """What made it: ``training`` by an engine, a ``script``, an ``import`` or a ``bench`` of inference."""
+        return _kind(self.script, self.source, self.bench)
+
+    @property
+    def made(self) -> str:
+        """How it was made without an engine, in words, such as ``imported``."""
+        return {"script": "recorded by a script", "import": "imported", "bench": "measured by accel-tui bench"}[
+            self.kind
+        ]
+
+    @property
+    def x_series(self) -> str:
+        """The series by which its other series are; empty if they are by step."""
+        return BATCH_SIZE if self.bench else ""
+
+    @property
+    def x_name(self) -> str:
+        """What its series are by, in words: ``step`` or ``batch size``."""
+        return self.x_series.replace("_", " ") or "step"
+
+    @property
+    def monitor(self) -> str:
+        """The metric that counts; empty if it is inferred from those that it has."""
+        return BENCH_MONITOR if self.bench else str(self.plan_values.get("monitor") or "")
+
+    def now(self) -> float:
+        """The time by the clock of its engine's events, in seconds since the Unix epoch."""
+        return clock.now() if self.clock_offset is None else clock.boot_seconds() + self.clock_offset
+
+    @property
+    def name(self) -> str:
+        """Its annotated name, or its plan's; empty if it has none."""
+        return self.annotations.name or str(self.plan_values.get("name") or "")
+
+    @property
+    def title(self) -> str:
+        """The run's name, or its model and data; a script's model may not be known yet."""
+        return self.name or " on ".join(
+            str(value) for field in ("model", "data") if (value := self.plan_values.get(field))
+        )
+
+
+def read_info(database: Database, *, watched: bool = True) -> RunInfo:
+    """Read a run's ``meta`` and find its status; what is damaged is as if it was not written.
+
+    Args:
+        database: The run.
+        watched: Whether a run whose engine will be started again is starting; else it has the status of its end.
+    """
+    directory, meta = database.directory, read_meta(database)
+    script, source, bench, plan = meta.get("script", ""), meta.get("source"), meta.get("bench", ""), meta.get("plan")
+    has_engine = _kind(script, source, bench) == "training"
+    is_directory_lost = not is_current(database)
+    status = _status(database, meta, is_directory_lost=is_directory_lost)
+    values = dict((effective_plan if has_engine else stored_plan)(plan)) if plan else {}
+    return RunInfo(
+        id=directory.name,
+        directory=directory,
+        plan=_plan_of(plan) if has_engine and plan else None,
+        plan_values=values,
+        created=meta["created"] if "created" in meta else database.first_time(),
+        host=meta.get("host", ""),
+        pid=meta.get("pid"),
+        status=Status.STARTING if watched and _will_restart(database, values, status) else status,
+        annotations=read_annotations(meta),
+        script=script,
+        source=source,
+        bench=bench,
+        launched=meta.get("launched", False),
+        clock_offset=meta.get("clock_offset") if meta.get("machine") == machine_id() else None,
+        waiting=read_waiting(directory) if status.live and not is_directory_lost else None,
+        is_directory_lost=is_directory_lost,
+        is_end_damaged=status is Status.LOST and database.last_kind() == RunEnded.kind(),
+        memory_loss=memory_loss(directory, meta) if status is Status.LOST else None,
+        study=meta.get("study", ""),
+        trial=meta.get("trial"),
+    )
+
+
+def _will_restart(database: Database, plan: Mapping[str, Any], status: Status) -> bool:
+    """Whether a process beside the engine will start the lost or ended engine again."""
+    if status.live or plan.get("keep_alive") != "on" or not lock.is_held(database.directory, WATCHER_LOCK):
+        return False
+    ended = last_event(database, RunEnded)
+    return status is Status.LOST or (ended is not None and ended.temporary)
+
+
+def _kind(script: str, source: ImportSource | None, bench: str) -> str:
+    if script:
+        return "script"
+    return "import" if source else "bench" if bench else "training"
+
+
+@lru_cache(maxsize=64)
+def _plan_of(text: str) -> Plan | None:
+    """Parse a plan; ``None`` if this program does not know all of it. Cached, as followers read it every second."""
+    with suppress(UsageError):
+        return Plan.from_mapping(effective_plan(text))
+    return None
+
+
+def _status(database: Database, meta: Mapping[str, Any], *, is_directory_lost: bool) -> Status:
+    """Find the status from the lock, the last event, and ``pending`` (since when the run waits for an engine)."""
+    if (pending := meta.get("pending")) is not None:
+        return Status.STARTING if _is_starting(meta, pending) else Status.LOST
+    if meta.get("queued"):
+        return Status.QUEUED
+    # Read before the events: an engine that exits in between has written its last event by then.
+    has_writer = lock.is_held(database.directory) or _is_written_elsewhere(meta)
+    is_here = meta.get("machine") == machine_id()
+    if is_here and (is_directory_lost or not (database.directory / LOCK).exists()):  # its writer notices it in a moment
+        process = ProcessIdentity.parse(meta.get("process"))
+        has_writer = has_writer or (process is not None and process.alive)
+    rows = database.latest_events(*(kind.kind() for kind in (RunStarted, PhaseChanged, RunEnded)))
+    status = next((found for _, found in database.decoded("event", rows, _status_after)), Status.RUNNING)
+    return status if has_writer or not status.live else Status.LOST
+
+
+def _status_after(kind: str, _: float, body: str) -> Status:
+    """The status after an event, of which other fields may be damaged: how a run ended is known all the same."""
+    values = parse_object(body)
+    if kind == RunEnded.kind():
+        return Status(Outcome(values["outcome"]))
+    is_paused = kind == PhaseChanged.kind() and Phase(values["phase"]) is Phase.PAUSED
+    return Status.PAUSED if is_paused else Status.RUNNING
+
+
+def _is_written_elsewhere(meta: Mapping[str, Any]) -> bool:
+    """Whether another machine, or an older program, wrote the run a moment ago, assuming synchronized clocks.
+
+    For display only, on file systems that do not share locks. Before writing a run of another machine,
+    :mod:`accel_engine.run.engine.ownership` checks without comparing clocks.
+    """
+    if "machine" not in meta:  # written by version 1, whose heartbeats were the wall clock's time
+        written = meta.get("heartbeat", 0.0)
+    elif meta["machine"] == machine_id() or meta.get("host") == socket.gethostname():
+        return False
+    else:
+        written = meta.get("written", 0.0)
+    return bool(abs(time.time() - written) < SILENCE_SECONDS)
+
+
+def _is_starting(meta: Mapping[str, Any], pending: float) -> bool:
+    """Whether a pending run may still start: its engine is alive, or it has not waited for long."""
+    process = ProcessIdentity.parse(meta.get("process"))
+    if process and process.visible:
+        return process.alive
+    return meta.get("machine") == machine_id() and 0 <= clock.boot_seconds() - pending < START_SECONDS

@@ -1,0 +1,1 @@
+"""What follows from the events of a run."""

@@ -1,0 +1,85 @@
+"""Chooses the checkpoint with a run's weights: for predictions, evaluations, and runs that start from them."""
+
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from pathlib import Path
+
+from accel_engine.errors import RunError
+from accel_engine.events import ModelBuilt
+from accel_engine.run.directory.checkpoint_files import by_preference, damage, damaged_message, first_whole, none_whole
+from accel_engine.run.directory.run_paths import CHECKPOINTS, checkpoint_steps
+from accel_engine.run.history.early_stopping import EarlyStopping
+from accel_engine.run.reading.reader import RunReader
+from accel_engine.run.store.series_names import is_better_lower
+
+CHOICES = ("auto", "best", "last")
+"""What can be chosen besides a step: ``auto`` is ``best`` for a run that restores its best weights, else ``last``."""
+
+
+def chosen_step(directory: Path, warn: Callable[[str], None] = lambda _: None, choice: str = "auto") -> int:
+    """The step of the checkpoint with a run's weights; 0 if there is none.
+
+    Args:
+        directory: The run's directory.
+        warn: Takes a message about each checkpoint that is passed over because it is damaged.
+        choice: One of :data:`CHOICES`, or the number of a step.
+
+    Raises:
+        RunError: The run cannot be read, it has no such checkpoint, it is not known which one is the best, or none of
+            its checkpoints is whole.
+    """
+    folder = directory / CHECKPOINTS
+    if choice not in CHOICES:
+        return _given_step(directory, choice)
+
+    def find_problem(step: int) -> str:
+        problem = damage(folder, step)
+        return damaged_message(step, problem) if problem else ""
+
+    steps = by_preference(checkpoint_steps(directory), _preference(directory, choice))
+    step, problems = first_whole(steps, find_problem)
+    if step is None and problems:
+        raise RunError(none_whole(folder, problems))
+    for problem in problems:
+        warn(f"{problem}: step {step:,} is used")
+    return step or 0
+
+
+def _given_step(directory: Path, choice: str) -> int:
+    """The step of a checkpoint that a user chose.
+
+    Raises:
+        RunError: The run has no checkpoint of this step, or it is damaged.
+    """
+    steps = checkpoint_steps(directory)
+    step = int(choice)
+    if step not in steps:
+        raise RunError(f"run {directory.name} has no checkpoint of step {step:,}: it has those of {_listed(steps)}")
+    if problem := damage(directory / CHECKPOINTS, step):
+        raise RunError(damaged_message(step, problem))
+    return step
+
+
+def _listed(steps: Sequence[int]) -> str:
+    return ", ".join(f"{step:,}" for step in sorted(steps)) or "no step"
+
+
+def _preference(directory: Path, choice: str) -> Callable[[Sequence[int]], int]:
+    """A function that chooses one of some checkpoints' steps.
+
+    Raises:
+        RunError: The best one is chosen, and it is not known which one that is.
+    """
+    with closing(RunReader(directory, steps=False, past_phases=False)) as reader:
+        values, events = reader.info().plan_values, reader.poll().events
+    if choice == "last" or (choice == "auto" and values.get("restore_best") != "on"):
+        return max
+    monitors = [event.monitor for event in events if isinstance(event, ModelBuilt)]
+    lower = is_better_lower(monitors[-1], values.get("monitor_mode")) if monitors else None
+    if lower is None:
+        if choice == "best":
+            raise RunError(f"run {directory.name} does not tell whether a lower or a higher metric is better")
+        return max
+    metric = EarlyStopping(monitors[-1], lower=lower, min_delta=values.get("min_delta", 0.0))
+    metric.replay(events, max(checkpoint_steps(directory), default=0))
+    return lambda steps: metric.best_among(steps) or max(steps)

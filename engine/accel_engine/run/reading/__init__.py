@@ -1,0 +1,1 @@
+"""Reads a run: its events, steps and samples."""

@@ -1,0 +1,87 @@
+"""Events, steps and samples read from a run."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from accel_engine.devices.device_types import Sample
+from accel_engine.events import Event
+from accel_engine.run.store.table_connection import Row
+
+if TYPE_CHECKING:  # NumPy is slow to import, and listing runs or sending a command does not need it
+    import numpy as np
+    import numpy.typing as npt
+
+    from accel_engine.run.store.downsampled_steps import StepRange
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """The steps of one dispatch.
+
+    Attributes:
+        first_step: Steps taken in the run before it.
+        count: Number of steps.
+        started: Seconds since the Unix epoch.
+        ended: Seconds since the Unix epoch.
+        series: float32 arrays of shape ``[count]`` by name, such as ``loss`` and ``accuracy``.
+    """
+
+    first_step: int
+    count: int
+    started: float
+    ended: float
+    series: "Mapping[str, npt.NDArray[np.float32]]"
+
+
+@dataclass(frozen=True, slots=True)
+class NewSteps:
+    """The range of steps recorded since a chunk.
+
+    Attributes:
+        first: The first new step; it may replace one that was recorded and discarded before.
+        stop: The step after the last new one.
+        chunk: Id of the newest chunk, for the next call.
+    """
+
+    first: int
+    stop: int
+    chunk: int
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """What was written to a run since the last poll, each in order of time.
+
+    Attributes:
+        events: Events.
+        chunks: Chunks of steps.
+        samples: Device samples.
+        step_range: All steps before those of ``chunks``, in buckets, if there are many.
+        more: Whether events remain; the next polls read them, and then everything else.
+        damaged: Number of damaged records that were left out, since the first poll.
+    """
+
+    events: tuple[Event, ...] = ()
+    chunks: tuple[Chunk, ...] = ()
+    samples: tuple[Sample, ...] = ()
+    step_range: "StepRange | None" = None
+    more: bool = False
+    damaged: int = 0
+
+    def __bool__(self) -> bool:
+        return bool(self.events or self.chunks or self.samples)
+
+
+def chunk_of(row: Row, names: tuple[str, ...]) -> Chunk:
+    """Unpack a row: id, first step, count, start, end, and a packed column for each name."""
+    import numpy as np  # see above
+
+    _, first_step, count, started, ended, *columns = row
+    return Chunk(
+        first_step,
+        count,
+        started,
+        ended,
+        {name: np.frombuffer(blob, dtype="<f4") for name, blob in zip(names, columns, strict=True) if blob is not None},
+    )

@@ -1,0 +1,1 @@
+"""The runs of this machine: creates, lists, finds and removes them."""

@@ -1,0 +1,319 @@
+"""Lists runs, and finds a run by its id, name or prefix."""
+
+import os
+import threading
+import time
+from array import array
+from collections.abc import Iterable, Mapping
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
+from math import isfinite
+from pathlib import Path
+
+from accel_engine.errors import RunError, UsageError
+from accel_engine.events import EpochEnded, ModelBuilt, RunEnded, Validated
+from accel_engine.run.directory.run_paths import latest_checkpoint, runs_directory
+from accel_engine.run.engine.status import RunInfo, Status, read_info
+from accel_engine.run.history.trained_epochs import read_trained_epochs
+from accel_engine.run.runs.worker_runs import Membership, read_membership
+from accel_engine.run.store.connection import DATABASE, connect, explained
+from accel_engine.run.store.database import Database
+from accel_engine.run.store.series_names import LEARNING_RATE, VALIDATION_PREFIX, choose_monitor, is_better_lower
+from accel_engine.run.store.stored_events import all_values, decoded_events, last_event, last_of_each
+from accel_engine.text import printable_line, suggestion
+from accel_engine.user_paths import is_file
+
+_Stamp = tuple[int, int, int, int]  # modification times and sizes of a run's database and its write-ahead log
+
+_BUCKETS = 64
+"""About how many buckets of steps a series is read in to find its best value."""
+
+_LAST_CHUNKS = 1000
+"""In how many of the last chunks a series' last value is looked for."""
+
+_SETTLED = 2_000_000_000  # nanoseconds; the coarsest resolution of file times on common file systems
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """A run, summarized for a list.
+
+    Attributes:
+        id: Its id.
+        directory: Its directory.
+        info: Its ``meta`` and status; ``None`` if it cannot be read.
+        steps: Steps recorded.
+        metrics: The latest values: the means of the last epoch (see ``of_epoch``), and those of the last validation,
+            which are prefixed with ``validation_``.
+        of_epoch: Whether an epoch has ended. If not, ``metrics`` has the last value of each series in place of means.
+        monitor: The metric that counts, such as ``validation_accuracy``.
+        best: Its best value over all validations or epochs, or over all steps if the run has no epochs; ``None`` if
+            there is none yet, or if its name does not tell which way is better.
+        baseline: What a prediction that has learned nothing reaches on the validation examples, by the names of metrics
+            without a prefix; empty if unknown.
+        baseline_name: What that predicts, such as ``most frequent class: cat``; empty if unknown.
+        seconds: Total run time of its engines; of an engine that exited unexpectedly, until its last event.
+        membership: The worker that wrote it, for a worker's run; ``None`` for a whole run.
+        reason: Why it stopped or failed.
+        checkpoint: The step of its last checkpoint; 0 if there is none.
+        epochs: Epochs trained at that checkpoint, as a fraction.
+        damaged: Number of damaged records that reading these met, and left out; to search all of a run takes longer.
+        problem: Why it cannot be read.
+    """
+
+    id: str
+    directory: Path
+    info: RunInfo | None
+    steps: int = 0
+    metrics: dict[str, float] | None = None
+    of_epoch: bool = False
+    monitor: str = ""
+    best: float | None = None
+    baseline: Mapping[str, float] = field(default_factory=dict)
+    baseline_name: str = ""
+    seconds: float = 0.0
+    membership: Membership | None = None
+    reason: str = ""
+    checkpoint: int = 0
+    epochs: float = 0.0
+    damaged: int = 0
+    problem: str = ""
+
+    @property
+    def status(self) -> Status | None:
+        """Its status, or ``None`` if it cannot be read."""
+        return self.info.status if self.info else None
+
+
+class RunList:
+    """The runs of this user on this machine; a refresh reads only those that have changed. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._known: dict[Path, tuple[_Stamp | None, RunSummary]] = {}
+        self._sorted: tuple[RunSummary, ...] = ()
+
+    @property
+    def runs(self) -> tuple[RunSummary, ...]:
+        """The runs found by the last refresh, newest first; one that cannot be read has a ``problem``."""
+        return self._sorted
+
+    def refresh(self, limit: int | None = None) -> bool:
+        """Find runs, and read those that are new or have changed.
+
+        Live runs are always read, as their engines may have exited unexpectedly.
+
+        Args:
+            limit: Maximum number of runs to read, most recently written first; all by default.
+
+        Returns:
+            Whether all changed runs were read.
+        """
+        with self._lock:
+            now = time.time_ns()
+            stamps = _stamps(runs_directory())
+            self._known = {path: known for path, known in self._known.items() if path in stamps}
+            changed = [path for path, stamp in stamps.items() if not self._is_known(path, stamp)]
+            changed.sort(key=lambda path: stamps[path], reverse=True)
+            for path in changed[:limit]:
+                stamp = stamps[path]
+                # A file written a moment ago may be written again with the same modification time and size.
+                settled = now - max(stamp[0], stamp[2]) > _SETTLED
+                self._known[path] = (stamp if settled else None, summarize(path))
+            if changed or len(self._known) != len(self._sorted):
+                summaries = (summary for _, summary in self._known.values())
+                self._sorted = tuple(sorted(summaries, key=_created, reverse=True))
+            return limit is None or len(changed) <= limit
+
+    def _is_known(self, path: Path, stamp: "_Stamp") -> bool:
+        known = self._known.get(path)
+        return known is not None and known[0] == stamp and not (known[1].status and known[1].status.live)
+
+
+def list_runs() -> list[RunSummary]:
+    """List all runs of this user on this machine, newest first; one that cannot be read has a ``problem``."""
+    runs = RunList()
+    runs.refresh()
+    return list(runs.runs)
+
+
+def find(reference: str) -> Path:
+    """Find a run's directory.
+
+    Args:
+        reference: A run's id, a unique prefix of an id, a run's name (the newest of several), ``last`` for the newest
+            run that can be read and is no bench, or a run's directory.
+
+    Raises:
+        UsageError: No run matches, or a prefix is ambiguous; or there are only benches, and ``last`` is none.
+    """
+    if not reference.strip():
+        raise UsageError("name a run: its id, a prefix of its id, its name, or last")
+    path = Path(reference)
+    if is_file(path / DATABASE):
+        return path.resolve()
+    if is_file(runs_directory() / reference / DATABASE):
+        return runs_directory() / reference  # without reading all others
+    runs = list_runs()
+    if not runs and "/" in reference:
+        raise UsageError(f"no run in {path}")
+    if not runs:
+        raise UsageError(f"no runs yet in {runs_directory()}")
+    if reference == "last":
+        ids = {run.id for run in runs}  # not a worker's run if its chief's run is here, too
+        whole = [run for run in runs if run.membership is None or run.membership.run not in ids]
+        # A bench is named by its id: its model is in the run that it measured.
+        others = [run for run in whole if not (run.info and run.info.bench)]
+        if not others:
+            raise UsageError(f"last is never a bench, and all runs are: name one by its id, such as {whole[0].id}")
+        return min(others, key=lambda run: bool(run.problem)).directory  # the first that can be read, as in lists
+    prefixed = [run for run in runs if run.id.startswith(reference)]
+    for matches in (named(runs, reference)[:1], prefixed):
+        if len(matches) == 1:
+            return matches[0].directory
+    if prefixed:
+        raise UsageError(f"{reference!r} is ambiguous: {', '.join(run.id for run in prefixed[:6])}")
+    raise UsageError(f"no run {reference!r}; {suggestion(reference, [run.id for run in runs])}")
+
+
+def named(runs: Iterable[RunSummary], name: str) -> list[RunSummary]:
+    """Those of some runs that have a name, as it is or as it is shown."""
+    return [run for run in runs if run.info and name in (run.info.name, printable_line(run.info.name))]
+
+
+def summarize(directory: Path) -> RunSummary:
+    """Read one run; if it cannot be read, the summary has a ``problem``."""
+    try:
+        with (
+            closing(connect(directory, read_only=True)) as database,
+            explained(f"run {directory.name} cannot be read", run=directory),
+        ):
+            info, checkpoint = read_info(database), latest_checkpoint(directory)
+            metrics, reason = _latest_metrics(database)
+            of_epoch = last_event(database, EpochEnded) is not None
+            if not (of_epoch or info.bench):
+                metrics = _last_values(database) | metrics
+            built, validated = last_event(database, ModelBuilt), last_event(database, Validated)
+            monitor = _monitor(built, info, metrics)
+            return RunSummary(
+                directory.name,
+                directory,
+                info,
+                steps=database.chunk_from_end()[1],
+                metrics=metrics,
+                of_epoch=of_epoch,
+                monitor=monitor,
+                best=_best(database, info, built, monitor, metrics),
+                baseline=validated.baseline if validated else {},
+                baseline_name=validated.baseline_name if validated else "",
+                seconds=_seconds(database),
+                membership=read_membership(database),
+                reason=reason if info.status in (Status.STOPPED, Status.FAILED) else "",
+                checkpoint=checkpoint,
+                epochs=read_trained_epochs(database, checkpoint),
+                damaged=database.count_damaged(),
+            )
+    except RunError as error:
+        return RunSummary(directory.name, directory, None, problem=str(error))
+
+
+def _seconds(database: Database) -> float:
+    """The run time of all engines: as each has measured it, else until its last event."""
+    ended = dict(decoded_events(database, database.events(kinds=[RunEnded.kind()])))
+    total = 0.0
+    for started, last, end in database.engines():
+        event = None if end is None else ended.get(end)
+        if isinstance(event, RunEnded) and isfinite(event.seconds):
+            total += event.seconds
+        else:
+            total += max(0.0, last - started)  # not negative, also if the clock was set back in the meantime
+    return total
+
+
+def _latest_metrics(database: Database) -> tuple[dict[str, float], str]:
+    """The latest means, and why the last engine ended."""
+    metrics: dict[str, float] = {}
+    reason = ""
+    for event in last_of_each(database, EpochEnded, Validated, RunEnded):
+        match event:
+            case Validated(metrics=means):
+                metrics |= {f"validation_{name}": value for name, value in means.items()}
+            case EpochEnded(metrics=means) | RunEnded(metrics=means):
+                metrics |= means
+        reason = event.reason if isinstance(event, RunEnded) else reason
+    return metrics, reason
+
+
+def _monitor(built: ModelBuilt | None, info: RunInfo, metrics: Mapping[str, float]) -> str:
+    """The metric that counts."""
+    wanted, task = (built.monitor, built.task) if built else ("", "")
+    validated = [name.removeprefix(VALIDATION_PREFIX) for name in metrics if name.startswith(VALIDATION_PREFIX)]
+    trained = [name for name in metrics if not name.startswith(VALIDATION_PREFIX)]
+    return choose_monitor(wanted or info.monitor, trained, validated, task)
+
+
+def _best(
+    database: Database, info: RunInfo, built: ModelBuilt | None, monitor: str, metrics: Mapping[str, float]
+) -> float | None:
+    """The best value of a metric over all epochs; of a run without epochs, such as a script's loop, over all steps."""
+    lower = is_better_lower(monitor, info.plan_values.get("monitor_mode"))
+    if lower is None:
+        return None
+    name = monitor.removeprefix(VALIDATION_PREFIX)
+    kind: type[EpochEnded | Validated] = EpochEnded if name == monitor else Validated
+    values = [*all_values(database, kind, name)]
+    if kind is EpochEnded and not values and not info.bench:
+        if built and built.epochs:
+            return None  # no epoch has ended
+        values += _extremes(database, name)
+    values.append(metrics.get(monitor))
+    return (min if lower else max)((value for value in values if value is not None and isfinite(value)), default=None)
+
+
+def _extremes(database: Database, name: str) -> tuple[float, ...]:
+    """The lowest and the highest finite value of each of a series' buckets; empty without one."""
+    from accel_engine.run.store.downsampled_steps import read  # which imports NumPy
+
+    stop = database.chunk_from_end()[1]
+    width = 1 << max(0, stop.bit_length() - _BUCKETS.bit_length())
+    buckets = read(database, 0, stop, width, [name] if name in database.series() else []).series.get(name)
+    return () if buckets is None else (*map(float, buckets["low"]), *map(float, buckets["high"]))
+
+
+def _last_values(database: Database) -> dict[str, float]:
+    """The last finite value of each series but the learning rate."""
+    values: dict[str, float] = {}
+    for name in database.series():
+        for packed in () if name == LEARNING_RATE else database.latest_values(name, _LAST_CHUNKS):
+            if finite := [value for value in array("f", packed) if isfinite(value)]:
+                values[name] = finite[-1]
+                break
+    return values
+
+
+def _created(run: RunSummary) -> float:
+    try:
+        return run.info.created if run.info else (run.directory / DATABASE).stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def _stamps(parent: Path) -> dict[Path, _Stamp]:
+    """File times and sizes of each run, which change when the run is written."""
+    stamps: dict[Path, _Stamp] = {}
+    with suppress(OSError), os.scandir(parent) as entries:
+        for entry in entries:
+            with suppress(OSError):
+                file = os.stat(f"{entry.path}/{DATABASE}")
+                written, size = _time_and_size(f"{entry.path}/{DATABASE}-wal")
+                stamps[parent / entry.name] = (file.st_mtime_ns, file.st_size, written, size)
+    return stamps
+
+
+def _time_and_size(path: str) -> tuple[int, int]:
+    """A file's modification time and size; zeros for an empty file, as readers create and delete those, too."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return 0, 0
+    return (status.st_mtime_ns, status.st_size) if status.st_size else (0, 0)

@@ -1,0 +1,1 @@
+"""``run.db``: its tables, its queries, and what its rows mean."""

@@ -1,0 +1,136 @@
+"""Names, notes and tags that users give to runs: the only part of a run that no engine writes.
+
+They are rows of ``meta``, so that a run of any age can have them and older programs ignore them.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from accel_engine.errors import UsageError
+from accel_engine.run.store.connection import check_writable, writing
+from accel_engine.run.store.meta import read_meta
+from accel_engine.text import printable
+
+NAME_LENGTH = 80
+"""Maximum characters of a name."""
+
+NOTE_LENGTH = 2000
+"""Maximum characters of a note."""
+
+_TAG = re.compile(r"[^\W_][\w./@:-]{0,39}")
+
+
+@dataclass(frozen=True, slots=True)
+class Annotations:
+    """A run's name, note and tags.
+
+    Attributes:
+        name: Replaces the plan's name; empty if the run was not renamed.
+        note: Free text, one line.
+        tags: Words to filter by, sorted.
+    """
+
+    name: str = ""
+    note: str = ""
+    tags: tuple[str, ...] = ()
+
+
+def read_annotations(meta: Mapping[str, Any]) -> Annotations:
+    """The annotations of decoded rows of ``meta``."""
+    return Annotations(meta.get("name", ""), meta.get("note", ""), meta.get("tags", ()))
+
+
+def validate_name(text: str) -> str:
+    """Check a name; an empty one restores the plan's name.
+
+    Raises:
+        UsageError: It is too long.
+    """
+    return _validate_line(text, "a name", NAME_LENGTH)
+
+
+def validate_note(text: str) -> str:
+    """Check a note; an empty one removes it.
+
+    Raises:
+        UsageError: It is too long.
+    """
+    return _validate_line(text, "a note", NOTE_LENGTH)
+
+
+def validate_tags(words: Iterable[str]) -> tuple[str, ...]:
+    """Check and sort tags.
+
+    Raises:
+        UsageError: A tag is invalid.
+    """
+    tags = sorted(set(words))
+    for word in tags:
+        if not _TAG.fullmatch(word):
+            raise UsageError(
+                f"invalid tag {word!r}: use up to 40 letters, digits and ._/@:-, starting with a letter or a digit"
+            )
+    return tuple(tags)
+
+
+def apply_tag_changes(before: Sequence[str], changes: Iterable[str]) -> tuple[str, ...]:
+    """Change tags: ``+a`` or ``a`` adds a tag, ``-b`` removes one.
+
+    Raises:
+        UsageError: A tag is invalid.
+    """
+    after = set(before)
+    for change in changes:
+        (word,) = validate_tags([change.removeprefix("+") if change[:1] != "-" else change[1:]])
+        (after.discard if change.startswith("-") else after.add)(word)
+    return tuple(sorted(after))
+
+
+def write_annotations(directory: Path, change: Callable[[Annotations], Annotations]) -> Annotations:
+    """Change a run's annotations, also while an engine writes the run.
+
+    Args:
+        directory: The run's directory.
+        change: Maps the present annotations to the new ones.
+
+    Returns:
+        The new annotations.
+
+    Raises:
+        RunError: The run cannot be written.
+        UsageError: Raised by ``change``.
+    """
+    check_writable(directory)
+    with writing(directory) as database:
+        before = read_annotations(read_meta(database))
+        after = change(before)
+        if after != before:
+            database.set_meta(name=after.name, note=after.note, tags=json.dumps(after.tags))
+    return after
+
+
+def rename(directory: Path, text: str) -> Annotations:
+    """Rename a run; see :func:`write_annotations` and :func:`validate_name`."""
+    return write_annotations(directory, lambda before: replace(before, name=validate_name(text)))
+
+
+def set_note(directory: Path, text: str) -> Annotations:
+    """Set a run's note; see :func:`write_annotations` and :func:`validate_note`."""
+    return write_annotations(directory, lambda before: replace(before, note=validate_note(text)))
+
+
+def set_tags(directory: Path, changes: Iterable[str]) -> Annotations:
+    """Change a run's tags; see :func:`write_annotations` and :func:`apply_tag_changes`."""
+    changes = tuple(changes)
+    return write_annotations(directory, lambda before: replace(before, tags=apply_tag_changes(before.tags, changes)))
+
+
+def _validate_line(text: str, kind: str, max_length: int) -> str:
+    line = " ".join(printable(text).split())
+    if len(line) > max_length:
+        raise UsageError(f"{kind} has at most {max_length} characters; this one has {len(line)}")
+    return line

@@ -1,0 +1,125 @@
+"""Reads per-step series from a run's chunks."""
+
+import math
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from accel_engine.run.store.database import Database
+
+THROUGHPUT = "steps/s"
+"""Name of the steps per second, constant within a chunk. No series can have this name."""
+
+TIME = "unix time"
+"""Name of the steps' end times in seconds since the Unix epoch, evenly spaced within a chunk."""
+
+MIN_RATE_SECONDS = 0.1
+"""How long steps must have been timed for their rate to mean something: a script may log thousands at once."""
+
+BATCH_STEPS = 1 << 16
+"""Maximum steps of a batch."""
+
+Floats = npt.NDArray[np.float64]
+
+_NAN = np.float32(math.nan).tobytes()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StepBatch:
+    """Consecutive steps.
+
+    Attributes:
+        steps: Step numbers, counted from 0, int64 ``[n]``.
+        times: End times in seconds since the Unix epoch, float64 ``[n]``.
+        steps_per_second: Steps per second, float32 ``[n]``; constant within a chunk.
+        series: float32 ``[n]`` by name; NaN where a series was not recorded.
+    """
+
+    steps: npt.NDArray[np.int64]
+    times: npt.NDArray[np.float64]
+    steps_per_second: npt.NDArray[np.floating]
+    series: dict[str, npt.NDArray[np.floating]]
+
+    def placed_by(self, name: str) -> "StepBatch":
+        """The other series by the values of one, as whole numbers; without steps per second.
+
+        Args:
+            name: The series; where it has no finite value, which only a damaged run lacks, there is no row.
+        """
+        places = self.series.get(name, np.full(len(self.steps), np.nan))
+        known = np.isfinite(places)
+        others = {other: values[known] for other, values in self.series.items() if other != name}
+        unknown = np.full(int(known.sum()), np.nan, np.float32)
+        return StepBatch(places[known].astype(np.int64), self.times[known], unknown, others)
+
+
+def working_seconds(started: Floats, ended: Floats, before: float = -math.inf) -> Floats:
+    """Compute the durations of consecutive chunks, in seconds.
+
+    Dispatches may overlap: a chunk's time starts when the one before it has ended.
+
+    Args:
+        started: Start time of each chunk, in seconds since the Unix epoch.
+        ended: End time of each chunk, in seconds since the Unix epoch.
+        before: End time of the chunk before them.
+    """
+    return ended - np.maximum(started, np.minimum(np.concatenate(([before], ended[:-1])), ended))
+
+
+def rate_of(steps: float, seconds: float) -> float | None:
+    """Steps per second; ``None`` if they were timed for less than :data:`MIN_RATE_SECONDS`."""
+    return steps / seconds if seconds >= MIN_RATE_SECONDS else None
+
+
+def read_steps(
+    database: Database, first: int, last: int, wanted: Collection[str] | None = None
+) -> dict[str, npt.NDArray[np.floating]]:
+    """Read the steps from ``first`` up to but not including ``last``.
+
+    Args:
+        database: The run's database.
+        first: The first step.
+        last: The step after the last.
+        wanted: The series to read; all by default.
+
+    Returns:
+        Arrays of shape ``[last - first]``: float32 for each series and :data:`THROUGHPUT`, float64 for :data:`TIME`.
+        NaN where nothing was recorded.
+    """
+    names = tuple(name for name in database.series() if wanted is None or name in wanted)
+    rows = database.chunks_between(first, last, names)
+    values: dict[str, npt.NDArray[np.floating]] = {
+        name: np.full(last - first, np.nan, np.float32) for name in (*names, THROUGHPUT)
+    }
+    values[TIME] = np.full(last - first, np.nan)
+    if not rows:
+        return values
+    firsts, counts, started, ended, *blobs = zip(*rows, strict=True)
+    lengths, ends = np.array(counts), np.array(ended, np.float64)
+    seconds = working_seconds(np.array(started, np.float64), ends, database.end_before(firsts[0], -math.inf))
+    in_chunk = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    index = in_chunk + np.repeat(np.array(firsts) - first, lengths)
+    inside = (index >= 0) & (index < last - first)
+    index = index[inside]
+    for name, column in zip(names, blobs, strict=True):
+        packed = b"".join(blob or count * _NAN for blob, count in zip(column, counts, strict=True))
+        values[name][index] = np.frombuffer(packed, "<f4")[inside]
+    rates = np.divide(lengths, seconds, out=np.full(len(seconds), np.nan), where=seconds > 0)
+    values[THROUGHPUT][index] = np.repeat(rates, lengths)[inside]
+    remaining = (np.repeat(lengths, lengths) - in_chunk - 1) * np.repeat(seconds / lengths, lengths)
+    values[TIME][index] = (np.repeat(ends, lengths) - remaining)[inside]
+    return values
+
+
+def read_batches(database: Database, first: int, last: int) -> Iterator[StepBatch]:
+    """Read the recorded steps from ``first`` up to but not including ``last``, in batches of :data:`BATCH_STEPS`."""
+    stop = first
+    while (start := database.step_from(stop)) < last:
+        stop = min(start + BATCH_STEPS, last)
+        values = read_steps(database, start, stop)
+        recorded = np.isfinite(values[TIME])
+        series = {name: column[recorded] for name, column in values.items()}
+        times = series.pop(TIME)
+        yield StepBatch(np.arange(start, stop)[recorded], times, series.pop(THROUGHPUT), series)

@@ -1,0 +1,1 @@
+"""Writes a run, also where its disk is full or its directory goes away."""

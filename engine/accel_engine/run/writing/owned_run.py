@@ -1,0 +1,291 @@
+"""A run that this process writes: its open database, its lock, its directory and its disk."""
+
+import os
+import socket
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TypeVar
+
+from accel_engine import clock
+from accel_engine.errors import RunError
+from accel_engine.events import Event, RunStarted, Warned, to_stored
+from accel_engine.run.damage import lost_directory
+from accel_engine.run.damage.overwritten import OverwriteCheck
+from accel_engine.run.directory.disk_problem import DiskProblem
+from accel_engine.run.directory.lock import WriterLock
+from accel_engine.run.engine.memory_loss import log_size
+from accel_engine.run.engine.out_of_memory_kills import KillCounts, count_kills
+from accel_engine.run.engine.ownership import already_training_error
+from accel_engine.run.engine.process_identity import ProcessIdentity, machine_id
+from accel_engine.run.engine.status import Status, read_info
+from accel_engine.run.store.connection import SCHEMA_VERSION, connect, explained, is_current
+from accel_engine.run.store.whole_rows import check_times
+from accel_engine.run.writing.disk_wait import DiskWait, waits_for_disk
+from accel_engine.run.writing.held_samples import HeldSamples
+from accel_engine.run.writing.step_writer import StepWriter
+
+LOCK_TIMEOUT_SECONDS = 60.0
+"""How long an engine waits for another process to release the database or the run's lock."""
+
+Result = TypeVar("Result")
+
+
+class OwnedRun:
+    """A run that this process has open, and that only it writes once it has begun. Thread-safe.
+
+    Args:
+        directory: The run's directory.
+        waits: Whether writes wait for a disk that is full or broken, and repeat until it has room.
+
+    Attributes:
+        directory: The run's directory; another one after the run was moved, or deleted and saved.
+        disk: Tells whether writes wait, and can end that.
+        directory_loss: What happened to the directory that the run had before; empty if nothing did.
+
+    Raises:
+        RunError: There is no run, or it cannot be written. All methods raise it, too.
+    """
+
+    def __init__(self, directory: Path, *, waits: bool = False) -> None:
+        self.directory = directory
+        self.directory_loss = ""
+        self.disk = DiskWait(directory, self.show_problem)
+        self._waits = waits
+        self._problem: DiskProblem | None = None
+        self._held_samples = HeldSamples()
+        self._lock = threading.Lock()
+        self._writer_lock: WriterLock | None = None
+        self._database = self.disk.repeat(lambda: connect(directory), lambda *_: None) if waits else connect(directory)
+        self._process = ProcessIdentity.of(os.getpid()).to_json()
+        self._overwrite_check = OverwriteCheck(self._process)
+        self._kills = KillCounts()
+        self._steps = StepWriter()
+        try:
+            with self._writing():
+                self._database.set_lock_timeout(LOCK_TIMEOUT_SECONDS)
+                self._steps.load(self._database)
+        except RunError:
+            self._database.close()
+            raise
+
+    def begin(self, started: RunStarted | None = None) -> None:
+        """Lock the run: only this process writes it from now on.
+
+        Args:
+            started: Written in the same transaction, so that the run does not look ended to a reader;
+                steps from its first step on are deleted.
+
+        Raises:
+            RunError: Another process writes the run, or it cannot be locked.
+        """
+        was_locked = self._writer_lock is not None
+        try:
+            self._begin(started)
+        except BaseException:
+            if not was_locked:
+                self._release()
+            raise
+
+    @waits_for_disk
+    def _begin(self, started: RunStarted | None) -> None:
+        with self._writing():
+            self._writer_lock = self._writer_lock or self._acquire()
+            self._claim(started)
+
+    def _acquire(self) -> WriterLock:
+        """Acquire the lock, waiting for the previous engine if it has ended the run but not exited yet."""
+        deadline = time.monotonic() + LOCK_TIMEOUT_SECONDS
+        while True:
+            try:
+                return WriterLock(self.directory)
+            except BlockingIOError:
+                info = read_info(self._database, watched=False)
+                if info.status is not Status.STARTING or time.monotonic() > deadline:
+                    raise already_training_error(info) from None
+            time.sleep(0.01)
+
+    def _claim(self, started: RunStarted | None) -> None:
+        self._kills = count_kills()
+        with self._database.transaction():
+            info = read_info(self._database, watched=False)
+            is_pending = info.status is Status.STARTING
+            if is_pending and info.pid not in (None, os.getpid()):
+                raise already_training_error(info)  # it is assigned to another process, which has not started yet
+            if not is_pending:  # else reopening has done it, and commands sent since are for this engine
+                self._database.reject_commands(time.time())
+            self._database.upgrade()
+            self._database.set_meta(
+                schema=SCHEMA_VERSION,
+                pid=os.getpid(),
+                process=self._process,
+                pid_started=None,  # of version 1
+                machine=machine_id(),
+                host=socket.gethostname(),
+                clock_offset=clock.OFFSET,
+                heartbeat=clock.boot_seconds(),
+                written=time.time(),
+                kills=self._kills.to_json(),
+                memory_loss=None,
+                log_start=log_size(self.directory),
+                pending=None,
+                queued=None,
+            )
+            if started:
+                self._delete_after(started.first_step)
+                self._insert(started)
+
+    @waits_for_disk
+    def write_event(self, event: Event) -> None:
+        """Add an event."""
+        with self._writing():
+            self._insert(event)
+
+    def heartbeat(self) -> None:
+        """Write the engine's heartbeat, a monotonic time; see :mod:`accel_engine.run.engine.ownership`.
+
+        Raises:
+            RunError: Another process has taken over the run, e.g. after its lock file was deleted, or it is deleted and
+                cannot be saved. Nothing more can be written.
+        """
+        self.follow_directory()  # first: SQLite does not write a deleted file that has no WAL
+        with self._writing():
+            if not self._database.beat(self._process, clock.boot_seconds(), time.time()):
+                self._close()
+                raise RunError(f"another process has taken over run {self.directory.name}")
+            if (kills := count_kills()) != self._kills:  # of other processes, as this one lives
+                self._database.set_meta(kills=kills.to_json())
+                self._kills = kills
+
+    def follow_directory(self) -> None:
+        """Follow the run to its directory if that was moved; save it in another if it was deleted or replaced.
+
+        Raises:
+            RunError: It cannot be saved.
+        """
+        with self._writing():
+            if self._writer_lock is None:
+                return
+            if not (is_current(self._database) or lost_directory.has_same_heartbeat(self._database)):
+                with self._changing_files():
+                    self._change_directory(self._writer_lock)
+            elif self._overwrite_check.is_overwritten(self._database):
+                with self._changing_files():
+                    self._change_directory(self._writer_lock, overwritten=True)
+            elif not self._writer_lock.is_current:
+                with (
+                    self._changing_files(),
+                    suppress(BlockingIOError, RunError),
+                ):  # the heartbeat notices another writer
+                    self._writer_lock, former = WriterLock(self.directory), self._writer_lock
+                    former.release()
+            else:
+                return
+            self.show_problem(self._problem)  # the new lock has no flag yet
+
+    @contextmanager
+    def _changing_files(self) -> Iterator[None]:
+        """Wraps whatever replaces the files that this process has open."""
+        yield
+
+    def _change_directory(self, lock: WriterLock, *, overwritten: bool = False) -> None:
+        try:
+            self.directory_loss, database = lost_directory.find_another_directory(
+                self._database, lock.path, overwritten=overwritten
+            )
+        except RunError:
+            self._close()
+            raise
+        if database is not self._database:
+            self._close()
+            database.set_lock_timeout(LOCK_TIMEOUT_SECONDS)
+            self._database, lock = database, WriterLock(database.directory)
+            self._overwrite_check = OverwriteCheck(self._process)
+            if overwritten:  # a repaired run has no process, and steps may be missing
+                self._steps.load(database)
+                self._claim(None)
+        self.directory = lock.directory = database.directory
+        self.disk.move(database.directory)
+        self._writer_lock = lock
+
+    def close(self) -> None:
+        """Close the database and release the lock."""
+        with self._writing():
+            self._close()
+
+    def _close(self) -> None:
+        self._database.close()
+        self._release()
+
+    def _release(self) -> None:
+        if self._writer_lock:
+            self._writer_lock.release()
+            self._writer_lock = None
+
+    def wait_for_disk(self, write: Callable[[], Result]) -> Result:
+        """Call a function that writes files of the run, again and again while the disk is full or broken.
+
+        It is called again, too, if it failed and the run has another directory now.
+
+        Args:
+            write: Writes; a call after one that failed must do all of it.
+        """
+        return self._repeat(write, self._report_wait)
+
+    def _repeat(self, write: Callable[[], Result], on_success: Callable[[DiskProblem, float], object]) -> Result:
+        directory = self.directory
+        try:
+            return self.disk.repeat(write, on_success) if self._waits else write()
+        except Exception:
+            self.follow_directory()
+            if self.directory == directory:
+                raise
+        return self._repeat(write, on_success)
+
+    def _report_wait(self, problem: DiskProblem, seconds: float) -> None:
+        dropped = self._held_samples.take_dropped()
+        missing = f"; {dropped:,} device samples that did not fit in memory are missing" if dropped else ""
+        waited = f"{problem}: waited {seconds:.0f} s {problem.wanted}{missing}"
+        self.write_event(Warned(time=clock.now(), message=waited))
+
+    def show_problem(self, problem: DiskProblem | None) -> None:
+        """Let readers know what the writer of the run waits for; ``None`` for nothing."""
+        self._problem = problem
+        if self._writer_lock:
+            self._writer_lock.set_flag(None if problem is None else list(DiskProblem).index(problem))
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        with self._lock, explained(f"cannot write the run {self.directory.name}", (sqlite3.Error,)):
+            end = self._steps.end
+            try:
+                yield
+            except sqlite3.Error as error:
+                self._steps.end = end  # what was deleted is there again
+                if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_READONLY:
+                    self._reopen()
+                raise
+
+    def _reopen(self) -> None:
+        """Open the database again: SQLite opens it read-only, for good, if the disk fails as it is opened."""
+        with self._changing_files(), suppress(RunError):
+            database = connect(self.directory)
+            if database.file != self._database.file:  # another run's: the next heartbeat saves this one
+                database.close()
+                return
+            self._database.close()
+            self._database = database
+            self._database.set_lock_timeout(LOCK_TIMEOUT_SECONDS)
+
+    def _insert(self, event: Event) -> None:
+        check_times(event.time)
+        self._database.add_event(event.time, event.kind(), to_stored(event))
+
+    def _delete_after(self, step: int) -> None:
+        """Delete the steps, diagnostics and media after those that training continues from."""
+        self._steps.delete(self._database, step)
+        self._database.delete_inside(step)
+        self._database.delete_media(step)

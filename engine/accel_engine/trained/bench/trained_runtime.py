@@ -1,0 +1,113 @@
+"""Runs the model of a run, from raw examples of its data."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+
+import keras
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+
+from accel_engine.data.structure import ArraySpec, Batch, Structure, flatten, map_structure, named_leaves
+from accel_engine.errors import ModelError
+from accel_engine.inference.runtime import Arrays
+from accel_engine.keras_support.model_structure import fixed_batch
+from accel_engine.models.exported_model import INPUT, OUTPUT
+from accel_engine.models.model_call import call_model
+from accel_engine.private_names.keras_names import all_layers
+from accel_engine.trained.split_batches import batches
+from accel_engine.trained.trained_model import TrainedModel
+from accel_engine.training.core.run_scaling import scaler
+from accel_engine.user_code import reason
+
+
+class TrainedRuntime:
+    """A trained model as one compiled function; see :class:`accel_engine.inference.runtime.Runtime`.
+
+    Args:
+        trained: The model. It runs on the current device, on which its weights should be, in the precision that its
+            layers have when a batch size is run for the first time.
+        xla: Whether XLA compiles it, for each batch size anew.
+    """
+
+    name = "keras"
+
+    def __init__(self, trained: TrainedModel, *, xla: bool) -> None:
+        self._model = trained.compiled.model
+        self._structure = trained.dataset.spec.inputs
+        self._scale = scaler(trained.compiled.scaling.factor, trained.dataset)
+        self.inputs: Mapping[str, ArraySpec] = dict(named_leaves(self._structure, INPUT))
+        self.outputs: Mapping[str, ArraySpec] = dict(named_leaves(trained.compiled.outputs, OUTPUT))
+        self.size = sum(weight.numpy().nbytes for weight in self._model.weights)
+        retraces_less = not xla and fixed_batch(self._model) is None
+        self._function = tf.function(self._call, autograph=False, jit_compile=xla, reduce_retracing=retraces_less)
+
+    def run(self, inputs: Arrays) -> dict[str, npt.NDArray[np.generic]]:
+        """See :meth:`accel_engine.inference.runtime.Runtime.run`."""
+        try:
+            outputs = self._function({name: tf.convert_to_tensor(array) for name, array in inputs.items()})
+            return {name: output.numpy() for name, output in named_leaves(outputs, OUTPUT)}
+        except tf.errors.ResourceExhaustedError as error:
+            raise ModelError("out of memory") from error
+        except (tf.errors.OpError, TypeError, ValueError) as error:
+            raise ModelError(f"TensorFlow cannot run the model: {reason(error)}") from error
+
+    def _call(self, tensors: dict[str, tf.Tensor]) -> Structure:
+        arrays = iter(tensors[name] for name, _ in named_leaves(self._structure, INPUT))
+        inputs = map_structure(lambda _: next(arrays), self._structure)
+        return call_model(self._model, self._scale(inputs), training=False)
+
+
+@contextmanager
+def computing_in(model: keras.Model, precision: str) -> Iterator[None]:
+    """Let all layers compute in a precision until the end of the block, but for those with a policy of their own.
+
+    Those that compute in float32 on purpose, such as the last one of a model in half precision, still do so.
+
+    Args:
+        model: The model; its weights stay as they are.
+        precision: Keras' dtype policy.
+    """
+    of_model = model.dtype_policy.name
+    with _policies(layer for layer in all_layers(model) if layer.dtype_policy.name == of_model) as layers:
+        for layer in layers:
+            layer.dtype_policy = keras.DTypePolicy(precision)
+        yield
+
+
+@contextmanager
+def computing_in_float32(model: keras.Model) -> Iterator[None]:
+    """Let all layers of mixed precision, whose weights are float32, and new ones, compute in float32 until the end."""
+    policy = keras.config.dtype_policy()
+    mixed = (layer for layer in all_layers(model) if layer.dtype_policy.name in ("mixed_float16", "mixed_bfloat16"))
+    try:
+        with _policies(mixed) as layers:
+            keras.config.set_dtype_policy("float32")
+            for layer in layers:
+                layer.dtype_policy = keras.DTypePolicy("float32")
+            yield
+    finally:
+        keras.config.set_dtype_policy(policy)
+
+
+@contextmanager
+def _policies(layers: Iterable[keras.Layer]) -> Iterator[list[keras.Layer]]:
+    """Give layers their policies back at the end."""
+    own = [(layer, layer.dtype_policy) for layer in layers]
+    try:
+        yield [layer for layer, _ in own]
+    finally:
+        for layer, policy in own:
+            layer.dtype_policy = policy
+
+
+def examples_of(trained: TrainedModel, limit: int) -> dict[str, npt.NDArray[np.generic]]:
+    """The inputs of the first examples of the model's split, by name, ``[examples, ...]``.
+
+    Args:
+        trained: The model with its data.
+        limit: Examples at most.
+    """
+    raw: Batch = next(batches(trained.examples))[1]
+    arrays = [np.asarray(array)[:limit] for array in flatten(raw.inputs)]
+    return dict(zip((name for name, _ in named_leaves(raw.inputs, INPUT)), arrays, strict=True))

@@ -1,0 +1,100 @@
+"""Computes the loss and the states of the metrics of each example, from which any resample's metrics follow."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import keras
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+
+from accel_engine.data.structure import Batch, Structure, map_structure
+from accel_engine.private_names.keras_logits import rows_of
+from accel_engine.run.store.series_names import SeriesNames
+from accel_engine.training.core.metric_states import MetricStates, mean_loss, pack
+
+_OWN = 2
+"""Values of an example before the states of its metrics: its loss, and 1."""
+
+
+class ExampleStates:
+    """The loss and the states of the metrics of single examples.
+
+    Args:
+        model: Built and compiled; its metrics are built too.
+        metrics: What is measured besides the model's own metrics, of a single output.
+        names: Names of the series.
+        limit: Values of a metric's state at most, as they are kept for each example; metrics with more are left out.
+    """
+
+    def __init__(
+        self, model: keras.Model, metrics: Sequence[keras.Metric], names: SeriesNames, limit: int | None
+    ) -> None:
+        self._model = model
+        self._states = MetricStates(model, metrics, names, limit)
+        self.left_out = self._states.left_out
+        """Names of the metrics that are left out."""
+        self.names = ("loss", *self._states.series)
+        """Names of the metrics."""
+        self._values = tf.function(self._values_of, autograph=False, reduce_retracing=True)
+
+    @property
+    def width(self) -> int:
+        """Values of an example."""
+        return _OWN + self._states.width
+
+    def measure(self, batch: Batch, outputs: Structure) -> tf.Tensor:
+        """The values of each example of a batch, float32 ``[batch, width]``; in a graph.
+
+        Args:
+            batch: As the model and the loss take it.
+            outputs: The model's outputs for it.
+        """
+
+        def measure_one(index: tf.Tensor) -> tf.Tensor:
+            def row(array: Any) -> Any:
+                return array[index : index + 1]
+
+            one = map_structure(row, batch)
+            return self._measured(one, keras.tree.map_structure(lambda each: rows_of(each, row), outputs), 1.0)
+
+        count = _examples_of(outputs)
+        signature = tf.TensorSpec([self.width], tf.float32)
+        values: tf.Tensor = tf.map_fn(measure_one, tf.range(count), fn_output_signature=signature)
+        return values
+
+    def measure_batch(self, batch: Batch, outputs: Structure) -> tf.Tensor:
+        """The sum of the values of a batch as Keras has them, float32 ``[width]``; in a graph.
+
+        It is another one than that of :meth:`measure` where a loss or a metric is no mean over examples.
+        """
+        return self._measured(batch, outputs, tf.cast(_examples_of(outputs), tf.float32))
+
+    def _measured(self, batch: Batch, outputs: Structure, count: Any) -> tf.Tensor:
+        loss, states = self._states.measure(batch, outputs, training=False)
+        return tf.concat([[mean_loss(loss) * count, count], pack(states)], axis=0)
+
+    def values(self, sums: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """The metrics of summed values.
+
+        Args:
+            sums: ``[resamples, width]``.
+
+        Returns:
+            ``[resamples, metrics]``, in the order of :attr:`names`.
+        """
+        found: npt.NDArray[np.float64] = self._values(tf.constant(sums, tf.float32)).numpy().astype(np.float64)
+        # In float64, as a loss is compared with the losses of steps.
+        found[:, 0] = sums[:, 0] / sums[:, 1]
+        return found
+
+    def _values_of(self, sums: tf.Tensor) -> tf.Tensor:
+        def values(row: tf.Tensor) -> tf.Tensor:
+            results = self._states.results(self._states.unpack(row[_OWN:]))
+            return tf.stack([row[0] / row[1], *(tf.cast(value, tf.float32) for value in results.values())])
+
+        return tf.map_fn(values, sums, fn_output_signature=tf.TensorSpec([len(self.names)], tf.float32))
+
+
+def _examples_of(outputs: Structure) -> tf.Tensor:
+    return tf.shape(keras.tree.flatten(outputs)[0])[0]

@@ -1,0 +1,135 @@
+"""What a model's outputs mean: probabilities of classes, numbers in their units, a class for each token or pixel."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+
+from accel_engine.data.data_options import OF_CLASSES
+from accel_engine.data.standardization import Standardization
+from accel_engine.data.structure import ArraySpec, Structure, flatten, named_leaves
+from accel_engine.errors import ModelError
+from accel_engine.keras_support.losses import Loss, loss_name
+from accel_engine.private_names.keras_names import loss_takes_logits
+from accel_engine.run.diagnostics import DataFormat
+from accel_engine.training.core.task import SEVERAL_OUTPUTS, Task, probabilities_of
+from accel_engine.training.evaluation.reports.choice import loss_of_output, output_task, target_index
+from accel_engine.training.reporting.data_formats import standardization
+
+OF_PARTS = ("sequence", "segmentation")
+"""Tasks with a class for each token or pixel."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OutputForm:
+    """What an output means.
+
+    Attributes:
+        name: Its name; empty if it is the only one.
+        task: What it was trained for.
+        classes: Names of its classes.
+        columns: Names of its numbers.
+        units: How its targets were standardised; ``None`` if they were not.
+        shape: The shape of an example's target; ``None`` if it is unknown or of any size.
+    """
+
+    name: str
+    task: Task
+    classes: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    units: Standardization | None = None
+    shape: tuple[int, ...] | None = None
+
+
+@dataclass(slots=True, eq=False)
+class PredictedOutput:
+    """The predictions of an output.
+
+    Attributes:
+        values: Probabilities, numbers or classes, a batch each.
+        chances: The probability of each class in ``values`` of tokens and pixels.
+    """
+
+    values: list[npt.NDArray[Any]] = field(default_factory=list)
+    chances: list[npt.NDArray[np.float32]] = field(default_factory=list)
+
+    def add(self, form: OutputForm, output: Any) -> None:
+        """Add the outputs for a batch, ``[batch, ...]``.
+
+        Raises:
+            ModelError: They are texts.
+        """
+        task = form.task.name
+        if task in OF_CLASSES or task in OF_PARTS:
+            probabilities = probabilities_of(tf.convert_to_tensor(output), form.task).numpy()
+            if task in OF_CLASSES:
+                self.values.append(probabilities.reshape(len(probabilities), -1))
+                return
+            self.values.append(probabilities.argmax(-1).astype(np.int32))
+            self.chances.append(probabilities.max(-1))
+            return
+        array = tf.convert_to_tensor(output)
+        if array.dtype == tf.string:
+            raise ModelError(f"the output {form.name} of the model is text: only numbers can be predicted")
+        is_half = array.dtype in (tf.float16, tf.bfloat16)
+        values = (tf.cast(array, tf.float32) if is_half else array).numpy()
+        if task == "regression" and form.shape is not None and values[0].size == math.prod(form.shape):
+            values = values.reshape(len(values), *form.shape)
+        self.values.append(values if form.units is None else form.units.restore(values))
+
+
+def output_forms(
+    specs: Structure, loss: Loss, form: DataFormat, task: Task, targets: Structure, names: Sequence[str] = ()
+) -> tuple[OutputForm, ...]:
+    """What each output of a model means.
+
+    Args:
+        specs: The specs of the outputs, with the batch.
+        loss: The model's loss.
+        form: The run's data.
+        task: What the model learned.
+        targets: The specs of an example's targets.
+        names: The names of the outputs, where they are a list.
+    """
+    return tuple(_forms(specs, loss, form, task, targets, names))
+
+
+def _forms(
+    specs: Structure, loss: Loss, form: DataFormat, task: Task, targets: Structure, names: Sequence[str]
+) -> Iterator[OutputForm]:
+    leaves = list(named_leaves(specs))
+    known = flatten(targets)
+    for index, (path, leaf) in enumerate(leaves):
+        name = path if isinstance(specs, dict) or index >= len(names) else names[index]
+        place = target_index(targets, name, index)
+        target = known[place] if place is not None else None
+        units = int(leaf.shape[-1] or 0) if len(leaf.shape) > 1 else 1
+        own = task
+        if task.name == SEVERAL_OUTPUTS:
+            part = loss_of_output(loss, name, index)
+            found = output_task(part, tuple(leaf.shape), target, form.kind)
+            logits = loss_takes_logits(part) or "hinge" in loss_name(part)
+            own = Task(found, logits=logits, binary=units == 1)
+        single = len(leaves) == 1
+        width = 2 if own.binary else units
+        classes = form.class_names if single or len(form.class_names) == width else form.target_classes.get(name, ())
+        if own.name in OF_PARTS and not classes and len(form.vocabulary) == width:
+            classes = form.vocabulary
+        yield OutputForm(
+            "" if single else name or f"output {index}",
+            own,
+            (*classes, *map(str, range(len(classes), width))) if own.name in (*OF_CLASSES, *OF_PARTS) else (),
+            form.target_names if single else (name,) if name in form.target_names else (),
+            standardization(form.target_units) if single else None,
+            _whole(target),
+        )
+
+
+def _whole(target: ArraySpec | None) -> tuple[int, ...] | None:
+    if target is None or None in target.shape:
+        return None
+    return tuple(side or 0 for side in target.shape)

@@ -1,0 +1,174 @@
+"""Predicts the examples of files with a trained model."""
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+
+from accel_engine.data.data_options import OF_CLASSES
+from accel_engine.data.folders.image_header import SUFFIXES as IMAGES
+from accel_engine.data.structure import ArraySpec, Structure, flatten, has_texts, map_structure
+from accel_engine.data.tables.table_file import SUFFIXES as TABLES
+from accel_engine.errors import AccelError, DataError
+from accel_engine.trained.prediction import file_examples, predicting_model
+from accel_engine.trained.prediction.array_examples import read_arrays
+from accel_engine.trained.prediction.examples import Examples
+from accel_engine.trained.prediction.outputs import PredictedOutput
+from accel_engine.trained.prediction.predicting_model import PredictingModel
+from accel_engine.trained.prediction.raw_columns import read_raw_columns
+from accel_engine.trained.prediction.series_examples import read_last_windows
+from accel_engine.trained.prediction.table_examples import read_rows, read_text_column
+
+_ROWS, _BYTES = 1024, 1 << 24
+"""The most examples of a batch, and their bytes."""
+
+_ARRAYS = (".npz", ".npy")
+
+
+def predict(target: Path, request: Mapping[str, Any], progress: Callable[[int, int], object]) -> dict[str, Any]:
+    """Predict examples.
+
+    Args:
+        target: The directory of a run, or a ``FILE.keras``.
+        request: ``files``: their paths; ``texts``; ``checkpoint``; ``custom_objects`` of a file's model;
+            and ``results``: the ``.npz`` file to write.
+        progress: Reports the number of examples done, and of all of a file.
+
+    Returns:
+        The fields of :class:`accel_engine.requests.predict.ExamplePredictions` but for the arrays, which are
+        in the file: the values of each output as ``values N``, and their probabilities, if any, as ``chances N``.
+
+    Raises:
+        AccelError: The model cannot be used, or a file has no examples for it.
+    """
+    is_file = target.is_file()
+    model = (
+        predicting_model.of_file(target, request.get("custom_objects", ""))
+        if is_file
+        else predicting_model.of_run(target, request["checkpoint"])
+    )
+    found = [PredictedOutput() for _ in model.outputs]
+    names: list[list[str]] = []
+    problems: dict[int, str] = {}
+    notes = list(model.notes)
+    for path, examples in _read(model, list(map(Path, request["files"])), request["texts"]):
+        problems |= {len(names) + place: problem for place, problem in examples.problems.items()}
+        names += [[path, name] for name in examples.names]
+        notes += examples.notes
+        if examples.inputs is not None:
+            _add(model, examples.inputs, found, progress)
+    arrays = {f"values {index}": _joined(each.values) for index, each in enumerate(found) if each.values}
+    arrays |= {f"chances {index}": _joined(each.chances) for index, each in enumerate(found) if each.chances}
+    readable = [place for place in range(len(names)) if place not in problems]
+    rows = _not_finite(arrays, model)
+    problems |= {readable[row]: f"the model's outputs for {names[readable[row]][1]} are not finite" for row in rows}
+    problems = dict(sorted(problems.items()))
+    arrays = {key: np.delete(array, rows, axis=0) for key, array in arrays.items()}
+    with Path(request["results"]).open("wb") as file:
+        np.savez(file, **arrays)  # type: ignore[arg-type]
+    return {
+        "name": model.name,
+        "step": model.step,
+        "kind": model.form.kind,
+        "names": names,
+        "problems": problems,
+        "notes": list(dict.fromkeys(notes)),
+        "outputs": [
+            {"name": each.name, "task": each.task.name, "classes": each.classes, "columns": each.columns}
+            for each in model.outputs
+        ],
+        "limits": model.limits,
+    }
+
+
+def _not_finite(arrays: Mapping[str, npt.NDArray[Any]], model: PredictingModel) -> list[int]:
+    """The rows with a probability that is not finite, or an output without a finite number: the model has diverged."""
+    found: set[int] = set()
+    for key, array in arrays.items():
+        if array.dtype.kind != "f" or not array.size:
+            continue
+        finite = np.isfinite(array.reshape(len(array), -1))
+        are_chances = key.startswith("chances") or model.outputs[int(key.split()[1])].task.name in OF_CLASSES
+        found |= set(np.flatnonzero(~(finite.all(1) if are_chances else finite.any(1))).tolist())
+    return sorted(found)
+
+
+def _joined(parts: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    """The predictions of all batches.
+
+    Raises:
+        DataError: They have different shapes, as where the sizes of examples vary.
+    """
+    if len({part.shape[1:] for part in parts}) > 1:
+        raise DataError("the examples of the files have different shapes: predict one file at a time")
+    return np.concatenate(parts)
+
+
+def _read(model: PredictingModel, files: list[Path], texts: list[str]) -> Iterator[tuple[str, Examples]]:
+    if texts:
+        spec = model.inputs
+        if not isinstance(spec, ArraySpec) or spec.dtype != "string":
+            raise DataError(f"{model.name} does not take texts: its data is {model.form.kind}")
+        yield "", file_examples.texts(texts, spec)
+    for path in files:
+        try:
+            yield str(path), _examples(model, path)
+        except AccelError as error:
+            if len(files) == 1 and not texts:
+                raise
+            yield str(path), Examples((str(path),), None, {0: str(error)})
+
+
+def _examples(model: PredictingModel, path: Path) -> Examples:
+    """Read a file as the model's data.
+
+    Raises:
+        DataError: It has no examples for the model.
+    """
+    suffix, form, spec = path.suffix.lower(), model.form, model.inputs
+    if model.plan is not None and form.kind == "series":
+        return read_last_windows(path, form, model.plan)
+    if suffix in _ARRAYS and form.kind != "table":
+        features = model.plan.features if model.plan else ()
+        return read_arrays(path, spec, features)
+    if form.table is not None:
+        return read_rows(path, form.table)
+    if form.kind == "table" and model.plan is None:
+        return read_raw_columns(path, spec, model.categories)
+    if isinstance(spec, ArraySpec):
+        if has_texts(spec) and suffix in TABLES:
+            return read_text_column(path, form.feature_names, spec)
+        if has_texts(spec) and suffix == ".txt":
+            return file_examples.read_lines(path, spec)
+        if form.kind == "audio" and suffix == ".wav":
+            return file_examples.read_sound(path, spec, form.sample_rate)
+        if model.input_spec is not None and suffix in IMAGES:
+            return file_examples.read_images(path, model.input_spec)
+        if model.plan is not None and form.kind == "images" and suffix in IMAGES:
+            raise DataError(f"{path.name} is an image, which {model.name} does not take: its examples are {spec}")
+    if model.plan is None and form.kind != "text":
+        raise DataError(
+            f"{model.name} takes arrays ({', '.join(_ARRAYS)}), not {path.name}: give the run, which has the "
+            "preprocessing of other files"
+        )
+    raise DataError(f"{path.name} has no examples for {model.name}, whose data is {form.kind}")
+
+
+def _add(
+    model: PredictingModel,
+    inputs: Structure,
+    found: list[PredictedOutput],
+    progress: Callable[[int, int], object],
+) -> None:
+    arrays = flatten(inputs)
+    count = len(arrays[0])
+    size = max(1, sum(array.nbytes for array in arrays) // max(count, 1))
+    rows = max(1, min(_ROWS, _BYTES // size))
+    for start in range(0, count, rows):
+        part = map_structure(lambda array: tf.convert_to_tensor(array[start : start + rows]), inputs)  # noqa: B023
+        for each, form, output in zip(found, model.outputs, flatten(model.outputs_of(part)), strict=True):
+            each.add(form, output)
+        progress(min(start + rows, count), count)

@@ -1,0 +1,93 @@
+"""Reads rows of a table to predict; without TensorFlow until they are preprocessed."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from accel_engine.data.column_format import ColumnFormat
+from accel_engine.data.data_options import DataOptions
+from accel_engine.data.structure import ArraySpec, map_structure
+from accel_engine.data.tables.columns import Columns, read_columns
+from accel_engine.data.tables.preprocessing import unseen_notes
+from accel_engine.data.tables.raw_inputs import raw_inputs
+from accel_engine.errors import DataError, FieldValue
+from accel_engine.run.diagnostics.data_format import TableFormat
+from accel_engine.trained.prediction.examples import Examples, without_problems
+from accel_engine.training.reporting.data_formats import preprocessing_of
+
+
+def read_rows(path: Path, table: TableFormat) -> Examples:
+    """Read the rows of a file, preprocessed as the run's own.
+
+    Args:
+        path: A CSV, TSV, Parquet or JSON lines file.
+        table: The columns, and what was learned from the training rows. Other columns of the file are not used.
+
+    Raises:
+        DataError: The file cannot be read, or lacks a column.
+    """
+    names = [column.name for column in table.columns]
+    like = {column.name: column for column in table.columns}
+    found = read_all_rows(path, DataOptions(), like)
+    check_columns(path, names, found.columns)
+    raw = raw_inputs(found.columns, names)
+    problems: dict[int, str] = {}
+    for column in (found.columns[name] for name in names):
+        if column.values.dtype != object:
+            for row in np.flatnonzero(np.isinf(column.values)).tolist():
+                problems.setdefault(row, f"row {row + 1:,} of {path.name} has an infinite number in {column.name}")
+    matrix = preprocessing_of(table).apply(raw, np.arange(found.rows))
+    rows = tuple(str(row + 1) for row in range(found.rows))
+    notes = [note for name in names for note in found.columns[name].notes]
+    notes += unseen_notes(table.vocabularies, raw, np.arange(found.rows), path)
+    kept = without_problems(map_structure(np.asarray, matrix), problems)
+    return Examples(rows, kept, problems, tuple(notes))
+
+
+def read_text_column(path: Path, names: Sequence[str], spec: ArraySpec) -> Examples:
+    """Read the texts of a table, an example for each row.
+
+    Args:
+        path: A CSV, TSV, Parquet or JSON lines file.
+        names: The column that the model was trained on; none if its texts were files: then the only one of texts.
+        spec: ``[]`` or ``[1]``.
+
+    Raises:
+        DataError: The file cannot be read, or does not have this column.
+    """
+    found = read_all_rows(path, DataOptions(), {name: ColumnFormat(name, "text") for name in names})
+    names = names or [name for name, column in found.columns.items() if column.kind == "text"]
+    if len(names) != 1:
+        raise DataError(f"{path.name} has {len(names)} columns of texts; the model needs one")
+    check_columns(path, names, found.columns)
+    raw = raw_inputs(found.columns, names)[0]
+    rows = tuple(str(row + 1) for row in range(found.rows))
+    return Examples(rows, raw.values.reshape(found.rows, *(1 for _ in spec.shape)))
+
+
+def read_all_rows(path: Path, options: DataOptions, like: Mapping[str, ColumnFormat] | None = None) -> Columns:
+    """Read a table; a row that cannot be parsed is an error, as the others would have other numbers without it.
+
+    Raises:
+        DataError: The file cannot be read.
+    """
+    try:
+        return read_columns(path, options, like=like)
+    except DataError as error:
+        hint = f" ({FieldValue('invalid_examples', 'skip')}"  # which is of training
+        raise DataError(str(error).partition(hint)[0]) from error
+
+
+def check_columns(path: Path, wanted: Iterable[str], given: Iterable[str]) -> None:
+    """Raise if a file lacks columns.
+
+    Raises:
+        DataError: It does; what it has.
+    """
+    given = list(given)
+    if lacking := [name for name in wanted if name not in given]:
+        noun = "column" if len(lacking) == 1 else "columns"
+        raise DataError(
+            f"{path.name} has no {noun} {', '.join(lacking)}, which the model needs; it has {', '.join(given)}"
+        )

@@ -1,0 +1,152 @@
+"""Lets a run's language model continue a prompt."""
+
+import codecs
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+
+from accel_engine.data.structure import ArraySpec, flatten
+from accel_engine.data.texts.vocabulary import BYTES, UNKNOWN
+from accel_engine.errors import DataError, ModelError
+from accel_engine.text import suggestion
+from accel_engine.trained.prediction import predicting_model
+from accel_engine.trained.prediction.predicting_model import PredictingModel
+from accel_engine.training.core.task import probabilities_of
+from accel_engine.training.evaluation.reports.text_generation import continued
+
+_UNKNOWN = (UNKNOWN, "[UNK]", "<unk>", "<UNK>")
+"""Tokens that stand for those that are not in a vocabulary."""
+
+
+def write(directory: Path, request: Mapping[str, Any], on_text: Callable[[str], object]) -> dict[str, Any]:
+    """Continue a prompt with the model of a run.
+
+    Args:
+        directory: The run's directory.
+        request: ``prompt``, ``tokens`` to write, ``temperature``, ``seed`` and ``checkpoint``.
+        on_text: Called with each part of the text.
+
+    Returns:
+        The run, the step of its checkpoint, the whole text, the number of its tokens and notes.
+
+    Raises:
+        AccelError: The model cannot be restored, or writes no text.
+    """
+    model = predicting_model.of_run(directory, request["checkpoint"])
+    window, any_length, dtype = _check(model)
+    vocabulary = model.form.vocabulary
+    prompt = encoded(request["prompt"], vocabulary)
+    form = model.outputs[0]
+
+    @tf.function(reduce_retracing=True)  # type: ignore[untyped-decorator]
+    def compute(tokens: tf.Tensor, last: tf.Tensor) -> tf.Tensor:
+        output = flatten(model.outputs_of(tokens))[0]
+        return probabilities_of(output[0, last], form.task)
+
+    def next_chances(tokens: npt.NDArray[Any], last: int) -> npt.NDArray[np.float64]:
+        found = compute(tf.constant(tokens[np.newaxis], dtype), tf.constant(last))
+        chances: npt.NDArray[np.float64] = found.numpy().astype(np.float64)[: len(vocabulary)]
+        return chances
+
+    tokens = continued(
+        next_chances,
+        prompt,
+        window,
+        any_length=any_length,
+        temperature=request["temperature"],
+        seed=request["seed"],
+    )
+    written, count = [], [0]
+    for text in decoded(_counted(islice(tokens, request["tokens"]), count), vocabulary):
+        written.append(text)
+        on_text(text)
+    notes = list(model.notes)
+    if count[0] < request["tokens"]:
+        notes.append(f"the model's outputs are not finite after {count[0]:,} tokens")
+    return {
+        "name": model.name,
+        "step": model.step,
+        "written": "".join(written),
+        "tokens": count[0],
+        "notes": notes,
+    }
+
+
+def encoded(text: str, vocabulary: Sequence[str]) -> list[int]:
+    """The tokens of a text: bytes, characters, or words between spaces, whichever the vocabulary has.
+
+    Raises:
+        DataError: It has none, or the vocabulary lacks one and has no token for those.
+    """
+    if not text:
+        raise DataError("the prompt is empty: the model continues at least one token")
+    if tuple(vocabulary) == BYTES:
+        return list(text.encode())
+    parts = list(text) if _of_characters(vocabulary) else text.split()
+    places = {token: place for place, token in enumerate(vocabulary)}
+    unknown = next((places[token] for token in _UNKNOWN if token in places), None)
+    tokens = []
+    for part in parts:
+        place = places.get(part, unknown)
+        if place is None:
+            hint = "" if len(part) == 1 else f"; {suggestion(part, vocabulary)}"
+            raise DataError(f"{part!r} of the prompt is not in the vocabulary of the run{hint}")
+        tokens.append(place)
+    if not tokens:
+        raise DataError("the prompt has no words")
+    return tokens
+
+
+def decoded(tokens: Iterable[int], vocabulary: Sequence[str]) -> Iterator[str]:
+    """The text of each token, as soon as it is complete: a character may have several bytes."""
+    if tuple(vocabulary) == BYTES:
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        yield from filter(None, (decoder.decode(bytes([token])) for token in tokens))
+        if rest := decoder.decode(b"", final=True):
+            yield rest
+        return
+    space = "" if _of_characters(vocabulary) else " "
+    for token in tokens:
+        yield f"{space}{vocabulary[token]}"
+
+
+def _of_characters(vocabulary: Sequence[str]) -> bool:
+    """Whether tokens follow each other without spaces between: words need them, characters do not."""
+    return any(token.isspace() for token in vocabulary) or all(len(token) <= 1 for token in vocabulary)
+
+
+def _check(model: PredictingModel) -> tuple[int, bool, str]:
+    """The window of a language model, whether it takes fewer tokens, and the type of tokens.
+
+    Raises:
+        ModelError: It writes no text.
+    """
+    spec, output = model.inputs, model.outputs[0]
+    is_sequence = isinstance(spec, ArraySpec) and len(spec.shape) == 1 and "int" in spec.dtype
+    own = (
+        len(model.outputs) == 1
+        and output.task.name == "sequence"
+        and model.form.class_names
+        in (
+            (),
+            model.form.vocabulary,
+        )
+    )
+    if not (is_sequence and own and 0 < len(model.form.vocabulary) <= len(output.classes)):
+        what = (
+            f"its task is {output.task.name}" if output.task.name != "sequence" else "it has no vocabulary of its own"
+        )
+        raise ModelError(f"run {model.name} writes no text: {what}")
+    window = spec.shape[0] or (model.plan.window if model.plan else None) or 64
+    return window, spec.shape[0] is None, spec.dtype
+
+
+def _counted(tokens: Iterable[int], count: list[int]) -> Iterator[int]:
+    for token in tokens:
+        count[0] += 1
+        yield token

@@ -1,0 +1,197 @@
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accel_engine.errors import PlanError
+from accel_engine.events import EpochEnded, to_stored
+from accel_engine.plan import Plan
+from accel_engine.run import RunReader, reopen
+from accel_engine.run.directory.run_paths import CHECKPOINTS
+from accel_engine.run.history.trained_epochs import read_trained_epochs
+from accel_engine.run.runs.plan_changes import CHANGEABLE, check_changes
+from accel_engine.run.store.connection import connect
+from example_events import model_built
+
+PLAN = Plan(model="mlp")
+"""What a run was trained with."""
+
+OTHERS: dict[str, Any] = {
+    "model": "cnn",
+    "data": "synthetic",
+    "strategy": "mirrored",
+    "devices": ("cpu:0",),
+    "virtual_cpus": 2,
+    "memory_growth": "off",
+    "memory_limit": 4.0,
+    "reduction": "one-device",
+    "local_workers": 2,
+    "isolate_workers": "off",
+    "tpu": "local",
+    "precision": "mixed_bfloat16",
+    "force": "on",
+    "xla": "on",
+    "cpu_kernels": "off",
+    "threads": 1,
+    "batch_size": 32,
+    "micro_batches": 2,
+    "remat": "on",
+    "remat_layers": ("block1_*",),
+    "epochs": 11,
+    "steps_per_epoch": 5,
+    "optimizer": "sgd",
+    "learning_rate": 0.5,
+    "rate_scaling": "linear",
+    "seed": 1,
+    "split_seed": 1,
+    "validation": "off",
+    "gradient_norm": "on",
+    "tensorboard": "on",
+    "image_size": "8x8",
+    "task": "regression",
+    "target": ("price",),
+    "features": ("age",),
+    "ignore": ("id",),
+    "kinds": ("zip=category",),
+    "time": "date",
+    "window": 24,
+    "horizon": 2,
+    "group": "station",
+    "tokenizer": "bytes",
+    "split": "ordered",
+    "validation_split": 0.2,
+    "test_split": 0.1,
+    "validation_data": "valid.csv",
+    "validation_steps": 5,
+    "class_weight": ("balanced",),
+    "invalid_examples": "skip",
+    "last_batch": "drop",
+    "shuffle": "off",
+    "monitor": "validation_loss",
+    "scale": "none",
+    "name": "another",
+    "loss": "hinge",
+    "label_smoothing": 0.1,
+    "metrics": ("precision",),
+    "monitor_mode": "max",
+    "weight_decay": 0.1,
+    "momentum": 0.9,
+    "nesterov": "on",
+    "ema_momentum": 0.9,
+    "clip_norm": 1.0,
+    "global_clip_norm": 1.0,
+    "clip_value": 1.0,
+    "schedule": "linear",
+    "warmup": 5.0,
+    "final_rate": 0.1,
+    "rate_drops": ("10%",),
+    "rate_drop_factor": 0.5,
+    "augmentation": ("flip",),
+    "initial_weights": "imagenet",
+    "freeze": ("conv*",),
+    "unfreeze_epoch": 2,
+    "custom_objects": "layers.py",
+    "unsafe_load": "on",
+    "validation_every": "2 epochs",
+    "patience": 3,
+    "min_delta": 0.1,
+    "restore_best": "on",
+    "time_limit": "1h",
+    "checkpoint_every": "5 steps",
+    "keep_checkpoints": 1,
+    "on_oom": "fail",
+    "on_nan": "stop",
+    "skip_steps": ("3",),
+    "keep_alive": "on",
+    "learning_rate_factor": 0.5,
+}
+"""Another value for every field."""
+
+NEEDED: dict[str, dict[str, Any]] = {
+    "isolate_workers": {"strategy": "multi-worker", "local_workers": 2},
+    "momentum": {"optimizer": "sgd"},
+    "nesterov": {"optimizer": "sgd", "momentum": 0.9},
+    "warmup": {"schedule": "linear"},
+    "final_rate": {"schedule": "linear"},
+    "unfreeze_epoch": {"freeze": ("conv*",)},
+    "remat_layers": {"remat": "on"},
+    "rate_drops": {"schedule": "steps"},
+    "rate_drop_factor": {"schedule": "steps"},
+    "min_delta": {"patience": 2},
+    "monitor_mode": {"monitor": "loss"},
+    "horizon": {"window": 4},
+    "group": {"time": "date"},
+}
+"""Fields without which others are refused."""
+
+
+EPOCHS = tuple(
+    EpochEnded(time=1.0, epoch=epoch, step=step, metrics={}, seconds=1.0) for epoch, step in ((1, 5), (2, 11))
+)
+"""Events of epochs of 5 and 6 steps."""
+
+
+def save(directory: Path, step: int) -> None:
+    """Put there what marks a checkpoint."""
+    (directory / CHECKPOINTS).mkdir()
+    (directory / CHECKPOINTS / f"step-{step}.index").touch()
+
+
+@pytest.mark.parametrize("field", PLAN.to_mapping())
+def test_every_field_may_change_or_is_refused_by_name(field: str) -> None:
+    before = PLAN.replace(**NEEDED.get(field, {}))
+    changed = before.replace(**{field: OTHERS[field]})
+    if field in CHANGEABLE:
+        check_changes(before.to_mapping(), changed)
+        return
+    with pytest.raises(PlanError, match="start a new run") as caught:
+        check_changes(before.to_mapping(), changed)
+    assert caught.value.field == field
+    changeable = str(caught.value).partition("; start a new run, or change only --")[2].split(", --")
+    assert {name.replace("-", "_") for name in changeable} == CHANGEABLE
+
+
+def test_a_field_that_an_older_program_did_not_know_counts_as_its_default() -> None:
+    check_changes({"model": PLAN.model}, PLAN)
+
+
+def test_a_run_with_a_checkpoint_is_reopened_only_with_a_plan_that_goes_with_it(ended: Path) -> None:
+    save(ended, 7)
+    with closing(RunReader(ended)) as reader:
+        plan = reader.info().plan
+    assert plan is not None
+    with pytest.raises(PlanError, match="batch_size"):
+        reopen(ended, plan.replace(batch_size=32))
+
+    reopen(ended, plan.replace(epochs=99))
+
+
+@pytest.mark.parametrize(("step", "epochs", "epoch"), [(164, 1, 2), (200, 1, 2), (301, 3, 4)])
+def test_a_run_that_is_past_an_epoch_does_not_go_on_to_it(directory: Path, step: int, epochs: int, epoch: int) -> None:
+    save(directory, step)
+    with closing(connect(directory)) as connection:
+        connection.add_event(1.0, "model_built", to_stored(model_built(steps_per_epoch=100)))
+        connection.execute("UPDATE main.meta SET value = 0 WHERE key = 'pending'")  # nobody took it up in time
+    with pytest.raises(PlanError, match=f"already trained: the checkpoint is of epoch {epoch}; increase --epochs"):
+        reopen(directory, Plan(model="cnn", epochs=epochs))
+
+    reopen(directory, Plan(model="cnn", epochs=epoch))  # be it only for the last validation
+
+
+def test_a_finished_run_over_a_stream_of_unknown_length_needs_more_epochs(ended: Path) -> None:
+    save(ended, 11)
+    with closing(connect(ended)) as connection:
+        assert [read_trained_epochs(connection, step) for step in (0, 3)] == [0, 0.5]  # as before a model is built
+        for event in (model_built(steps_per_epoch=0), *EPOCHS):
+            connection.add_event(1.0, event.kind(), to_stored(event))
+        assert [read_trained_epochs(connection, step) for step in (0, 3, 5, 9, 11, 12)] == [0, 0.5, 1, 1.5, 2, 2.5]
+        connection.set_meta(plan=Plan(epochs=2).to_json())
+    with pytest.raises(PlanError, match="already trained; increase --epochs"):
+        reopen(ended, Plan(epochs=2))
+
+    reopen(ended, Plan(epochs=3))
+
+
+def test_a_run_without_a_checkpoint_begins_anew_with_any_plan(ended: Path) -> None:
+    reopen(ended, Plan(batch_size=32))
