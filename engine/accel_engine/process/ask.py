@@ -14,7 +14,7 @@ from accel_engine.errors import RunError
 from accel_engine.process.engine_process import spawn
 from accel_engine.requests.protocol.channel import Channel, ProtocolError
 from accel_engine.requests.protocol.registry import name_of
-from accel_engine.requests.protocol.request import EngineRequest, Problem
+from accel_engine.requests.protocol.request import EngineRequest, Problem, unheard
 
 ResultT = TypeVar("ResultT")
 
@@ -142,7 +142,7 @@ class Asked(Generic[ResultT]):
         self.connection.close()
         self._ends.close()
 
-    def result(self, on_part: Callable[[Any], object] = lambda _: None) -> ResultT:
+    def result(self, on_part: Callable[[Any], object] = unheard) -> ResultT:
         """Wait for the result, at least as long as TensorFlow takes to import.
 
         Args:
@@ -166,7 +166,7 @@ class Asked(Generic[ResultT]):
         self.connection.kill()
 
 
-def ask(request: EngineRequest[ResultT], on_part: Callable[[Any], object] = lambda _: None) -> ResultT:
+def ask(request: EngineRequest[ResultT], on_part: Callable[[Any], object] = unheard) -> ResultT:
     """Ask a request in an engine process; raises as :class:`Asked` and :meth:`Asked.result` do."""
     with Asked(request) as asked:
         return asked.result(on_part)

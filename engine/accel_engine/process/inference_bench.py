@@ -5,11 +5,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from accel_engine.data.data_options import no_progress
 from accel_engine.errors import RunError
 from accel_engine.inference.candidate import Candidate
 from accel_engine.inference.held_out_metrics import HeldOutMetrics
-from accel_engine.inference.live_window import LiveWindow
 from accel_engine.inference.origin import origin_of
 from accel_engine.plan import Plan
 from accel_engine.process.ask import Asked
@@ -17,7 +15,7 @@ from accel_engine.process.model_names import distinct_names
 from accel_engine.requests.bench_models import BenchedModel, BenchOptions, BenchRequest
 from accel_engine.requests.held_out_metrics import HeldOutRequest
 from accel_engine.requests.protocol.model_reference import ModelReference
-from accel_engine.requests.protocol.request import EngineRequest, ExamplesDone
+from accel_engine.requests.protocol.request import EngineRequest, unheard
 from accel_engine.run import runs_directory
 from accel_engine.run.store.connection import DATABASE
 from accel_engine.user_paths import is_file
@@ -62,18 +60,13 @@ class InferenceBench:
         """Warnings for the user so far, also after an error."""
         return tuple(self._notes)
 
-    def measure(
-        self,
-        on_candidate: Callable[[Candidate], object],
-        on_progress: Callable[[int, int], object] = no_progress,
-        on_live: Callable[[LiveWindow], object] | None = None,
-    ) -> tuple[str, ...]:
+    def measure(self, on_part: Callable[[Any], object] = unheard, *, is_live: bool = False) -> tuple[str, ...]:
         """Measure. Takes at least as long as importing TensorFlow, for each model.
 
         Args:
-            on_candidate: Called with each candidate when it has been measured.
-            on_progress: Called now and then with the number of examples read, and of all (0 if unknown).
-            on_live: Called with what has been measured of a candidate so far.
+            on_part: Called with each candidate when it has been measured, with the examples that were read, and with
+                what has been measured of a candidate so far.
+            is_live: Whether what has been measured so far is wanted.
 
         Returns:
             Warnings for the user; of what was measured before, if it is cancelled.
@@ -82,26 +75,20 @@ class InferenceBench:
             EngineMissingError: No usable TensorFlow is installed.
             RunError: A model cannot be measured; why.
         """
-        found = self._metrics(on_progress) if self._options.metrics else [{} for _ in self._models]
+        found = self._metrics(on_part) if self._options.metrics else [{} for _ in self._models]
         for model, metrics in zip(self._models, found, strict=True):
 
             def take(part: Any, metrics: Mapping[str, HeldOutMetrics] = metrics) -> None:
-                match part:
-                    case ExamplesDone():
-                        on_progress(part.done, part.of)
-                    case LiveWindow():
-                        if on_live:
-                            on_live(part)
-                    case Candidate():
-                        on_candidate(replace(part, metrics=metrics.get(part.precision)))
+                is_candidate = isinstance(part, Candidate)
+                on_part(replace(part, metrics=metrics.get(part.precision)) if is_candidate else part)
 
-            answer = self._ask(BenchRequest((model,), self._options, is_live=on_live is not None), take)
+            answer = self._ask(BenchRequest((model,), self._options, is_live), take)
             if answer is None:
                 break
             self._notes.update(dict.fromkeys(answer.notes))
         return self.notes
 
-    def _metrics(self, on_progress: Callable[[int, int], object]) -> Sequence[Mapping[str, HeldOutMetrics]]:
+    def _metrics(self, on_part: Callable[[Any], object]) -> Sequence[Mapping[str, HeldOutMetrics]]:
         """The metrics of each model by precision, where its data is known, from a process of their own.
 
         They are computed before anything is measured, so that they take no memory of what is.
@@ -111,8 +98,7 @@ class InferenceBench:
         if not any(model.reference for model in models):
             return nothing
         try:
-            request = HeldOutRequest(models, self._options)
-            answer = self._ask(request, lambda part: on_progress(part.done, part.of))
+            answer = self._ask(HeldOutRequest(models, self._options), on_part)
         except RunError as error:
             self._notes[f"no metrics: {error}"] = None
             return nothing
@@ -135,13 +121,10 @@ class InferenceBench:
 
 
 def bench(
-    models: Sequence[Path | Plan | ModelFile],
-    options: BenchOptions,
-    on_candidate: Callable[[Candidate], object],
-    on_progress: Callable[[int, int], object] = no_progress,
+    models: Sequence[Path | Plan | ModelFile], options: BenchOptions, on_part: Callable[[Any], object] = unheard
 ) -> tuple[str, ...]:
     """Measure models; see :class:`InferenceBench`."""
-    return InferenceBench(models, options).measure(on_candidate, on_progress)
+    return InferenceBench(models, options).measure(on_part)
 
 
 def _path(model: Path | Plan | ModelFile) -> Path:

@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from accel_engine.requests.protocol.model_reference import ModelReference
 from accel_engine.requests.protocol.request import EngineRequest
+from accel_engine.stored_values import json_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,11 @@ class Measurement:
     value: float | None
     low: float | None
     high: float | None
+
+    @classmethod
+    def of(cls, value: float, low: float, high: float) -> Self:
+        """What was measured, of numbers that may not be finite."""
+        return cls(json_number(value), json_number(low), json_number(high))
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,8 +96,8 @@ class MeasuredModel:
     mean: float | None
     size: int
     latency: float | None
-    inputs: Mapping[str, str]
-    outputs: Mapping[str, str]
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    outputs: Mapping[str, str] = field(default_factory=dict)
     path: str = ""
     problem: str = ""
     batching: str = ""

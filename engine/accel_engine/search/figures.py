@@ -39,15 +39,17 @@ def latency(directory: Path) -> float | None:
     Raises:
         RunError: The model cannot be measured.
     """
-    from accel_engine.requests.bench_models import BenchOptions
     from accel_engine.process.inference_bench import InferenceBench  # seldom needed
+    from accel_engine.requests.bench_models import BenchOptions
 
     options = BenchOptions(
         scenario="single-stream", batch_sizes=(1,), seconds=LATENCY_SECONDS, xla=(False,), metrics=False
     )
-    found: list[Candidate] = []
+    found: list[object] = []
     InferenceBench([directory], options).measure(found.append)
-    medians = [each.percentiles["p50"].value for each in found if "p50" in each.percentiles]
+    medians = [
+        each.percentiles["p50"].value for each in found if isinstance(each, Candidate) and "p50" in each.percentiles
+    ]
     return min(medians, default=None)
 
 

@@ -12,8 +12,8 @@ from accel_engine.events import Outcome, RunEnded, RunStarted, Warned
 from accel_engine.inference.candidate import Candidate, Setup
 from accel_engine.inference.verdict import verdict
 from accel_engine.requests.bench_models import BenchOptions
-from accel_engine.run.runs.creation import create_bench
 from accel_engine.run.directory.lock import WriterLock
+from accel_engine.run.runs.creation import create_bench
 from accel_engine.run.store.series_names import BATCH_SIZE
 from accel_engine.run.writing.writer import RunWriter
 

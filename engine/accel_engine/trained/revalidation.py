@@ -1,15 +1,15 @@
 """Validates the last checkpoint of an ended run and saves its evaluation report."""
 
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import keras
 
 from accel_engine import data
 from accel_engine.errors import DataError, RunError
 from accel_engine.plan import Plan
+from accel_engine.requests.protocol.request import Send, reports, unheard
+from accel_engine.requests.revalidate import Revalidation, RevalidationRequest
 from accel_engine.run import RunReader, RunWriter, diagnostics
 from accel_engine.run.diagnostics import DiagnosticsItem
 from accel_engine.run.directory.lock import WriterLock
@@ -21,19 +21,17 @@ from accel_engine.training.core.changed_data import check_restorable
 from accel_engine.training.core.run_scaling import scale_of_data
 
 
-def revalidate(directory: Path, on_progress: Callable[[int, int], None]) -> dict[str, Any]:
+def revalidate(request: RevalidationRequest, send: Send = unheard) -> Revalidation:
     """Predict every validation example and save the evaluation report in the run.
 
     Args:
-        directory: Directory of a run that has ended and has a checkpoint.
-        on_progress: Called now and then with the number of examples done, and of all.
-
-    Returns:
-        ``step``: the checkpoint's step. ``notes``: warnings for the user.
+        request: Names a run that has ended and has a checkpoint.
+        send: Takes how far it is.
 
     Raises:
         AccelError: The run is active, its model cannot be validated, or its data means something else.
     """
+    directory = request.directory
     info = _read_ended_run(directory)
     notes: list[str] = []
     step, plan = chosen_step(directory, notes.append), Plan.of_trained_run(info.plan_values)
@@ -45,8 +43,8 @@ def revalidate(directory: Path, on_progress: Callable[[int, int], None]) -> dict
         raise DataError(f"{plan.data} has no validation examples")
     scale = recorded.scale if recorded else scale_of_data(plan, dataset)
     model = restore_model(plan, dataset, lambda _: scale, directory, step)
-    _save_report(directory, examine(model, dataset, scale, plan.batch_size, on_progress), step)
-    return {"step": step, "notes": notes}
+    _save_report(directory, examine(model, dataset, scale, plan.batch_size, reports(send)), step)
+    return Revalidation(step, tuple(notes))
 
 
 def _read_ended_run(directory: Path) -> RunInfo:

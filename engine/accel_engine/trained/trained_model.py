@@ -1,10 +1,9 @@
 """Loads a trained model with its data, to use it: that of a run's checkpoint, or a ``FILE.keras``."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import keras
 
@@ -19,6 +18,7 @@ from accel_engine.models.saved_model import load_saved
 from accel_engine.plan import Plan
 from accel_engine.plan.estimate import count_steps, count_stream_steps
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
+from accel_engine.requests.protocol.model_reference import ModelReference
 from accel_engine.run import RunReader, diagnostics
 from accel_engine.run.directory.run_paths import CHECKPOINTS
 from accel_engine.run.history.chosen_checkpoint import chosen_step
@@ -63,21 +63,22 @@ class TrainedModel:
         return Batch(inputs, self.compiled.task.encode(raw.targets, inputs), raw.weights)
 
 
-def load(model: Mapping[str, Any], request: Mapping[str, Any], progress: Progress) -> TrainedModel:
+def load(model: ModelReference, other_data: str, split: str, checkpoint: str, progress: Progress) -> TrainedModel:
     """Load a model that an engine was asked about.
 
     Args:
-        model: The ``directory`` of its run, or the ``plan`` with its file and data; see
-            :func:`accel_engine.process.model_query.described`.
-        request: ``data``, ``split`` and ``checkpoint``: see :func:`of_run`.
+        model: The model.
+        other_data: Data to evaluate instead of a run's own; see :func:`of_run`.
+        split: One of :data:`SPLITS`.
+        checkpoint: Of a run; see :func:`of_run`.
         progress: Reports the number of examples read.
 
     Raises:
         AccelError: The model cannot be loaded, or the data does not fit it.
     """
-    if "directory" in model:
-        return of_run(Path(model["directory"]), request["data"], request["split"], request["checkpoint"], progress)
-    return of_file(Plan.from_mapping(model["plan"]), request["split"], progress)
+    if model.plan is not None:
+        return of_file(model.plan, split, progress)
+    return of_run(model.path, other_data, split, checkpoint, progress)
 
 
 def of_run(

@@ -14,7 +14,9 @@ from accel_engine.model_export.export_targets import (
     target_at,
 )
 from accel_engine.plan import Plan
-from accel_engine.requests.export_model import Export, ExportTarget, MeasuredModel, export_model
+from accel_engine.process.ask import ask
+from accel_engine.requests.export_model import Export, ExportRequest, ExportTarget, MeasuredModel
+from accel_engine.requests.protocol.model_reference import ModelReference
 from accel_tui.cli.output import print_to_stderr, write, write_json
 from accel_tui.cli.table import table
 from accel_tui.formatting.devices_in_use import warnings
@@ -73,7 +75,7 @@ def export_trained_model(
     folder = existing_folder(Path(targets[0].path).parent)
     for warning in warnings(("cpu",), can_choose=False):
         print_to_stderr(warning)
-    found = export_model(model, targets, folder, checkpoint, target_latency)
+    found = ask(ExportRequest(ModelReference.of(model), tuple(targets), folder, checkpoint, target_latency))
     for note in found.notes:
         print_to_stderr(note)
     if as_json:

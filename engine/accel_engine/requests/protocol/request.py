@@ -81,6 +81,10 @@ class EngineRequest(Generic[ResultT]):
         """
 
 
+def unheard(part: object) -> None:
+    """Takes the parts of an answer that nobody waits for."""
+
+
 def reports(send: Send) -> Callable[[int, int], None]:
     """Sends the number of examples done, and of all, as :class:`ExamplesDone`."""
 
