@@ -38,12 +38,12 @@ def main() -> int:
     os.umask(0o077)  # what a run writes is its owner's, whatever TensorFlow or Keras writes it with
     parser = argparse.ArgumentParser(prog="python -m accel_engine.process", description=__doc__)
     parser.add_argument("--run", type=Path, help="train the run in this directory")
-    parser.add_argument("--request", metavar="NAME", type=find, help=f"answer a request: {', '.join(names())}")
+    parser.add_argument("--request", choices=names(), help="answer one request")
     parser.add_argument("--isolated", action="store_true", help="the process is in a network namespace of the run")
     arguments = parser.parse_args()
     directory = arguments.run
     environment.prepare()
-    request = arguments.request
+    request = find(arguments.request) if arguments.request else None
     if request is None or request.is_batch:
         environment.set_batch_scheduling()  # before threads start, which inherit it
     never_fail_to_print()

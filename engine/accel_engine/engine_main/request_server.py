@@ -30,7 +30,7 @@ def _answer_next(kind: type[EngineRequest[Any]], channel: Channel, tensorflow: T
     try:
         request = next(messages)
     except ProtocolError as error:
-        return Problem(str(error))
+        return Problem(f"the request is not what this version understands: {error}")
     if isinstance(request, Problem):
         return request
     if kind.has_folder:

@@ -126,7 +126,7 @@ class Asked(Generic[ResultT]):
             if kind.has_folder:
                 folder = ends.enter_context(_folder(request.folder))  # type: ignore[attr-defined]
                 request = replace(request, folder=folder)  # type: ignore[type-var]
-            kinds = (*kind.parts, kind.result, Problem)
+            kinds = tuple({*kind.parts, kind.result, Problem})
             self.connection = EngineConnection(kind, kinds, environment=request.environment)
             self.connection.channel.folder = folder if kind.has_folder else None
             self._ends = ends.pop_all()

@@ -11,6 +11,7 @@ from accel_engine.errors import RunError
 from accel_engine.events import Outcome, Warned
 from accel_engine.models import CATALOGUE
 from accel_engine.plan import Plan
+from accel_engine.requests.revalidate import RevalidationRequest
 from accel_engine.run.diagnostics import read
 from accel_engine.run.store.connection import connect
 from accel_engine.trained.prediction import predicting_model
@@ -41,7 +42,7 @@ def test_a_run_with_another_model_version_is_rejected(gym: Gym, tmp_path: Path) 
     ended = gym.train(PLAN.replace(epochs=2), run=directory).ended
     assert ended.outcome is Outcome.FAILED
     assert ended.reason == f"the run was trained with another version of model cnn: {change}; start a new run"
-    for ask in (lambda: predicting_model.of_run(directory), lambda: revalidate(directory, print)):
+    for ask in (lambda: predicting_model.of_run(directory), lambda: revalidate(RevalidationRequest(directory))):
         with pytest.raises(RunError, match=change):
             ask()
 
@@ -56,7 +57,7 @@ def test_a_run_with_an_earlier_model_version_keeps_it(gym: Gym, monkeypatch: pyt
     table = read(directory).layers
     assert table is not None
     assert "GlobalAveragePooling2D" in [layer.kind for layer in table.layers]
-    assert revalidate(directory, lambda *_: None)["step"] == more.ended.steps
+    assert revalidate(RevalidationRequest(directory)).step == more.ended.steps
     fresh = read(gym.train(PLAN).directory).layers
     assert fresh is not None
     assert "GlobalMaxPooling2D" in [layer.kind for layer in fresh.layers]
