@@ -18,14 +18,14 @@ from accel_engine.events import CheckpointSaved, EpochEnded, Outcome, RunEnded
 from accel_engine.files import replacing
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, RunWriter, Status, create, list_runs, request
+from accel_engine.run.directory import disk_problem
 from accel_engine.run.directory.checkpoint_files import checkpoint_path, damage, delete_after, prune, writing
 from accel_engine.run.directory.run_paths import CHECKPOINTS, LOCK, MODEL, checkpoint_steps
+from accel_engine.run.engine.commands import end
 from accel_engine.run.media import Text
 from accel_engine.run.runs.creation import reopen
 from accel_engine.run.runs.removal import remove
 from accel_engine.run.store.annotations import rename, set_tags
-from accel_engine.run.writing import disk_wait
-from accel_engine.run.writing.ending import end
 from failing_files import FailingFiles
 from recorded_run import started
 
@@ -62,7 +62,7 @@ def try_fault(number: int, fault: str, *, waits: bool) -> FailingFiles:
 def failing(files: FailingFiles) -> Iterator[FailingFiles]:
     """Let operations fail inside the ``with`` block, which an error for users may end; nothing waits for a second."""
     with (
-        mock.patch.multiple(disk_wait, RETRY_SECONDS=0.0, RETRY_SHARE=1e6),
+        mock.patch.multiple(disk_problem, RETRY_SECONDS=0.0, RETRY_SHARE=1e6),
         suppress(AccelError),
         files.active(),
     ):
@@ -125,7 +125,7 @@ def train(directory: Path, *, waits: bool = False) -> None:
 
 
 @contextmanager
-def _limited(disk: disk_wait.DiskWait) -> Iterator[None]:
+def _limited(disk: disk_problem.DiskWait) -> Iterator[None]:
     """Limit how long a write may wait for a disk that works again."""
     timer = threading.Timer(5.0, disk.give_up, [lambda problem: AssertionError(f"waited too long: {problem}")])
     timer.start()

@@ -79,6 +79,7 @@ def test_completing_what_is_typed_needs_no_numpy() -> None:
 
 
 LATE = {
+    "msgspec",
     "numpy",
     "psutil",
     "pynvml",

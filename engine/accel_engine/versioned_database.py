@@ -19,18 +19,41 @@ LOCK_TIMEOUT_SECONDS = 10.0
 """How long to wait for other processes that write the file, each for some milliseconds."""
 
 
+def check_version(title: str, version: int, known: int) -> None:
+    """Check that a file has the format that this program reads and writes.
+
+    Args:
+        title: What it is, in messages.
+        version: The version of its format.
+        known: The version that this program knows.
+
+    Raises:
+        RunError: It has another one; the message says what to do.
+    """
+    if version > known:
+        raise RunError(
+            f"{title} was created by a newer accel-tui (format {version}; this version reads up to {known}): upgrade "
+            "accel-tui to open it"
+        )
+    if version < known:
+        raise RunError(
+            f"{title} was created by an older accel-tui (format {version}; this version reads {known}): open it with "
+            "the version that created it"
+        )
+
+
 class VersionedDatabase:
     """An open file; its methods may be called from one thread at a time.
 
     Args:
         path: The file.
         title: What it is, in messages.
-        version: The newest version of the format that this program can read.
+        version: The version of the format that this program reads and writes.
         synchronous: SQLite's setting: with ``FULL``, what was written is there after a power failure.
         cure: What to do if it is damaged, in messages; empty if nothing helps.
 
     Raises:
-        RunError: It cannot be opened, or a newer program created it. All methods raise it, too.
+        RunError: It cannot be opened, or has another version of the format. All methods raise it, too.
     """
 
     def __init__(self, path: Path, title: str, version: int, *, synchronous: str, cure: str = "") -> None:
@@ -44,8 +67,7 @@ class VersionedDatabase:
                 self._initialize()
                 if (schema := self.meta("schema")) is None:
                     raise ValueError("it has no version of its format")
-                if int(schema) > version:
-                    raise RunError(f"{title} was created by a newer accel-tui: upgrade it")
+                check_version(title, int(schema), version)
             except BaseException:
                 self.close()
                 raise

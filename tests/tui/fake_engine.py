@@ -70,10 +70,13 @@ class FakeEngine:
         self.pid = pid or os.getpid()
         self.steps_per_epoch = 100
         self.step = 0
+        self.rate: float | None = None
         self.now = time.time()
         self._random = np.random.default_rng(0)
 
     def say(self, kind: type[Event], **values: Any) -> None:
+        if kind is LearningRateChanged:
+            self.rate = values["learning_rate"]
         self.writer.write_event(kind(**{"time": time.time(), **values}))
 
     def enter(self, phase: Phase, detail: str = "") -> None:
@@ -143,6 +146,8 @@ class FakeEngine:
         values = np.atleast_1d(np.asarray(loss, np.float32))
         self.now = max(self.now, time.time()) if math.isnan(at) else at
         series = {"loss": values, "accuracy": np.full(len(values), 0.5) if accuracy is None else accuracy}
+        if self.rate is not None:
+            series["learning_rate"] = np.full(len(values), self.rate)
         self.writer.write_chunk(self.step, self.now, self.now + seconds, series)
         self.now += seconds
         self.step += len(values)

@@ -64,7 +64,7 @@ def split_rows(
         return SplitRows(order[: end - validation], order[end - validation : end], order[end:])
     generator = np.random.default_rng(options.seed)
     if kind == "random":
-        # The first rows of the permutation are for validation, as in earlier versions.
+        # The first rows of the permutation are for validation.
         held, tested, rest = np.split(generator.permutation(examples), [validation, validation + test])
         return SplitRows(np.sort(rest), np.sort(held), np.sort(tested))
     if kind != "stratified":

@@ -30,9 +30,8 @@ from accel_engine.process.engine_process import versions
 from accel_engine.run import RunReader, RunWriter
 from accel_engine.run.directory import log_file
 from accel_engine.run.directory.run_paths import latest_checkpoint, reference, runs_directory
-from accel_engine.run.engine.commands import Command
+from accel_engine.run.engine.commands import Command, end
 from accel_engine.run.engine.status import HEARTBEAT_SECONDS
-from accel_engine.run.writing.ending import end
 from accel_engine.run_queue.wake import wake
 from accel_engine.training.commands.command_mailbox import StopRequested
 from accel_engine.training.core.deadline import Deadline

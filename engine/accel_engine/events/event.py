@@ -4,6 +4,8 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
+from accel_engine.json_values import Number
+
 
 class Phase(StrEnum):
     """The phase of an engine."""
@@ -36,7 +38,7 @@ class Event:
         time: Seconds since the Unix epoch.
     """
 
-    time: float
+    time: Number
 
     @classmethod
     def kind(cls) -> str:

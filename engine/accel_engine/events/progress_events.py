@@ -1,9 +1,9 @@
 """Events of a run's progress: phases, epochs, validations, checkpoints, commands, warnings, its end."""
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from accel_engine.events.event import Event, Outcome, Phase
+from accel_engine.json_values import Count, JsonValue, Number, Text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,7 +16,7 @@ class PhaseChanged(Event):
     """
 
     phase: Phase
-    detail: str = ""
+    detail: Text = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,11 +32,11 @@ class EpochEnded(Event):
         waited: With ``patience``, if a metric of training is monitored: epochs since its last improvement.
     """
 
-    epoch: int
-    step: int
-    metrics: dict[str, float]
-    seconds: float
-    waited: int | None = None
+    epoch: Count
+    step: Count
+    metrics: dict[str, Number]
+    seconds: Number
+    waited: Count | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,14 +56,14 @@ class Validated(Event):
             ``last known value``; empty if unknown.
     """
 
-    epoch: int
-    step: int
-    metrics: dict[str, float]
-    seconds: float
+    epoch: Count
+    step: Count
+    metrics: dict[str, Number]
+    seconds: Number
     by_command: bool = False
-    waited: int | None = None
-    baseline: dict[str, float] = field(default_factory=dict)
-    baseline_name: str = ""
+    waited: Count | None = None
+    baseline: dict[str, Number] = field(default_factory=dict)
+    baseline_name: Text = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,10 +78,10 @@ class CheckpointSaved(Event):
         best: Whether the monitored metric is at its best at this step.
     """
 
-    epoch: int
-    step: int
-    path: str
-    seconds: float
+    epoch: Count
+    step: Count
+    path: Text
+    seconds: Number
     best: bool = False
 
 
@@ -98,10 +98,10 @@ class TimeMeasured(Event):
             ``workers``. The rest is what comes between.
     """
 
-    first_step: int
-    step: int
-    seconds: float
-    spent: dict[str, float]
+    first_step: Count
+    step: Count
+    seconds: Number
+    spent: dict[str, Number]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,10 +116,10 @@ class PartStarted(Event):
         parsed: Whether its values come from lines of the output, so that it takes no commands.
     """
 
-    part: int
-    name: str
-    step: int
-    epoch: int
+    part: Count
+    name: Text
+    step: Count
+    epoch: Count
     parsed: bool = False
 
 
@@ -139,15 +139,15 @@ class PartEnded(Event):
         reason: Why it stopped or failed.
     """
 
-    part: int
-    name: str
+    part: Count
+    name: Text
     outcome: Outcome
-    step: int
-    epoch: int
-    seconds: float
-    steps_per_second: float = 0.0
-    metrics: dict[str, float] = field(default_factory=dict)
-    reason: str = ""
+    step: Count
+    epoch: Count
+    seconds: Number
+    steps_per_second: Number = 0.0
+    metrics: dict[str, Number] = field(default_factory=dict)
+    reason: Text = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,9 +160,9 @@ class LearningRateChanged(Event):
         schedule: Class name of the schedule that it follows from there on; empty if it is constant.
     """
 
-    step: int
-    learning_rate: float
-    schedule: str = ""
+    step: Count
+    learning_rate: Number
+    schedule: Text = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,11 +177,11 @@ class CommandAnswered(Event):
         step: Steps taken at that time.
     """
 
-    command: str
-    who: str
+    command: Text
+    who: Text
     obeyed: bool
-    answer: str
-    step: int
+    answer: Text
+    step: Count
 
 
 OUT_OF_MEMORY, NOT_A_NUMBER, ENGINE_LOST = "out of memory", "not a number", "engine lost"
@@ -201,12 +201,12 @@ class Recovered(Event):
         changes: Fields of the plan that changed, with their new values.
     """
 
-    trouble: str
-    step: int
-    failed_step: int
-    reason: str
-    action: str
-    changes: dict[str, Any] = field(default_factory=dict)
+    trouble: Text
+    step: Count
+    failed_step: Count
+    reason: Text
+    action: Text
+    changes: dict[str, JsonValue] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,10 +220,10 @@ class PlanChanged(Event):
         reason: Why: the finding that it cures, or who asked for it; empty if unknown.
     """
 
-    step: int
-    changes: dict[str, Any]
-    before: dict[str, Any]
-    reason: str = ""
+    step: Count
+    changes: dict[str, JsonValue]
+    before: dict[str, JsonValue]
+    reason: Text = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -235,8 +235,8 @@ class Warned(Event):
         severity: ``warning``, or ``information`` for what it understood of the data.
     """
 
-    message: str
-    severity: str = "warning"
+    message: Text
+    severity: Text = "warning"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -259,14 +259,14 @@ class RunEnded(Event):
     """
 
     outcome: Outcome
-    steps: int
-    epochs: int
-    seconds: float
-    steps_per_second: float = 0.0
-    metrics: dict[str, float] = field(default_factory=dict)
-    reason: str = ""
-    hint: str = ""
-    flops_per_second: float | None = None
-    mfu: float | None = None
-    model_step: int | None = None
+    steps: Count
+    epochs: Count
+    seconds: Number
+    steps_per_second: Number = 0.0
+    metrics: dict[str, Number] = field(default_factory=dict)
+    reason: Text = ""
+    hint: Text = ""
+    flops_per_second: Number | None = None
+    mfu: Number | None = None
+    model_step: Count | None = None
     temporary: bool = False

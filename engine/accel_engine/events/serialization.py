@@ -1,9 +1,5 @@
 """Converts events to and from their stored form, and to JSON lines for scripts."""
 
-import json
-import math
-import sys
-from dataclasses import asdict
 from typing import Any
 
 from accel_engine.events.event import Event
@@ -32,7 +28,7 @@ from accel_engine.events.setup_events import (
     WorkersMet,
     XlaTried,
 )
-from accel_engine.stored_values import MAX_TEXT, make, parse_object
+from accel_engine.json_values import MAX_TEXT, convert, encode, parse_object, to_plain
 
 KINDS: dict[str, type[Event]] = {
     kind.kind(): kind
@@ -67,9 +63,9 @@ def to_stored(event: Event) -> str:
 
     Texts that are too long to be read again are cut.
     """
-    values = asdict(event)
+    values = to_plain(event, MAX_TEXT)
     del values["time"]
-    return json.dumps(_finite(values, MAX_TEXT), separators=(",", ":"))
+    return encode(values)
 
 
 def from_stored(kind: str, time: float, body: str) -> Event:
@@ -79,7 +75,7 @@ def from_stored(kind: str, time: float, body: str) -> Event:
         KeyError: The kind is unknown.
         ValueError: The body is no JSON object, lacks a field, or a field has a value that it cannot have.
     """
-    return make(KINDS[kind], {**parse_object(body), "time": time})
+    return convert({**parse_object(body), "time": time}, KINDS[kind])
 
 
 def to_json_object(event: Event) -> dict[str, Any]:
@@ -87,20 +83,6 @@ def to_json_object(event: Event) -> dict[str, Any]:
 
     ``metrics`` are merged into the other fields, except those with the name of a field.
     """
-    values: dict[str, Any] = {"event": event.kind(), **_finite(asdict(event))}
+    values: dict[str, Any] = {"event": event.kind(), **to_plain(event)}
     metrics = values.pop("metrics", {})
     return values | {name: value for name, value in metrics.items() if name not in values}
-
-
-def _finite(value: Any, most: int = sys.maxsize) -> Any:
-    """Replace NaN and infinities, which JSON does not have, by null, and cut texts to ``most`` characters."""
-    match value:
-        case float():
-            return value if math.isfinite(value) else None
-        case str() if len(value) > most:
-            return f"{value[: most - 1]}…"
-        case dict():
-            return {key: _finite(item, most) for key, item in value.items()}
-        case list() | tuple():
-            return [_finite(item, most) for item in value]
-    return value

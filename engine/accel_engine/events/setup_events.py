@@ -1,9 +1,9 @@
 """Events of a run's setup: engine, workers, devices, model, and measurements of a step."""
 
 from dataclasses import dataclass
-from typing import Any
 
 from accel_engine.events.event import Event
+from accel_engine.json_values import Count, JsonValue, Number, Text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,14 +21,14 @@ class RunStarted(Event):
         worker: The worker that writes this run, e.g. ``worker 1``; empty for the chief, and without a cluster.
     """
 
-    run: str
-    name: str
-    plan: dict[str, Any]
-    first_step: int
-    pid: int
-    host: str
-    versions: dict[str, str]
-    worker: str = ""
+    run: Text
+    name: Text
+    plan: dict[str, JsonValue]
+    first_step: Count
+    pid: Count
+    host: Text
+    versions: dict[str, Text]
+    worker: Text = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +42,10 @@ class Worker:
         run: Id of its run, or its path within the chief's run.
     """
 
-    name: str
-    address: str = ""
-    host: str = ""
-    run: str = ""
+    name: Text
+    address: Text = ""
+    host: Text = ""
+    run: Text = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +59,10 @@ class TensorFlowDevice:
         device: Id of the matching device in :mod:`accel_engine.devices`; empty if there is none.
     """
 
-    name: str
-    kind: str = ""
-    description: str = ""
-    device: str = ""
+    name: Text
+    kind: Text = ""
+    description: Text = ""
+    device: Text = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +75,7 @@ class WorkersMet(Event):
     """
 
     workers: tuple[Worker, ...]
-    reduction: str
+    reduction: Text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,8 +89,8 @@ class DevicesFound(Event):
     """
 
     devices: tuple[TensorFlowDevice, ...]
-    strategy: str
-    address: str = ""
+    strategy: Text
+    address: Text = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,31 +131,31 @@ class ModelBuilt(Event):
         from_logits: Whether the loss takes logits; ``None`` if unknown, or if it is no crossentropy.
     """
 
-    parameters: int | None
-    trainable: int | None
-    layers: int | None
-    input_shape: tuple[int | None, ...] | None
-    classes: int | None
-    examples: int | None
-    validation_examples: int | None
-    epochs: int
-    steps_per_epoch: int | None
-    global_batch: int | None
-    per_replica_batch: int | None
-    dropped_examples: int
-    replicas: int
-    optimizer: str
-    loss: str
-    series: tuple[str, ...]
-    precision: str
+    parameters: Count | None
+    trainable: Count | None
+    layers: Count | None
+    input_shape: tuple[Count | None, ...] | None
+    classes: Count | None
+    examples: Count | None
+    validation_examples: Count | None
+    epochs: Count
+    steps_per_epoch: Count | None
+    global_batch: Count | None
+    per_replica_batch: Count | None
+    dropped_examples: Count
+    replicas: Count
+    optimizer: Text
+    loss: Text
+    series: tuple[Text, ...]
+    precision: Text
     xla: bool | None
-    feed: str
-    scaling: str = ""
-    task: str = ""
-    monitor: str = ""
-    inputs: str = ""
-    outputs: str = ""
-    activation: str = ""
+    feed: Text
+    scaling: Text = ""
+    task: Text = ""
+    monitor: Text = ""
+    inputs: Text = ""
+    outputs: Text = ""
+    activation: Text = ""
     from_logits: bool | None = None
 
 
@@ -173,13 +173,13 @@ class XlaTried(Event):
         reason: Why XLA cannot compile the steps; empty if it can.
     """
 
-    step: int
+    step: Count
     xla: bool
-    plain: float
-    compiled: float
+    plain: Number
+    compiled: Number
     remembered: bool
     settled: bool = True
-    reason: str = ""
+    reason: Text = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,11 +196,11 @@ class MicroBatchesTried(Event):
         settled: Whether repeated measurements agree; if not, autotuning measures again later.
     """
 
-    step: int
-    micro_batches: int
-    tried: int
-    whole: float
-    split: float
+    step: Count
+    micro_batches: Count
+    tried: Count
+    whole: Number
+    split: Number
     remembered: bool
     settled: bool = True
 
@@ -217,11 +217,11 @@ class ThreadsChosen(Event):
         default_rate: The same with ``default``.
     """
 
-    threads: int
-    default: int
-    source: str
-    rate: float = 0.0
-    default_rate: float = 0.0
+    threads: Count
+    default: Count
+    source: Text
+    rate: Number = 0.0
+    default_rate: Number = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -236,7 +236,7 @@ class WorkCounted(Event):
         reason: Why FLOPs or peak are unknown.
     """
 
-    flops: float | None
-    peak: float | None
-    source: str = ""
-    reason: str = ""
+    flops: Number | None
+    peak: Number | None
+    source: Text = ""
+    reason: Text = ""

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from accel_engine import png
 from accel_engine.protobuf import MalformedError, Message
 from accel_engine.run.media import Histogram, Image, MediaItem, MediaKind, Text, image_of
-from accel_engine.run.media.images import MAX_PICTURES
+from accel_engine.run.media.from_arrays import MAX_PICTURES
 from accel_engine.run.media.items import MAX_UNPACKED_BYTES
 
 _IMAGE, _HISTOGRAM, _TENSOR, _METADATA = 4, 5, 8, 9  # fields of Summary.Value

@@ -1,13 +1,12 @@
 """Why an engine was started again, which the process that does so tells the new engine."""
 
-import json
 import os
-from dataclasses import asdict, dataclass, field
-from typing import Any, Self
+from dataclasses import dataclass, field
+from typing import Self
 
 from accel_engine import clock
 from accel_engine.events import Recovered
-from accel_engine.stored_values import make, parse_object
+from accel_engine.json_values import Count, JsonValue, Text, decode_or_none, encode
 
 _VARIABLE = "ACCEL_TUI_RESTART"
 
@@ -25,25 +24,22 @@ class Restart:
         variables: Environment variables that the new engine gets, as the lost one had them.
     """
 
-    trouble: str
-    failed_step: int
-    reason: str
-    action: str
-    changes: dict[str, Any] = field(default_factory=dict)
-    variables: dict[str, str] = field(default_factory=dict)
+    trouble: Text
+    failed_step: Count
+    reason: Text
+    action: Text
+    changes: dict[str, JsonValue] = field(default_factory=dict)
+    variables: dict[str, Text] = field(default_factory=dict)
 
     @classmethod
     def take(cls) -> Self | None:
         """The restart that started this process; ``None`` for any other start. No child process has it."""
-        try:
-            return make(cls, parse_object(os.environ.pop(_VARIABLE, "")))
-        except ValueError:
-            return None
+        return decode_or_none(os.environ.pop(_VARIABLE, ""), cls)
 
     @property
     def environment(self) -> dict[str, str]:
         """The environment variables of the new engine."""
-        return {**self.variables, _VARIABLE: json.dumps(asdict(self))}
+        return {**self.variables, _VARIABLE: encode(self)}
 
     def event(self, step: int) -> Recovered:
         """The event that records it, in a run that continues from a step."""

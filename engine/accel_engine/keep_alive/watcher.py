@@ -1,28 +1,26 @@
 """Watches the engine of a run, and starts it again from the last checkpoint when it is lost."""
 
+import os
 import signal
 import subprocess
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 from accel_engine import clock
 from accel_engine.errors import DatabaseError, RunError
 from accel_engine.events import ENGINE_LOST, Outcome, RunEnded
-from accel_engine.keep_alive.memory_restart import adapted_restart
+from accel_engine.keep_alive.memory_restart import adapted_restart, was_killed_for_memory
 from accel_engine.keep_alive.restart import Restart
-from accel_engine.keep_alive.restarts import MAX_RESTARTS, Restarts
 from accel_engine.process import engine_process
 from accel_engine.run import RunInfo, RunReader, RunWriter, Status, reopen
 from accel_engine.run.directory import log_file
 from accel_engine.run.directory.lock import is_held
 from accel_engine.run.directory.run_paths import latest_checkpoint, reference
-from accel_engine.run.engine.commands import Command
-from accel_engine.run.history.memory_kill import was_killed_for_memory
+from accel_engine.run.engine.commands import Command, end
 from accel_engine.run.runs.worker_runs import worker_runs_of
 from accel_engine.run.store.connection import reading, writing
 from accel_engine.run.store.stored_events import last_event
-from accel_engine.run.writing.ending import end
 
 POLL_SECONDS = 0.5
 """How often the run is looked at."""
@@ -32,6 +30,43 @@ WORKERS_SECONDS = 60.0
 
 PATIENCE_SECONDS = 600.0
 """How long the run's database may be unusable, as it is locked or the disk is full."""
+
+
+MAX_RESTARTS = 5
+"""Restarts without a newer checkpoint in between; after them the run has failed."""
+
+_FIRST_PAUSE_SECONDS = 1.0
+"""Pause before the first restart, doubled before each that follows without a newer checkpoint; the environment variable
+``ACCEL_TUI_RESTART_SECONDS`` overrides it."""
+
+_MAX_PAUSE_SECONDS = 300.0
+
+
+class Restarts:
+    """Counts the restarts of a run."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._checkpoint = -1
+
+    def next_pause(self, checkpoint: int) -> float | None:
+        """Count a restart; returns the seconds to wait before it, or ``None`` if the limit is reached.
+
+        Args:
+            checkpoint: The step of the newest checkpoint; 0 if there is none.
+        """
+        if checkpoint > self._checkpoint:
+            self.count, self._checkpoint = 0, checkpoint
+        if self.count == MAX_RESTARTS:
+            return None
+        self.count += 1
+        return min(_MAX_PAUSE_SECONDS, _first_pause() * 2.0 ** (self.count - 1))
+
+
+def _first_pause() -> float:
+    with suppress(KeyError, ValueError):
+        return float(os.environ["ACCEL_TUI_RESTART_SECONDS"])
+    return _FIRST_PAUSE_SECONDS
 
 
 class Watcher:

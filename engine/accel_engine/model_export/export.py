@@ -10,6 +10,7 @@ from accel_engine.errors import RunError
 from accel_engine.inference.encoded_runtime import sidecar_of
 from accel_engine.inference.open_model import open_model
 from accel_engine.inference.runtime import Runtime
+from accel_engine.json_values import json_number
 from accel_engine.memory import available_memory
 from accel_engine.model_export.artefacts import Artefacts, specs_of
 from accel_engine.model_export.proof import Figures, Proof, explained
@@ -24,7 +25,6 @@ from accel_engine.requests.export_model import (
     WritingFormat,
 )
 from accel_engine.requests.protocol.request import Send, reports, unheard
-from accel_engine.stored_values import json_number
 from accel_engine.text import format_metric
 from accel_engine.trained.trained_model import TrainedModel, of_file, of_run
 from accel_engine.training.memory_meters import HostMemory

@@ -7,6 +7,7 @@ from accel_engine.errors import DataError, ModelError
 from accel_engine.inference.held_out_metrics import HeldOutMetrics
 from accel_engine.inference.open_model import open_model
 from accel_engine.inference.runtime import Runtime
+from accel_engine.json_values import json_number
 from accel_engine.model_export.artefacts import Artefacts
 from accel_engine.model_export.output_metrics import MetricSums, OutputMetrics
 from accel_engine.model_export.proof import explained
@@ -16,7 +17,6 @@ from accel_engine.requests.bench_models import BenchedModel, BenchOptions
 from accel_engine.requests.held_out_metrics import HeldOutRequest, MetricsOfModels
 from accel_engine.requests.protocol.request import Send, reports, unheard
 from accel_engine.run.store.series_names import VALIDATION_PREFIX, choose_monitor
-from accel_engine.stored_values import json_number
 from accel_engine.trained.bench.device_choice import devices, precisions
 from accel_engine.trained.bench.trained_runtime import computing_in
 from accel_engine.trained.split_batches import ProgressReports, batches, fingerprint

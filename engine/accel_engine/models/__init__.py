@@ -45,7 +45,6 @@ CATALOGUE: dict[str, ModelEntry] = {
             "accel_engine.models.cnn:build",
             form=IMAGES,
             minimum_size=8,
-            earlier=("accel_engine.models.cnn:build_with_average_pooling",),
             any_size=True,
         ),
         ModelEntry(

@@ -1,7 +1,6 @@
 """Builds a plan's model and checks that it fits the data."""
 
 import pkgutil
-from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -30,7 +29,6 @@ _OF_CLASSES = ("classification", "multi-label", "segmentation")
 def build(
     spec: str,
     data: DataDescription,
-    is_trained: Callable[[keras.Model], bool] = lambda _: True,
     options: BuildOptions = DEFAULTS,
 ) -> keras.Model:
     """Build a model for some data.
@@ -42,8 +40,6 @@ def build(
     Args:
         spec: The ``model`` of a plan.
         data: The data.
-        is_trained: Whether a model is the one that a run was trained with. The first matching version of a catalogue
-            model is built, by default the newest.
         options: How it is built.
 
     Returns:
@@ -59,7 +55,7 @@ def build(
     if isinstance(found, AutoModel):
         found = default_model(data, pretrained=options.pretrained)
     if isinstance(found, ModelEntry):
-        return _build_entry(found, data, is_trained, options)
+        return _build_entry(found, data, options)
     is_saved = found.kind == "saved"
     model = _saved(found.target, data, options) if is_saved else call(found, _arguments(data))
     if not isinstance(model, keras.Model):
@@ -88,9 +84,7 @@ def output_specs(model: keras.Model, data: DataDescription) -> Structure:
         raise
 
 
-def _build_entry(
-    entry: ModelEntry, data: DataDescription, is_trained: Callable[[keras.Model], bool], options: BuildOptions
-) -> keras.Model:
+def _build_entry(entry: ModelEntry, data: DataDescription, options: BuildOptions) -> keras.Model:
     mismatch = entry.mismatch(data)
     is_unnamed = (data.task == "auto" and data.has_integer_targets) or (data.task in _OF_CLASSES and not mismatch)
     if is_unnamed and not data.classes and data.is_read:
@@ -105,8 +99,7 @@ def _build_entry(
     if options.pretrained:
         return build_pretrained(entry.name, data.shape or (), data.classes, download=options.download)
     model: keras.Model = pkgutil.resolve_name(entry.builder)(data)
-    earlier = (pkgutil.resolve_name(builder)(data) for builder in entry.earlier)
-    return model if is_trained(model) else next(filter(is_trained, earlier), model)
+    return model
 
 
 def _saved(path: str, data: DataDescription, options: BuildOptions) -> keras.Model:

@@ -24,16 +24,6 @@ def build(data: DataDescription) -> keras.Model:
     Returns:
         An uncompiled model from images to :func:`~accel_engine.models.outputs.output`.
     """
-    # More accurate on small data than global average pooling, see benchmarks/README.md.
-    return _build(data, layers.GlobalMaxPooling2D())
-
-
-def build_with_average_pooling(data: DataDescription) -> keras.Model:
-    """Build the first version, for runs that were trained with it."""
-    return _build(data, layers.GlobalAveragePooling2D())
-
-
-def _build(data: DataDescription, pooling: keras.Layer) -> keras.Model:
     return keras.Sequential(
         [
             keras.Input(data.shape),
@@ -42,7 +32,7 @@ def _build(data: DataDescription, pooling: keras.Layer) -> keras.Model:
             *_convolution(64),
             layers.MaxPooling2D(2),
             *_convolution(128),
-            pooling,
+            layers.GlobalMaxPooling2D(),  # more accurate on small data than an average, see benchmarks/README.md
             layers.Dropout(0.2),
             *output_layers(data),
         ],

@@ -40,7 +40,6 @@ class ModelEntry:
         channels: The supported numbers of channels; empty for any.
         preprocesses: Whether it has its own preprocessing layers.
         learning_rate: The default learning rate with Adam.
-        earlier: Builders of earlier versions, newest first, for runs that were trained with them.
         tasks: The tasks that it can be built for.
         any_size: Whether dimensions of an example may be of any size, ``None``.
         imagenet: Whether Keras has ImageNet weights for it.
@@ -56,7 +55,6 @@ class ModelEntry:
     channels: tuple[int, ...] = ()
     preprocesses: bool = False
     learning_rate: float = 1e-3
-    earlier: tuple[str, ...] = ()
     tasks: tuple[str, ...] = NUMERIC_TASKS
     any_size: bool = False
     imagenet: bool = False

@@ -22,7 +22,7 @@ Group: TypeAlias = Literal[
 ]
 """Titles of groups; at most 15 characters, to stand before the values in the form."""
 
-Effect: TypeAlias = Literal["data", "learning", "loss", "speed", "memory", "intervals", "report"]
+Effect: TypeAlias = Literal["data", "learning", "loss", "speed", "memory", "steps", "intervals", "report"]
 """What a field changes of all steps, or between them:
 
 - ``data``: the examples of training or validation
@@ -30,6 +30,7 @@ Effect: TypeAlias = Literal["data", "learning", "loss", "speed", "memory", "inte
 - ``loss``: which function the loss is, so that its values cannot be compared
 - ``speed``: how fast the steps are
 - ``memory``: how much memory they need
+- ``steps``: how many steps there are, and how many examples a replica gets at once
 - ``intervals``: how often something happens between steps
 - ``report``: what is measured, recorded and compared
 """
@@ -51,6 +52,7 @@ class FieldWords:
             one item of a list.
         synonyms: Words of Keras and others, by which it is found.
         suggestions: Usual values of a free text, with descriptions.
+        catalogue: The module whose ``CATALOGUE`` has further values by name.
         takes_files: Whether a path is completed.
         leads_group: Whether its value says enough after the title of its group.
     """
@@ -62,6 +64,7 @@ class FieldWords:
     metavar: str = ""
     synonyms: tuple[str, ...] = ()
     suggestions: tuple[tuple[str, str], ...] = ()
+    catalogue: str = ""
     takes_files: bool = False
     leads_group: bool = False
 

@@ -1,6 +1,6 @@
 """What a field of a plan needs of other fields: without it, the field would have no effect.
 
-A plan with such a field is refused, the form hides the field, and the plan of an older run loses it.
+A plan with such a field is refused, and the form hides the field.
 """
 
 from collections.abc import Callable, Container, Iterator, Mapping

@@ -52,6 +52,8 @@ class PlanFields:
             "Model and data",
             "the one that was best on such data in our benchmarks",
             synonyms=("architecture", "network", "backbone"),
+            suggestions=(("auto", "the default model for the data and its task"),),
+            catalogue="accel_engine.models",
             takes_files=True,
         ),
         FieldUse(("learning", "speed", "memory"), changed_by="nothing", fixed="", only_training=False),
@@ -60,7 +62,11 @@ class PlanFields:
         "digits",
         FieldSpec("Data: a name, file, folder, FILE.py:FUNCTION or synthetic[:SHAPE[:CLASSES]]", str),
         FieldWords(
-            "Model and data", "built in, nothing to download", synonyms=("dataset", "input", "csv"), takes_files=True
+            "Model and data",
+            "built in, nothing to download",
+            synonyms=("dataset", "input", "csv"),
+            catalogue="accel_engine.data",
+            takes_files=True,
         ),
         FieldUse(("data", "speed", "memory"), changed_by="nothing", fixed=_OTHER_EXAMPLES, only_training=False),
     )
@@ -246,7 +252,7 @@ class PlanFields:
         10,
         FieldSpec("Number of epochs", int, minimum=1),
         FieldWords("Epochs, batches", "a first look; with patience you can set many more", synonyms=("passes",)),
-        FieldUse((), changed_by="continuation", fixed="", only_training=True),
+        FieldUse(("steps",), changed_by="continuation", fixed="", only_training=True),
     )
     batch_size: int = _field(
         64,
@@ -256,13 +262,13 @@ class PlanFields:
             "fits most memories; raise it to keep a GPU or TPU busy",
             synonyms=("bs", "global batch", "minibatch"),
         ),
-        FieldUse(("speed", "memory", "learning"), changed_by="nothing", fixed="", only_training=False),
+        FieldUse(("speed", "memory", "learning", "steps"), changed_by="nothing", fixed="", only_training=False),
     )
     steps_per_epoch: int | None = _field(
         None,
         FieldSpec("Steps per epoch; default: all the data", int, minimum=1, optional=True),
         FieldWords("Epochs, batches", "each epoch uses every training example once", placeholder="all the data"),
-        FieldUse((), changed_by="nothing", fixed="", only_training=True),
+        FieldUse(("steps",), changed_by="nothing", fixed="", only_training=True),
     )
     micro_batches: int | None = _field(
         None,
@@ -275,7 +281,7 @@ class PlanFields:
             label="micro-batches",
             synonyms=("gradient_accumulation_steps", "accumulate"),
         ),
-        FieldUse(("memory", "speed"), changed_by="continuation", fixed="", only_training=True),
+        FieldUse(("memory", "speed", "steps"), changed_by="continuation", fixed="", only_training=True),
     )
     remat: str = _field(
         "auto",
@@ -310,7 +316,7 @@ class PlanFields:
         "keep",
         FieldSpec("The last, smaller batch of an epoch", str, choices=LAST_BATCHES),
         FieldWords("Epochs, batches", "no example is left out", synonyms=("drop_remainder", "drop_last")),
-        FieldUse(("learning", "speed", "memory"), changed_by="nothing", fixed="", only_training=True),
+        FieldUse(("learning", "speed", "memory", "steps"), changed_by="nothing", fixed="", only_training=True),
     )
     shuffle: str = _field(
         "on",
@@ -948,8 +954,9 @@ class PlanFields:
             "Devices",
             "one device needs no communication",
             synonyms=("distribute", "distributed", "multi-gpu", "MirroredStrategy"),
+            catalogue="accel_engine.strategies",
         ),
-        FieldUse(("speed", "memory"), changed_by="continuation", fixed="", only_training=True),
+        FieldUse(("speed", "memory", "steps"), changed_by="continuation", fixed="", only_training=True),
     )
     devices: tuple[str, ...] = _field(
         (),
@@ -967,7 +974,7 @@ class PlanFields:
             metavar="ID",
             synonyms=("gpu", "cpu", "CUDA_VISIBLE_DEVICES"),
         ),
-        FieldUse(("speed", "memory"), changed_by="continuation", fixed=_SET_BY_QUEUE, only_training=True),
+        FieldUse(("speed", "memory", "steps"), changed_by="continuation", fixed=_SET_BY_QUEUE, only_training=True),
     )
     virtual_cpus: int = _field(
         1,
@@ -975,7 +982,7 @@ class PlanFields:
         FieldWords(
             "Devices", "several are only for trying a strategy out", label="virtual CPUs", synonyms=("logical devices",)
         ),
-        FieldUse(("speed", "memory"), changed_by="continuation", fixed="", only_training=True),
+        FieldUse(("speed", "memory", "steps"), changed_by="continuation", fixed="", only_training=True),
     )
     precision: str = _field(
         "auto",
@@ -1044,7 +1051,7 @@ class PlanFields:
         0,
         FieldSpec("Number of worker processes on this machine", int, minimum=0, maximum=64),
         FieldWords("Devices", "no further processes", synonyms=("processes", "TF_CONFIG")),
-        FieldUse(("speed", "memory"), changed_by="continuation", fixed=_SET_BY_QUEUE, only_training=True),
+        FieldUse(("speed", "memory", "steps"), changed_by="continuation", fixed=_SET_BY_QUEUE, only_training=True),
     )
     isolate_workers: str = _field(
         "auto",
@@ -1064,7 +1071,7 @@ class PlanFields:
         "",
         FieldSpec("TPU: local, grpc://HOST:8470 or a name; default: from the environment", str, example="local"),
         FieldWords("Devices", "set by the environment on Cloud TPUs", label="TPU", placeholder="auto"),
-        FieldUse(("speed", "memory"), changed_by="continuation", fixed=_SET_BY_QUEUE, only_training=True),
+        FieldUse(("speed", "memory", "steps"), changed_by="continuation", fixed=_SET_BY_QUEUE, only_training=True),
     )
     memory_growth: str = _field(
         "on",

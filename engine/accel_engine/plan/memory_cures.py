@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from accel_engine.json_values import Count, Text
 from accel_engine.plan.plan import Plan
-from accel_engine.stored_values import StoredObject
 
 MIN_MICRO_BATCH = 8
 """Examples of a micro-batch below which other cures come first: a device is badly used with fewer."""
@@ -21,7 +21,7 @@ _LEAST, _LEAST_TOGETHER = 1, 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryFacts(StoredObject):
+class MemoryFacts:
     """What decides which cures a training has.
 
     Attributes:
@@ -35,14 +35,14 @@ class MemoryFacts(StoredObject):
         variables: The environment variables that chose the engine's GPUs, such as those that the queue has assigned.
     """
 
-    batch: int
+    batch: Count
     can_split: bool = False
-    splitting_changes: tuple[str, ...] = ()
+    splitting_changes: tuple[Text, ...] = ()
     can_recompute: bool = False
     caches_data: bool = False
     tries_xla: bool = False
     on_host: bool = True
-    variables: Mapping[str, str] = field(default_factory=dict)
+    variables: Mapping[str, Text] = field(default_factory=dict)
 
     @property
     def splits_exactly(self) -> bool:

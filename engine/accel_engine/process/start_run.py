@@ -23,10 +23,10 @@ from accel_engine.process import engine_process
 from accel_engine.process.warm_engine import USABLE, WarmEngine
 from accel_engine.run import RunReader, Status, create
 from accel_engine.run.directory.checkpoint_files import check_any_whole
+from accel_engine.run.directory.disk_space import check_free_space, shortage
 from accel_engine.run.directory.run_paths import CHECKPOINTS, latest_checkpoint, runs_directory
 from accel_engine.run.runs.creation import reopen
 from accel_engine.run.runs.worker_runs import run_to_continue
-from accel_engine.run.writing.disk_space import check_free_space, shortage
 from accel_engine.strategies.cluster_spec import ClusterSpec
 
 CONTINUABLE = frozenset({Status.STOPPED, Status.FAILED, Status.LOST})

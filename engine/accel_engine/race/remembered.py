@@ -13,7 +13,7 @@ from accel_engine.devices.host_probe import processors
 from accel_engine.devices.installation import find_installation
 from accel_engine.measure.plan_trials import LEAST_ROUNDS
 from accel_engine.models import UserModel
-from accel_engine.plan import SPECS, Plan, affecting
+from accel_engine.plan import SPECS, WORDS, Plan, affecting
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
 from accel_engine.race.comparison import winners
 from accel_engine.race.configuration_result import ConfigurationResult, ConfigurationState
@@ -105,8 +105,7 @@ def _is_settled(result: ConfigurationResult) -> bool:
 def _key(resolved: ResolvedPlan, devices: Sequence[Device]) -> str:
     resolved = resolved.with_chosen_model()
     plan, paths = effective(resolved, devices), resolved.plan.absolute().to_mapping()
-    for name in ("model", "data", "validation_data", "custom_objects"):
-        plan[name] = paths[name]
+    plan |= {name: paths[name] for name, words in WORDS.items() if words.takes_files}
     defaults = Plan().to_mapping()
     differing = {name: plan[name] for name in SPECS if name in affecting("speed") and plan[name] != defaults[name]}
     return json.dumps(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from accel_engine.devices.device_types import Sample
 from accel_engine.events import RunStarted
 from accel_engine.recording.own_run import OwnRunWriter
-from accel_engine.run.writing.ending import OpenRun
+from accel_engine.run.engine.commands import OpenRun
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -25,9 +25,8 @@ from accel_engine.recording.write_queue import (
     QueueItem,
     WriteQueue,
 )
-from accel_engine.run.engine.commands import Command
+from accel_engine.run.engine.commands import Command, end
 from accel_engine.run.engine.status import HEARTBEAT_SECONDS
-from accel_engine.run.writing.ending import end
 from accel_engine.training.commands.command_mailbox import CommandMailbox
 
 POLL_SECONDS = 0.25

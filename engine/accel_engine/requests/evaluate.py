@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Self
 
+from accel_engine.json_values import json_number
 from accel_engine.requests.protocol.model_reference import ModelReference
 from accel_engine.requests.protocol.request import EngineRequest
-from accel_engine.stored_values import json_number
 
 
 @dataclass(frozen=True, slots=True)

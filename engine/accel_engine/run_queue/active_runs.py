@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from accel_engine.errors import RunError
+from accel_engine.json_values import decode_or_none
 from accel_engine.run.directory import lock
 from accel_engine.run.engine.process_identity import ProcessIdentity
 from accel_engine.run.engine.status import Status, read_info
@@ -36,7 +37,7 @@ def occupies_devices(directory: Path) -> bool:
             status = read_info(database).status
             if status.live:
                 return status is not Status.QUEUED
-            process = ProcessIdentity.parse(read_meta(database).get("process"))
+            process = decode_or_none(read_meta(database).get("process"), ProcessIdentity)
     except RunError:
         return lock.is_held(directory)
     return process is not None and process.alive

@@ -5,10 +5,10 @@ from pathlib import Path
 from accel_engine import clock
 from accel_engine.errors import RunError
 from accel_engine.events import Outcome, RunEnded, RunStarted
+from accel_engine.run.engine.commands import end
 from accel_engine.run.engine.status import Status, read_info
 from accel_engine.run.store.connection import DATABASE, reading, writing
 from accel_engine.run.store.stored_events import last_event
-from accel_engine.run.writing.ending import end
 from accel_engine.run.writing.writer import RunWriter
 
 

@@ -1,21 +1,20 @@
 """The queue's database, ``queue.db`` in the program's directory."""
 
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
+from accel_engine.json_values import decode, encode
 from accel_engine.run.directory.run_paths import home, make_private
 from accel_engine.run_queue.request import QueueRequest, StoredEntry
-from accel_engine.stored_values import parse, parse_object
 from accel_engine.versioned_database import META, WRITING, VersionedDatabase, explained
 
 DATABASE = "queue.db"
 """File in the program's directory with the runs that wait."""
 
 SCHEMA_VERSION = 1
-"""Incremented whenever an older program would misread a newer file."""
+"""The version of the format; see *Compatibility* in ``CONTRIBUTING.md``."""
 
 CURE = "delete it and add the runs again, each with accel-tui queue release RUN"
 """What to do with a damaged queue."""
@@ -60,7 +59,7 @@ class QueueDatabase(VersionedDatabase):
     """The open queue; its methods may be called from one thread at a time.
 
     Raises:
-        RunError: It cannot be opened or created, or a newer program created it. All methods raise it, too.
+        RunError: It cannot be opened or created, or has another format. All methods raise it, too.
     """
 
     def __init__(self) -> None:
@@ -115,15 +114,15 @@ class QueueDatabase(VersionedDatabase):
             str(entry.directory),
             entry.place,
             request.priority,
-            json.dumps(request.after),
+            encode(request.after),
             request.devices,
             request.group,
             request.at_once,
             entry.state,
             entry.held,
             entry.reason,
-            json.dumps(entry.devices),
-            json.dumps(dict(entry.environment)),
+            encode(entry.devices),
+            encode(entry.environment),
             entry.folder,
             entry.added,
         )
@@ -178,12 +177,12 @@ def _entry(row: Any) -> StoredEntry:
     return StoredEntry(
         run,
         Path(directory),
-        QueueRequest(priority, tuple(map(str, parse(after))), wanted, group, at_once),
+        QueueRequest(priority, decode(after, tuple[str, ...]), wanted, group, at_once),
         place,
         state,
         held,
         reason,
-        tuple(map(str, parse(devices))),
-        {name: str(value) for name, value in parse_object(variables).items()},
+        decode(devices, tuple[str, ...]),
+        decode(variables, dict[str, str]),
         *rest,
     )

@@ -30,9 +30,8 @@ from accel_engine.process.engine_process import versions
 from accel_engine.run import media
 from accel_engine.run.damage.lost_directory import recorded_on
 from accel_engine.run.directory.disk_problem import disk_problem
-from accel_engine.run.engine.commands import Command
+from accel_engine.run.engine.commands import Command, end
 from accel_engine.run.reading.reader import RunReader
-from accel_engine.run.writing.ending import end
 from accel_engine.run.writing.writer import RunWriter
 from accel_engine.scripts.patient_writer import PatientWriter
 

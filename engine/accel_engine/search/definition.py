@@ -1,11 +1,9 @@
 """What a search looks for: the plan, the parameters that vary, the objectives and the limits; without Optuna."""
 
-import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any, Self
+from dataclasses import dataclass, field
 
-from accel_engine.stored_values import make, parse_object
+from accel_engine.json_values import Count, JsonValue, Number, Text
 
 DEFAULT_TRIALS = 40
 
@@ -33,13 +31,13 @@ class Parameter:
         choices: The values, in the field's type; empty for a range.
     """
 
-    name: str
-    low: float | None = None
-    high: float | None = None
+    name: Text
+    low: Number | None = None
+    high: Number | None = None
     log: bool = False
-    step: float | None = None
+    step: Number | None = None
     whole: bool = False
-    choices: tuple[Any, ...] = ()
+    choices: tuple[JsonValue, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +49,7 @@ class Objective:
         maximize: Whether larger is better.
     """
 
-    name: str
+    name: Text
     maximize: bool
 
 
@@ -76,35 +74,19 @@ class StudyDefinition:
         patience: Trials without a better one after which the search ends; 0 for no limit.
     """
 
-    name: str
-    plan: Mapping[str, Any]
+    name: Text
+    plan: Mapping[str, JsonValue]
     parameters: tuple[Parameter, ...]
     objectives: tuple[Objective, ...]
-    trials: int = DEFAULT_TRIALS
-    within: float | None = None
-    sampler: str = AUTO
-    pruner: str = AUTO
-    seed: int = 0
-    at_once: int = 0
-    confirm: int = 3
-    storage: str = ""
-    patience: int = 0
-
-    def to_json(self) -> str:
-        """As it is stored."""
-        return json.dumps(asdict(self))
-
-    @classmethod
-    def from_json(cls, text: str) -> Self:
-        """Parse what :meth:`to_json` returned.
-
-        Raises:
-            ValueError: It is no such text.
-        """
-        values = parse_object(text)
-        parameters = tuple(make(Parameter, each | {"choices": tuple(each["choices"])}) for each in values["parameters"])
-        objectives = tuple(make(Objective, each) for each in values["objectives"])
-        return make(cls, values | {"parameters": parameters, "objectives": objectives})
+    trials: Count = DEFAULT_TRIALS
+    within: Number | None = None
+    sampler: Text = AUTO
+    pruner: Text = AUTO
+    seed: Count = 0
+    at_once: Count = 0
+    confirm: Count = 3
+    storage: Text = ""
+    patience: Count = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +101,8 @@ class Confirmation:
         spread: Their standard deviation; ``None`` with fewer than two.
     """
 
-    trial: int
-    runs: tuple[str, ...] = ()
-    values: tuple[float, ...] = field(default=())
-    mean: float | None = None
-    spread: float | None = None
+    trial: Count
+    runs: tuple[Text, ...] = ()
+    values: tuple[Number, ...] = field(default=())
+    mean: Number | None = None
+    spread: Number | None = None

@@ -6,19 +6,18 @@ The dashboard has a process of its own compute it: importing Optuna in a thread 
 60 ms, and stay in its memory.
 """
 
-import json
 import math
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from accel_engine.errors import AccelError
+from accel_engine.json_values import Number, decode, encode
 from accel_engine.search.definition import Objective, Parameter, StudyDefinition
 from accel_engine.search.launch import INSTALL
 from accel_engine.search.trial import Trial, TrialState
-from accel_engine.stored_values import make, parse
 
 if TYPE_CHECKING:
     import optuna
@@ -32,23 +31,32 @@ SECONDS = 60.0
 _COMPARED = (TrialState.FINISHED, TrialState.STOPPED, TrialState.PRUNED)
 
 
+@dataclass(frozen=True, slots=True)
+class _Request:
+    definition: StudyDefinition
+    objective: Objective
+    trials: tuple[Trial, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    importance: dict[str, Number] = field(default_factory=dict)
+    problem: str = ""
+
+
 def compute(definition: StudyDefinition, objective: Objective, trials: Sequence[Trial]) -> dict[str, float]:
     """The importance of each parameter, computed in another process; see :func:`importance`."""
-    content = {
-        "definition": definition.to_json(),
-        "objective": asdict(objective),
-        "trials": [asdict(trial) for trial in trials],
-    }
+    request = _Request(definition, objective, tuple(trials))
     try:
         done = subprocess.run(
-            [sys.executable, "-m", __name__], input=json.dumps(content), capture_output=True, text=True, timeout=SECONDS
+            [sys.executable, "-m", __name__], input=encode(request), capture_output=True, text=True, timeout=SECONDS
         )
-        answer = parse(done.stdout)
+        answer = decode(done.stdout, _Answer)
     except (OSError, subprocess.TimeoutExpired, ValueError) as error:
         raise AccelError(f"importance cannot be computed: {error}") from error
-    if "problem" in answer:
-        raise AccelError(answer["problem"])
-    return dict(answer["importance"])
+    if answer.problem:
+        raise AccelError(answer.problem)
+    return answer.importance
 
 
 def importance(parameters: Sequence[Parameter], objective: Objective, trials: Sequence[Trial]) -> dict[str, float]:
@@ -101,16 +109,12 @@ def _rebuilt(trial: Trial, objective: Objective, ranges: Mapping[str, Any]) -> "
 
 def main() -> None:
     """Answer a request on standard input with a line of JSON on standard output."""
-    content = parse(sys.stdin.read(), constants=True)
-    definition = StudyDefinition.from_json(content["definition"])
-    trials = [make(Trial, each) for each in content["trials"]]
+    request = decode(sys.stdin.read(), _Request)
     try:
-        answer: dict[str, Any] = {
-            "importance": importance(definition.parameters, make(Objective, content["objective"]), trials)
-        }
+        answer = _Answer(importance(request.definition.parameters, request.objective, request.trials))
     except AccelError as error:
-        answer = {"problem": str(error)}
-    sys.stdout.write(json.dumps(answer))
+        answer = _Answer(problem=str(error))
+    sys.stdout.write(encode(answer))
 
 
 if __name__ == "__main__":

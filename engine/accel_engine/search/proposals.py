@@ -11,6 +11,7 @@ from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, create_trial
 from optuna.trial import TrialState as OptunaState
 
+from accel_engine.json_values import decode
 from accel_engine.private_names.optuna_names import completed_rungs, last_rung, set_constraint
 from accel_engine.search.definition import AUTO, Objective, StudyDefinition
 from accel_engine.search.members import Members
@@ -107,7 +108,7 @@ class Proposals:
     def shared_definition(self) -> StudyDefinition:
         """The search as the storage has it; another machine may have changed a range or the number of trials."""
         with reaching(self._address):
-            return StudyDefinition.from_json(self._study.user_attrs[DEFINITION])
+            return decode(self._study.user_attrs[DEFINITION], StudyDefinition)
 
     def set_definition(self, definition: StudyDefinition, *, share: bool = True) -> None:
         """Propose by another definition from now on."""

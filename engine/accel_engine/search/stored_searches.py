@@ -5,6 +5,7 @@ from dataclasses import replace
 import optuna
 
 from accel_engine.errors import RunError, UsageError
+from accel_engine.json_values import decode, encode
 from accel_engine.search.definition import StudyDefinition
 from accel_engine.search.storage import open_storage, reaching
 from accel_engine.search.storage_address import journal_path, shown_address
@@ -15,7 +16,7 @@ DEFINITION = "accel_tui_definition"
 
 def shared_text(definition: StudyDefinition) -> str:
     """A definition as the storage has it, without the storage's address, which may have a password."""
-    return replace(definition, storage="").to_json()
+    return encode(replace(definition, storage=""))
 
 
 def names_on(storage: str) -> list[str]:
@@ -56,6 +57,6 @@ def load_definition(storage: str, name: str = "") -> StudyDefinition:
     if name and name not in ours:
         raise UsageError(f"the storage {shown} has no search {name!r}; it has {', '.join(ours)}")
     try:
-        return replace(StudyDefinition.from_json(found[name or ours[0]][DEFINITION]), storage=storage)
+        return replace(decode(found[name or ours[0]][DEFINITION], StudyDefinition), storage=storage)
     except ValueError as error:
         raise RunError(f"the search on the storage {shown} cannot be read: {error}") from error

@@ -1,17 +1,16 @@
 """A study on disk: ``study.db``, which the process that runs the study writes and everybody else reads."""
 
-import json
 import sqlite3
 import uuid
 from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from accel_engine import clock
 from accel_engine.errors import RunError, UsageError
 from accel_engine.files import replacing
+from accel_engine.json_values import JsonValue, decode, encode, parse_object
 from accel_engine.run.directory.lock import WriterLock
 from accel_engine.run.directory.run_paths import make_private
 from accel_engine.run.engine.commands import current_user
@@ -19,11 +18,10 @@ from accel_engine.search.definition import Confirmation, StudyDefinition
 from accel_engine.search.study_commands import StudyCommand
 from accel_engine.search.study_paths import DATABASE, LOCK
 from accel_engine.search.trial import Report, Trial
-from accel_engine.stored_values import make, parse, parse_object
 from accel_engine.versioned_database import META, WRITING, VersionedDatabase, explained
 
 SCHEMA_VERSION = 1
-"""Incremented whenever an older program would misread a newer file."""
+"""The version of the format; see *Compatibility* in ``CONTRIBUTING.md``."""
 
 TABLES = f"""
 {META};
@@ -81,7 +79,7 @@ def _create(directory: Path, definition: StudyDefinition) -> None:
         with closing(sqlite3.connect(unfinished, isolation_level=None)) as database:
             database.execute("PRAGMA journal_mode = WAL")
             database.executescript(TABLES)
-            meta = {"schema": SCHEMA_VERSION, "definition": definition.to_json(), "created": clock.now(), "changes": 0}
+            meta = {"schema": SCHEMA_VERSION, "definition": encode(definition), "created": clock.now(), "changes": 0}
             meta |= {"member": uuid.uuid4().hex}
             database.executemany("INSERT INTO meta VALUES (?, ?)", meta.items())
 
@@ -93,7 +91,7 @@ class StudyDatabase(VersionedDatabase):
         directory: The study's directory.
 
     Raises:
-        RunError: There is no study, it cannot be used, or a newer program created it. All methods raise it, too.
+        RunError: There is no study, it cannot be used, or has another format. All methods raise it, too.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -106,7 +104,7 @@ class StudyDatabase(VersionedDatabase):
     def definition(self) -> StudyDefinition:
         """What is searched; a command may change ranges and the number of trials."""
         with self._explained():
-            return StudyDefinition.from_json(str(self.meta("definition")))
+            return decode(self.meta("definition"), StudyDefinition)
 
     @property
     def created(self) -> float:
@@ -126,7 +124,7 @@ class StudyDatabase(VersionedDatabase):
         """The best plan, trained again; ``None`` before."""
         with self._explained():
             text = self.meta("confirmation")
-            return make(Confirmation, parse_object(text)) if text else None
+            return decode(text, Confirmation) if text else None
 
     @property
     def member(self) -> str:
@@ -154,15 +152,15 @@ class StudyDatabase(VersionedDatabase):
 
     def set_definition(self, definition: StudyDefinition) -> None:
         """Replace the definition."""
-        self.set_meta("definition", definition.to_json())
+        self.set_meta("definition", encode(definition))
 
     def set_ended(self, ended: Mapping[str, Any] | None) -> None:
         """Note how it ended; ``None`` if it goes on."""
-        self.set_meta("ended", None if ended is None else json.dumps(ended))
+        self.set_meta("ended", None if ended is None else encode(ended))
 
     def set_confirmation(self, confirmation: Confirmation) -> None:
         """Note what confirms the best plan."""
-        self.set_meta("confirmation", json.dumps(asdict(confirmation)))
+        self.set_meta("confirmation", encode(confirmation))
 
     def changes(self) -> int:
         """A number that grows with each change of a trial."""
@@ -171,7 +169,7 @@ class StudyDatabase(VersionedDatabase):
 
     def put_trial(self, trial: Trial) -> None:
         """Add or replace a trial."""
-        body = json.dumps(asdict(trial))
+        body = encode(trial)
         with self.transaction(), self._explained(WRITING):
             self._database.execute("UPDATE meta SET value = value + 1 WHERE key = 'changes'")
             changed = self.meta("changes")
@@ -181,7 +179,7 @@ class StudyDatabase(VersionedDatabase):
         """The trials that have changed since :meth:`changes` had a value, by number."""
         with self._explained():
             rows = self._database.execute("SELECT body FROM trial WHERE changed > ? ORDER BY number", (since,))
-            return [_trial(body) for (body,) in rows]
+            return [decode(body, Trial) for (body,) in rows]
 
     def add_report(self, report: Report) -> None:
         """Add the monitor's value at a step; a continued trial replaces those that it trains again."""
@@ -203,7 +201,7 @@ class StudyDatabase(VersionedDatabase):
         with self._explained(WRITING):
             row = self._database.execute(
                 "INSERT INTO command (time, who, name, trial, argument) VALUES (?, ?, ?, ?, ?)",
-                (clock.now(), current_user(), name, trial, json.dumps(argument)),
+                (clock.now(), current_user(), name, trial, encode(argument)),
             )
             return int(row.lastrowid or 0)
 
@@ -213,7 +211,7 @@ class StudyDatabase(VersionedDatabase):
             query = "SELECT id, time, who, name, trial, argument FROM command WHERE answered IS NULL ORDER BY id"
             rows = self._database.execute(query).fetchall()
             return [
-                StudyCommand(number, time, who, command, trial, parse(argument))
+                StudyCommand(number, time, who, command, trial, decode(argument, JsonValue))
                 for number, time, who, command, trial, argument in rows
             ]
 
@@ -231,10 +229,6 @@ class StudyDatabase(VersionedDatabase):
             query = "SELECT obeyed, answer FROM command WHERE id = ? AND answered IS NOT NULL"
             row = self._database.execute(query, (command,)).fetchone()
         return (bool(row[0]), str(row[1])) if row else None
-
-
-def _trial(body: str) -> Trial:
-    return make(Trial, parse_object(body))
 
 
 def _title(directory: Path) -> str:

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+
+from accel_engine.json_values import Count, JsonValue, Number, Text
 
 
 class PendingAction(StrEnum):
@@ -90,25 +91,25 @@ class Trial:
         idle: Seconds from its ends to its continuations.
     """
 
-    number: int
-    run: str
+    number: Count
+    run: Text
     state: TrialState
-    values: Mapping[str, Any]
-    objectives: Mapping[str, float] = field(default_factory=dict)
-    reason: str = ""
-    started: float = 0.0
-    ended: float | None = None
+    values: Mapping[str, JsonValue]
+    objectives: Mapping[str, Number] = field(default_factory=dict)
+    reason: Text = ""
+    started: Number = 0.0
+    ended: Number | None = None
     pinned: bool = False
-    machine: str = ""
-    duplicate_of: int | None = None
-    proposal: int | None = None
-    lost: int = 0
+    machine: Text = ""
+    duplicate_of: Count | None = None
+    proposal: Count | None = None
+    lost: Count = 0
     pending: PendingAction | None = None
     pruned_by_user: bool = False
-    seed: int | None = None
-    epochs: int | None = None
-    continued: float = 0.0
-    idle: float = 0.0
+    seed: Count | None = None
+    epochs: Count | None = None
+    continued: Number = 0.0
+    idle: Number = 0.0
 
     def seconds(self, now: float) -> float | None:
         """Seconds from its start to its end, or to now, without those for which it was idle; ``None`` if unknown."""

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from accel_engine.devices.device_types import Sample
-from accel_engine.events import LearningRateChanged, RunStarted, Validated
+from accel_engine.events import RunStarted, Validated
 from accel_engine.run.media import MediaItem
 from accel_engine.run.reading.reader import RunReader, drop_discarded
 from accel_engine.run.store.sample_packing import SampleUnpacker
@@ -42,7 +42,6 @@ class RunLog:
         for part in PARTS:
             remove(directory / part)
         self._unpacker = SampleUnpacker()
-        self._changes: list[tuple[float, int, float]] = []  # time, step and rate, of steps not written yet
         self._event, self._chunk, self._sample, self._media, self._step = 0, 0, 0, 0, 0
         self._kinds: dict[str, type[MediaItem]] = {}  # by tag
 
@@ -81,43 +80,21 @@ class RunLog:
     def _add_steps(self, batch: StepBatch) -> None:
         file = self._file(TRAIN)
         for name, values in batch.series.items():
-            if name == LEARNING_RATE:
-                continue
             tag = CUSTOM_PREFIX + name if name == THROUGHPUT_TAG else name
-            file.add(tag, batch.times, batch.steps, values.astype(np.float32))
-        self._add_learning_rates(batch)
+            known = np.isfinite(values) if name == LEARNING_RATE else slice(None)
+            file.add(tag, batch.times[known], batch.steps[known], values[known].astype(np.float32))
         rates = batch.steps_per_second
         changed = np.isfinite(rates) & np.concatenate(([True], rates[1:] != rates[:-1]))
         file.add(THROUGHPUT_TAG, batch.times[changed], batch.steps[changed], rates[changed].astype(np.float32))
 
-    def _add_learning_rates(self, batch: StepBatch) -> None:
-        """Write the rate of every step; for steps of older programs, only its changes."""
-        rates = batch.series.get(LEARNING_RATE, np.full(len(batch.steps), np.nan))
-        known = np.isfinite(rates)
-        last = batch.steps[-1] if len(batch.steps) else -1
-        for time, step, rate in self._changes:
-            if step <= last and not known[np.searchsorted(batch.steps, step)]:
-                self._add(TRAIN, LEARNING_RATE, time, step, rate)
-        self._changes = [change for change in self._changes if change[1] > last]
-        if known.any():
-            values = rates[known].astype(np.float32)
-            self._file(TRAIN).add(LEARNING_RATE, batch.times[known], batch.steps[known], values)
-
     def _add_events(self) -> None:
-        events = list(self._source.events(self._event, RunStarted, Validated, LearningRateChanged))
+        events = list(self._source.events(self._event, RunStarted, Validated))
         self._event = events[-1][0] if events else self._event
         for event in drop_discarded(event for _, event in events):
-            match event:
-                case Validated(step=step, metrics=metrics):
-                    for name, value in metrics.items():
-                        self._add(VALIDATION, name, event.time, step, value)
-                case RunStarted(first_step=first):
-                    self._changes = [change for change in self._changes if change[1] <= first]
-                case LearningRateChanged(step=step, learning_rate=rate):
-                    self._changes.append((event.time, step, rate))
-
-    def _add(self, part: str, tag: str, time: float, step: int, value: float) -> None:
-        self._file(part).add(tag, np.array([time]), np.array([step]), np.array([value], np.float32))
+            if isinstance(event, Validated):
+                for name, value in event.metrics.items():
+                    values = np.array([value], np.float32)
+                    self._file(VALIDATION).add(name, np.array([event.time]), np.array([event.step]), values)
 
     def _add_media(self) -> None:
         """Write images, texts and histograms; a tag that has another kind of data already gets its kind as a suffix."""

@@ -84,7 +84,7 @@ def restore_model(
     keras.config.set_dtype_policy(plan.policy)
     layers = read(directory).layers
     description = description or describe_data(data, plan.task)
-    model = build() if build else build_plan_model(plan, description, lambda model: not changed_layer(model, layers))
+    model = build() if build else build_plan_model(plan, description)
     change = changed_layer(model, layers)
     if change and not isinstance(models.find(plan.model), UserModel):
         raise RunError(f"run {directory.name} was trained with another version of model {plan.model}: {change}")

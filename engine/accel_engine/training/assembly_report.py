@@ -7,7 +7,7 @@ from accel_engine.devices.device_types import Inventory
 from accel_engine.events import DevicesFound, ModelBuilt, TensorFlowDevice, Warned
 from accel_engine.plan.estimate import estimate_disk
 from accel_engine.run.diagnostics import DataFingerprint, read
-from accel_engine.run.writing.disk_space import shortage
+from accel_engine.run.directory.disk_space import shortage
 from accel_engine.training.core import device_visibility
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.evaluation.input_specs import input_spec_of

@@ -1,7 +1,5 @@
 """Builds the model of a plan."""
 
-from collections.abc import Callable
-
 import keras
 
 from accel_engine.models.build import build
@@ -11,19 +9,12 @@ from accel_engine.plan import Plan
 from accel_engine.plan.tuning_checks import IMAGENET
 
 
-def build_plan_model(
-    plan: Plan,
-    data: DataDescription,
-    is_trained: Callable[[keras.Model], bool] = lambda _: True,
-    *,
-    starts: bool = False,
-) -> keras.Model:
+def build_plan_model(plan: Plan, data: DataDescription, *, starts: bool = False) -> keras.Model:
     """Build a plan's model; see :func:`accel_engine.models.build.build`.
 
     Args:
         plan: The plan.
         data: The data.
-        is_trained: Whether a model is the one that a run was trained with.
         starts: Whether its training starts, with the plan's initial weights; later they come from a checkpoint.
 
     Raises:
@@ -37,4 +28,4 @@ def build_plan_model(
         custom_objects=plan.custom_objects,
         unsafe=plan.unsafe_load == "on",
     )
-    return build(plan.model, data, is_trained, options)
+    return build(plan.model, data, options)

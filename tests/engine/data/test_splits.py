@@ -14,7 +14,7 @@ def options(**values: Any) -> DataOptions:
 
 @pytest.mark.parametrize("seed", [0, 3])
 @pytest.mark.parametrize("examples", [1, 2, 9, 100, 1797])
-def test_random_split_is_that_of_earlier_versions(examples: int, seed: int) -> None:
+def test_random_split_is_numpys_permutation(examples: int, seed: int) -> None:
     order = np.random.default_rng(seed).permutation(examples)
     count = 0 if examples < 2 else max(1, round(examples * 0.1))
     train, validation, test = split_rows(examples, options(seed=seed))

@@ -1,5 +1,6 @@
 """What the process that watches a run does about trouble of its own, and about a user's stop."""
 
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -11,7 +12,8 @@ from accel_engine import run
 from accel_engine.errors import DatabaseError, RunError
 from accel_engine.keep_alive import memory_restart, watcher
 from accel_engine.keep_alive.memory_restart import restart_with_less_memory
-from accel_engine.keep_alive.watcher import Watcher
+from accel_engine.keep_alive.restart import Restart
+from accel_engine.keep_alive.watcher import MAX_RESTARTS, Restarts, Watcher
 from accel_engine.plan import Plan
 from accel_engine.plan.memory_cures import MemoryFacts
 from accel_engine.process import engine_process
@@ -162,3 +164,36 @@ def test_only_one_follower_starts_a_killed_run(directory: Path, monkeypatch: pyt
     monkeypatch.setattr(memory_restart, "reopen", reopen)
     assert restart_with_less_memory(directory)
     assert starts == [directory]
+
+
+def test_pauses_grow_until_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ACCEL_TUI_RESTART_SECONDS")
+    restarts = Restarts()
+
+    assert [restarts.next_pause(0) for _ in range(MAX_RESTARTS + 1)] == [1.0, 2.0, 4.0, 8.0, 16.0, None]
+
+
+def test_a_newer_checkpoint_starts_the_count_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ACCEL_TUI_RESTART_SECONDS")
+    restarts = Restarts()
+
+    assert [restarts.next_pause(step) for step in (0, 0, 100, 100, 90, 200)] == [1.0, 2.0, 1.0, 2.0, 4.0, 1.0]
+
+
+def test_the_longest_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ACCEL_TUI_RESTART_SECONDS", "200")
+    restarts = Restarts()
+
+    assert [restarts.next_pause(0) for _ in range(2)] == [200.0, 300.0]
+
+
+def test_a_new_engine_is_told_once_why_it_was_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    restart = Restart("engine lost", 120, "the engine exited", "started again", {"remat": "on"})
+    assert Restart.take() is None
+    for name, value in restart.environment.items():
+        monkeypatch.setenv(name, value)
+
+    assert Restart.take() == restart
+    assert not restart.environment.keys() & os.environ.keys()
+    event = restart.event(100)
+    assert (event.trouble, event.step, event.failed_step, event.changes) == ("engine lost", 100, 120, {"remat": "on"})

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from accel_engine.json_values import decode_or_none, encode
 from accel_engine.plan import Plan
 from accel_engine.plan.memory_cures import MemoryFacts, next_cure
 
@@ -76,6 +77,6 @@ def test_a_custom_step_only_stops_caching_its_data() -> None:
 
 def test_facts_are_stored_as_text() -> None:
     facts = replace(INEXACT, variables={"CUDA_VISIBLE_DEVICES": ""})
-    assert MemoryFacts.parse(facts.to_json()) == facts
-    assert MemoryFacts.parse("{}") is None
-    assert MemoryFacts.parse(None) is None
+    assert decode_or_none(encode(facts), MemoryFacts) == facts
+    assert decode_or_none("{}", MemoryFacts) is None
+    assert decode_or_none(None, MemoryFacts) is None

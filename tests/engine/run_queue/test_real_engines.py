@@ -11,8 +11,8 @@ import pytest
 
 from accel_engine import run
 from accel_engine.events import RunEnded, RunStarted
+from accel_engine.keep_alive.memory_restart import adapted
 from accel_engine.run import RunReader, Status
-from accel_engine.run.history.memory_kill import adapted
 from accel_engine.run_queue import queue
 from accel_engine.run_queue.wake import is_running
 from engine.run_queue.conftest import queued

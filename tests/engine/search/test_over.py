@@ -4,6 +4,7 @@ import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
 from accel_engine.errors import PlanError, UsageError
+from accel_engine.json_values import decode, encode
 from accel_engine.search.definition import Objective, StudyDefinition
 from accel_engine.search.distributions import distributions, field_values
 from accel_engine.search.over import format_over, parameter_of, parse_all, parse_over
@@ -28,7 +29,7 @@ def test_a_text_is_a_distribution_and_the_parameter_is_the_text_again(text: str)
     assert distributions([parameter]) == {parameter.name: MEANINGS[text]}
     assert parse_over(format_over(parameter)) == parameter
     definition = StudyDefinition("s", {}, (parameter,), (Objective("loss", maximize=False),))
-    assert StudyDefinition.from_json(definition.to_json()) == definition
+    assert decode(encode(definition), StudyDefinition) == definition
 
 
 def test_choices_that_are_lists_are_the_fields_values_again() -> None:

@@ -15,7 +15,7 @@ def test_the_time_left_counts_down_while_a_trial_trains_and_leaves_time_for_thos
     definition = define(trials=5)
     left = [seconds_left(definition, [*DONE, LIVE], spent, 60.0) for spent in (60.0, 70.0, 90.0, 120.0)]
     assert left == [90.0, 80.0, 60.0, 60.0]
-    assert seconds_left(definition, [*DONE, LIVE], 70.0) == 105.0, "the pace of an older search, which has no such note"
+    assert seconds_left(definition, [*DONE, LIVE], 70.0) == 105.0, "before the end of the last trial is noted"
     assert seconds_left(definition, [LIVE], 70.0) is None
     assert seconds_left(define(trials=5, within=75.0), [*DONE, LIVE], 70.0, 60.0) == 5.0
 

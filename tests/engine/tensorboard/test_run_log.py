@@ -27,7 +27,7 @@ def train(writer: RunWriter, first: int, last: int, level: float = 0.0) -> None:
     """Steps of ten a second, whose loss is their number and more, in chunks of up to ten."""
     for step in range(first, last, 10):
         steps = np.arange(step, min(step + 10, last))
-        series = {"loss": steps + level, "accuracy": steps / 1000}
+        series = {"loss": steps + level, "accuracy": steps / 1000, "learning_rate": np.full(len(steps), 0.5)}
         writer.write_chunk(step, 1000 + step / 10, 1000 + (steps[-1] + 1) / 10, series)
 
 
@@ -54,14 +54,13 @@ def steps(tmp_path: Path) -> list[tuple[int, float]]:
 
 
 def test_every_step_and_every_validation_is_there(writer: RunWriter, log: RunLog, tmp_path: Path) -> None:
-    writer.write_event(LearningRateChanged(time=1000.0, step=0, learning_rate=0.5))
     train(writer, 0, 45)
     validate(writer, 45, 0.25)
     log.extend()
     found = timed(tmp_path / "events" / "train")
     assert [point[1:] for point in found["loss"]] == [(step, float(step)) for step in range(45)]
     assert [point[0] for point in found["loss"]] == pytest.approx([1000 + (step + 1) / 10 for step in range(45)])
-    assert found["learning_rate"] == [(1000.0, 0, 0.5)]
+    assert [point[1:] for point in found["learning_rate"]] == [(step, 0.5) for step in range(45)]
     assert found["steps_per_second"][0][1] == 0
     assert [rate for *_, rate in found["steps_per_second"]] == pytest.approx(
         [10] * len(found["steps_per_second"]), rel=1e-3
@@ -89,21 +88,6 @@ def test_the_learning_rate_of_each_step_is_there_once(writer: RunWriter, log: Ru
     writer.write_chunk(2, 1001.0, 1002.0, {"loss": [1.0], "learning_rate": [0.125]})
     log.extend()
     assert scalars(tmp_path / "events" / "train")["learning_rate"] == [(0, 0.5), (1, 0.25), (2, 0.125)]
-
-
-def test_of_steps_of_an_older_program_the_changes_of_the_learning_rate_are_there(
-    writer: RunWriter, log: RunLog, tmp_path: Path
-) -> None:
-    for step, rate in ((0, 0.5), (10, 0.25), (20, 0.125)):  # the last is forgotten before a step is taken with it
-        writer.write_event(LearningRateChanged(time=1000.0, step=step, learning_rate=rate))
-    train(writer, 0, 20)
-    log.extend()
-    begin(writer, first_step=15)
-    writer.write_event(LearningRateChanged(time=1003.0, step=15, learning_rate=0.25))
-    writer.write_chunk(15, 1003.0, 1004.0, {"loss": np.ones(10), "learning_rate": np.full(10, 0.25)})
-    log.extend()
-    found = scalars(tmp_path / "events" / "train")["learning_rate"]
-    assert found == [(0, 0.5), (10, 0.25), *((step, 0.25) for step in range(15, 25))]
 
 
 def test_what_comes_later_is_added(writer: RunWriter, log: RunLog, tmp_path: Path) -> None:

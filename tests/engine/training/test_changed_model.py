@@ -2,17 +2,14 @@
 
 import json
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from accel_engine.errors import RunError
 from accel_engine.events import Outcome, Warned
-from accel_engine.models import CATALOGUE
 from accel_engine.plan import Plan
 from accel_engine.requests.revalidate import RevalidationRequest
-from accel_engine.run.diagnostics import read
 from accel_engine.run.store.connection import connect
 from accel_engine.trained.prediction import predicting_model
 from accel_engine.trained.revalidation import revalidate
@@ -45,22 +42,6 @@ def test_a_run_with_another_model_version_is_rejected(gym: Gym, tmp_path: Path) 
     for ask in (lambda: predicting_model.of_run(directory), lambda: revalidate(RevalidationRequest(directory))):
         with pytest.raises(RunError, match=change):
             ask()
-
-
-def test_a_run_with_an_earlier_model_version_keeps_it(gym: Gym, monkeypatch: pytest.MonkeyPatch) -> None:
-    newest = CATALOGUE["cnn"]
-    with monkeypatch.context() as then:
-        then.setitem(CATALOGUE, "cnn", replace(newest, builder=newest.earlier[0], earlier=()))
-        directory = gym.train(PLAN).directory
-    more = gym.train(PLAN.replace(epochs=2), run=directory)
-    assert more.ended.outcome is Outcome.FINISHED, more.ended.reason
-    table = read(directory).layers
-    assert table is not None
-    assert "GlobalAveragePooling2D" in [layer.kind for layer in table.layers]
-    assert revalidate(RevalidationRequest(directory)).step == more.ended.steps
-    fresh = read(gym.train(PLAN).directory).layers
-    assert fresh is not None
-    assert "GlobalMaxPooling2D" in [layer.kind for layer in fresh.layers]
 
 
 def test_a_changed_custom_model_causes_a_warning(gym: Gym, tmp_path: Path) -> None:

@@ -14,10 +14,10 @@ import tensorflow as tf
 
 from accel_engine.events import CheckpointSaved, Outcome, Warned
 from accel_engine.plan import Plan
+from accel_engine.run.directory import disk_problem
 from accel_engine.run.directory.disk_problem import DiskProblem
 from accel_engine.run.directory.run_paths import CHECKPOINTS, MODEL
 from accel_engine.run.store.database import Database
-from accel_engine.run.writing import disk_wait
 from accel_engine.run.writing.writer import RunWriter
 from accel_engine.training.commands.command_mailbox import StopRequested
 from full_disk import sqlite_error
@@ -73,8 +73,8 @@ def half_a_model(_: Any, path: Path) -> None:
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(disk_wait, "RETRY_SECONDS", 0.001)
-    monkeypatch.setattr(disk_wait, "RETRY_SHARE", 1.0)
+    monkeypatch.setattr(disk_problem, "RETRY_SECONDS", 0.001)
+    monkeypatch.setattr(disk_problem, "RETRY_SHARE", 1.0)
 
 
 def test_nothing_is_lost_wherever_the_disk_is_full(gym: Gym, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,7 +136,7 @@ def test_a_model_that_cannot_be_serialized_is_no_problem_of_the_disk(gym: Gym, m
 def test_a_plan_that_needs_more_than_is_free_is_told_before_the_first_step(
     gym: Gym, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("accel_engine.run.writing.disk_space.free_bytes", lambda _: 6 << 20)
+    monkeypatch.setattr("accel_engine.run.directory.disk_space.free_bytes", lambda _: 6 << 20)
     trained = gym.train(PLAN)
     message = trained.only(Warned).message
     # 9,610 weights and two slots of each, in three checkpoints, another while it is written, and the model

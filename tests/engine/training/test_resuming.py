@@ -1,18 +1,13 @@
 """Continuing from a checkpoint gives the same run as training without a break."""
 
-import json
-from contextlib import closing
-
 import numpy as np
 import pytest
 
 from accel_engine.errors import PlanError
 from accel_engine.events import CheckpointSaved, EpochEnded, LearningRateChanged, ModelBuilt, Outcome, Validated
 from accel_engine.plan import Plan
-from accel_engine.run import RunReader
-from accel_engine.run.store.connection import connect
 from accel_engine.training.checkpoints import run_saver
-from accel_engine.training.core import assembly, feed
+from accel_engine.training.core import feed
 
 from .conftest import Gym
 
@@ -72,25 +67,6 @@ def test_epochs_with_a_smaller_last_batch_continue_anywhere(
         assert ours.metrics == pytest.approx(theirs.metrics)
 
 
-def test_a_run_of_an_older_version_goes_on_without_its_last_batch(gym: Gym) -> None:
-    stopped = gym.train(PLAN, at={7: [("stop",)]})
-    with closing(connect(stopped.directory)) as connection:
-        (text,) = connection.execute("SELECT value FROM meta WHERE key = 'plan'").fetchone()
-        values = json.loads(text)
-        del values["last_batch"]
-        connection.execute("UPDATE meta SET value = ? WHERE key = 'plan'", (json.dumps(values),))
-    with closing(RunReader(stopped.directory)) as reader:
-        plan = reader.info().plan
-    assert plan == PLAN
-
-    resumed = gym.train(plan, run=stopped.directory)
-
-    assert resumed.ended.steps == 10
-    np.testing.assert_array_equal(resumed.series["loss"], gym.train_once(PLAN).series["loss"])
-    with pytest.raises(PlanError, match="'drop'"):
-        gym.train(PLAN.replace(epochs=3, last_batch="keep"), run=stopped.directory)
-
-
 def test_a_run_stopped_at_an_epochs_last_step_has_ended_the_epoch(gym: Gym) -> None:
     stopped = gym.train(PLAN, at={5: [("stop",)]})
 
@@ -108,16 +84,6 @@ def test_layers_without_a_seed_continue_their_random_state(gym: Gym, random_mode
     resumed = gym.train(plan, run=stopped.directory)
 
     np.testing.assert_array_equal(resumed.series["loss"], gym.train_once(plan).series["loss"])
-
-
-def test_a_checkpoint_without_the_random_state_can_be_continued(gym: Gym, monkeypatch: pytest.MonkeyPatch) -> None:
-    with monkeypatch.context() as earlier:
-        earlier.setattr(assembly, "unseeded_state", tuple)
-        stopped = gym.train(PLAN, at={7: [("stop",)]})
-
-    resumed = gym.train(PLAN, run=stopped.directory)
-
-    np.testing.assert_array_equal(resumed.series["loss"], gym.train_once(PLAN).series["loss"])
 
 
 def test_a_run_continues_from_the_last_checkpoint_before_it(gym: Gym, monkeypatch: pytest.MonkeyPatch) -> None:

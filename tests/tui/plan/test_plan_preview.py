@@ -158,6 +158,6 @@ def test_what_was_chosen_is_said_in_words() -> None:
 
 
 def test_more_than_the_disk_has_free_warns(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("accel_engine.run.writing.disk_space.free_bytes", lambda _: 1 << 20)
+    monkeypatch.setattr("accel_engine.run.directory.disk_space.free_bytes", lambda _: 1 << 20)
     (warning,) = plan_preview.warnings(form.evaluate({}, CPU), COUNTED)
     assert warning.endswith("on the disk, which has 1.0 MiB free: training waits when it is full")

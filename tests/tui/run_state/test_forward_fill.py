@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from accel_tui.run_state.curve import CAPACITY, Curve
-from accel_tui.run_state.forward_fill import ForwardFilledCurve, constant_between, forward_fill
+from accel_tui.run_state.forward_fill import ForwardFilledCurve, forward_fill
 
 
 def ended(times: list[float]) -> Curve:
@@ -64,10 +64,3 @@ def test_a_bucket_with_a_missing_value_has_neither_range_nor_mean() -> None:
     assert [curve.low.tolist(), curve.high.tolist(), curve.means.tolist()] == [
         pytest.approx([np.nan, 2.0], nan_ok=True)
     ] * 3
-
-
-def test_a_rate_is_what_it_was_until_it_changed() -> None:
-    points = ((0, 0.1), (5, 0.01))
-    assert constant_between(points, 8, 1).means == pytest.approx([0.1] * 5 + [0.01] * 3)
-    assert constant_between(points, 8, 4).at(6) == pytest.approx((0.01, 0.1, 0.055), abs=1e-9)
-    assert constant_between((), 8, 1).end_step == constant_between(((9, 1.0),), 8, 1).end_step == 0

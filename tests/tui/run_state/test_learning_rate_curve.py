@@ -7,9 +7,7 @@ import pytest
 
 from accel_engine.events import Event, LearningRateChanged, RunStarted
 from accel_engine.run import Chunk, Update
-from accel_tui.run_state.curve import CAPACITY
 from accel_tui.run_state.fold_events import apply_update
-from accel_tui.run_state.learning_rate_curve import learning_rate_curve
 from accel_tui.run_state.marks import MarkKind
 from accel_tui.run_state.state import RunState
 from accel_tui.widgets.chart_panels.run_panels import panel_series, panels_of
@@ -46,33 +44,11 @@ def test_what_was_recorded_at_each_step_is_drawn() -> None:
     assert (state.learning_rate, state.schedule) == (0.2, "ExponentialDecay")
 
 
-def test_of_an_older_run_the_changes_are_drawn_that_it_told() -> None:
-    state = after(RunState(), told(0, 0.5), told(2, 0.1), chunks=(steps(0, 4),))
-    assert drawn(state) == [0.5, 0.5, 0.1, 0.1]
-    assert state.learning_rate == 0.1
-
-
 def test_a_step_has_the_rate_that_was_set_last() -> None:
     state = after(RunState(), told(0, 0.5), told(2, 0.1), told(2, 0.3), chunks=(steps(0, 4),))
     assert state.learning_rates == ((0, 0.5), (2, 0.3))
-    assert drawn(state) == [0.5, 0.5, 0.3, 0.3]
     state = after(state, resumed(2), told(2, 0.2), chunks=(steps(2, 2),))
     assert state.learning_rates == ((0, 0.5), (2, 0.2))
-
-
-def test_a_run_that_an_older_program_began_is_drawn_from_both() -> None:
-    state = after(RunState(), told(0, 0.5), told(1, 0.4), chunks=(steps(0, 3),))
-    state = after(state, resumed(3), told(3, 0.25), chunks=(steps(3, 2, 0.25),))
-    assert drawn(state) == [0.5, 0.4, 0.4, 0.25, 0.25]
-
-
-def test_a_long_run_that_an_older_program_began_is_drawn_from_both() -> None:
-    half = CAPACITY
-    state = after(RunState(), told(0, 0.5), chunks=(steps(0, half),))
-    state = after(state, resumed(half), told(half, 0.25), chunks=(steps(half, half, 0.25),))
-    curve = learning_rate_curve(state)
-    assert curve.width == 2
-    assert (curve.gaps, set(curve.means.tolist())) == (0, {0.5, 0.25})
 
 
 def test_what_nobody_told_is_a_gap() -> None:

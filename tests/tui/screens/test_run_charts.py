@@ -303,7 +303,7 @@ async def test_the_rate_of_a_schedule_is_drawn_as_it_was_at_each_step(engine: Fa
         engine.writer.write_chunk(2000, engine.now, engine.now + 1, series)
         await shows(pilot, "learning rate ── 0.25", "0.25, LinearDecay")
         rate = chart_of(pilot, "learning-rate")
-        assert rate.series[0].curve.at(1999) == (0.001, 0.001, 0.001)
+        assert rate.series[0].curve.at(1999) == pytest.approx((0.001, 0.001, 0.001))
         assert rate.series[0].curve.at(2000) == (0.5, 0.5, 0.5)
         await pilot.press("m", "o", "y")
         assert (rate.options, chart_of(pilot).options) == (

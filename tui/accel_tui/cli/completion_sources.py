@@ -2,7 +2,9 @@
 
 import shlex
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
+from pkgutil import resolve_name
 
 import click
 from click.shell_completion import CompletionItem
@@ -39,13 +41,20 @@ def _items(found: Candidates) -> list[CompletionItem]:
 def _source_of(name: str) -> Callable[[], Candidates] | None:
     if name in _SOURCES:
         return _SOURCES[name]
+    from accel_engine.plan import WORDS
+
+    return partial(_values, name) if name in WORDS else None
+
+
+def _values(field: str) -> Candidates:
+    """The values of a plan field, as far as they are known."""
     from accel_engine.plan import SPECS, WORDS
 
-    if name not in SPECS:
-        return None
-    words = WORDS[name]
-    listed = words.suggestions or tuple((choice, "") for choice in SPECS[name].choices)
-    return (lambda: listed) if listed or words.takes_files else None
+    words = WORDS[field]
+    yield from words.suggestions
+    yield from ((choice, "") for choice in SPECS[field].choices)
+    if words.catalogue:
+        yield from ((name, entry.summary) for name, entry in resolve_name(f"{words.catalogue}:CATALOGUE").items())
 
 
 def _accepts_files(name: str) -> bool:
@@ -53,29 +62,6 @@ def _accepts_files(name: str) -> bool:
     from accel_engine.plan import WORDS
 
     return name == "plan_or_run" or (name in WORDS and WORDS[name].takes_files)
-
-
-def _entries(load: Callable[[], Mapping[str, object]]) -> Callable[[], Candidates]:
-    return lambda: ((name, str(getattr(entry, "summary", ""))) for name, entry in load().items())
-
-
-def _models() -> Mapping[str, object]:
-    from accel_engine.models import CATALOGUE, AutoModel
-
-    auto = AutoModel()
-    return {auto.name: auto, **CATALOGUE}
-
-
-def _data() -> Mapping[str, object]:
-    from accel_engine.data import CATALOGUE
-
-    return CATALOGUE
-
-
-def _strategies() -> Mapping[str, object]:
-    from accel_engine.strategies import CATALOGUE
-
-    return CATALOGUE
 
 
 def _runs() -> Candidates:
@@ -125,11 +111,8 @@ def _checks() -> Candidates:
 
 
 _SOURCES: Mapping[str, Callable[[], Candidates]] = {
-    "model": _entries(_models),
-    "data": _entries(_data),
-    "strategy": _entries(_strategies),
     "names": _checks,
     "run_or_search": _runs_and_searches,
     **dict.fromkeys(("run", "runs", "resume", "start_from", "plan_or_run", "after"), _runs),
 }
-"""The candidates by the name of the parameter, in any command."""
+"""The candidates by the name of a parameter that is no field of a plan, in any command."""

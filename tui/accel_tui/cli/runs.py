@@ -38,9 +38,6 @@ MONITOR_WIDTH = 8
 WIDE_MONITOR_WIDTH = 20
 """The same on a wide terminal."""
 
-COLUMN_ALIASES = {"begun": "created", "took": "duration", "acc": "accuracy"}
-"""Other names of columns: those of earlier versions, and the headings."""
-
 COLUMNS = {title.replace(" ", "-"): title for title in TITLES}
 """The titles of the dashboard's columns by their names for --sort."""
 
@@ -48,11 +45,10 @@ SORT_HELP = f"Sort by a column: {', '.join(COLUMNS)}.  [default: created]"
 
 
 def _column(_context: click.Context, _option: click.Parameter, name: str) -> str:
-    """The title of a column, also by its former name."""
-    column = COLUMN_ALIASES.get(name, name)
-    if column not in COLUMNS:
+    """The title of a column."""
+    if name not in COLUMNS:
         raise click.BadParameter(f"no column {name!r}; {suggestion(name, COLUMNS)}")
-    return COLUMNS[column]
+    return COLUMNS[name]
 
 
 @click.command(epilog=EPILOG)

@@ -100,8 +100,8 @@ def _read(texts: Mapping[str, str]) -> tuple[Plan, dict[str, Words]]:
 
 def has_choices(name: str) -> bool:
     """Whether a field has a list of choices."""
-    listed = ("model", "data", "strategy", "devices", *COLUMN_OPTIONS)
-    return bool(SPECS[name].choices or WORDS[name].suggestions) or name in listed
+    words = WORDS[name]
+    return bool(SPECS[name].choices or words.suggestions or words.catalogue) or name in ("devices", *COLUMN_OPTIONS)
 
 
 def is_list(name: str) -> bool:

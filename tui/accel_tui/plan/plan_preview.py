@@ -1,8 +1,10 @@
 """The summary of a plan next to the form, without widgets."""
 
+from collections.abc import Set as AbstractSet
+
 from accel_engine.data.pixel_scaling import Scaling, choose_scaling
 from accel_engine.models import ModelEntry
-from accel_engine.plan import estimate
+from accel_engine.plan import affecting, estimate
 from accel_engine.plan.estimate import StepCounts
 from accel_engine.plan.placement import Placement
 from accel_engine.plan.resolved_plan import ResolvedPlan
@@ -28,30 +30,19 @@ def rows(filled: ResolvedPlan, description: Description | None, pending: str) ->
         *_blank_on_error(filled, _MODEL, _model(filled, description, pending)),
         *_blank_on_error(filled, _DATA, _data(filled)),
         *_blank_on_error(filled, _MODEL | {"scale"}, _scaling(filled, description, pending)),
-        *_blank_on_error(filled, _MODEL | _STEPS, _steps(filled)),
-        *_blank_on_error(filled, _MODEL | _STEPS, _memory(filled, description, pending)),
+        *_blank_on_error(filled, _STEPS, _steps(filled)),
+        *_blank_on_error(filled, _MEMORY, _memory(filled, description, pending)),
         *_blank_on_error(filled, {"precision", "strategy"}, _precision(filled)),
     )
 
 
 _DATA = {"data", *DATA_FIELDS}
 _MODEL = {"model", *_DATA}
-_STEPS = {
-    "batch_size",
-    "micro_batches",
-    "epochs",
-    "steps_per_epoch",
-    "strategy",
-    "devices",
-    "virtual_cpus",
-    "local_workers",
-    "tpu",
-    "optimizer",
-    "precision",
-}
+_STEPS = _MODEL | affecting("steps")
+_MEMORY = _STEPS | affecting("memory")
 
 
-def _blank_on_error(filled: ResolvedPlan, fields: set[str], rows: list[PreviewRow]) -> list[PreviewRow]:
+def _blank_on_error(filled: ResolvedPlan, fields: AbstractSet[str], rows: list[PreviewRow]) -> list[PreviewRow]:
     """Blank the values of rows that depend on an invalid field."""
     return [PreviewRow(row.name, "—") for row in rows] if fields & filled.errors.keys() else rows
 
@@ -87,10 +78,10 @@ def warnings(filled: ResolvedPlan, description: Description | None) -> tuple[str
     if counts and filled.strategy.kind == "tpu":
         found += filter(None, [estimate.tpu_advice(counts, filled.data.examples or 0)])
     if description:
-        from accel_engine.run.directory.run_paths import runs_directory
-        from accel_engine.run.writing.disk_space import (
+        from accel_engine.run.directory.disk_space import (
             shortage,  # the first frame, without a description, does not need these
         )
+        from accel_engine.run.directory.run_paths import runs_directory
         from accel_tui.plan import memory_text
 
         if training := memory_text.training_of(filled, description):

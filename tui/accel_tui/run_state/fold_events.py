@@ -154,7 +154,7 @@ def _apply(draft: SimpleNamespace, event: Event) -> None:
 
 @lru_cache(maxsize=16)
 def _series_of(metrics: tuple[str, ...]) -> tuple[str, ...]:
-    """Series names of metrics, which differ in runs of older versions."""
+    """Series names of metrics, as other programs may write metrics of any name."""
     return tuple(SeriesNames().scalars(dict.fromkeys(metrics, 0.0)))
 
 

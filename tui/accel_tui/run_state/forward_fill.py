@@ -1,7 +1,5 @@
 """Forward fill: curves of values that hold until the next one, such as device metrics."""
 
-import math
-
 import numpy as np
 import numpy.typing as npt
 
@@ -83,24 +81,6 @@ def forward_fill(positions: Floats, low: Floats, high: Floats, mean: Floats, cou
     means[own] = np.add.reduceat(mean, heads) / np.diff(heads, append=len(mean))
     steps = np.minimum((numbers + 1) * width, count) - numbers * width
     return Curve(count, width, float(means[-1]), lows, highs, means * steps, steps, begin * width)
-
-
-def constant_between(points: tuple[tuple[int, float], ...], count: int, width: int) -> Curve:
-    """The curve of a value that changes at some steps, such as a learning rate.
-
-    Args:
-        points: The first step of each value, and the value, by rising step.
-        count: Steps of the run.
-        width: Steps per bucket.
-    """
-    finite = [(step, value) for step, value in points if math.isfinite(value)]
-    # The step before a change too, so that a bucket with a change has both values in its range.
-    before = [(step - 1, value) for (step, _), (_, value) in zip(finite[1:], finite, strict=False) if step]
-    ordered = sorted([*before, *finite], key=lambda point: point[0])
-    if not ordered:
-        return Curve()
-    steps, values = np.array(ordered, np.float64).T
-    return forward_fill(steps, values, values, values, count, width)
 
 
 def _merged(kept: Floats, number: int) -> Floats:

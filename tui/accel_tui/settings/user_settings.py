@@ -18,7 +18,6 @@ from accel_engine.plan.plan_errors import valid_part
 from accel_engine.plan.source_lines import toml_lines
 from accel_engine.plan.source_text import SourceError, parse_toml, read_source
 from accel_engine.text import suggestion
-from accel_tui.settings.old_key_ids import MERGED_KEY_IDS, OLD_KEY_IDS
 from accel_tui.settings.setting_source import SettingSource
 from accel_tui.settings.settings_paths import SETTINGS as SETTINGS_VARIABLE
 from accel_tui.settings.settings_paths import settings_path
@@ -157,12 +156,10 @@ def read(file: Path) -> tuple[Settings, list[str]]:
         return Settings(source=source), [f"{file}: cannot be read: {error.strerror}"]
     except SourceError as error:
         return Settings(source=source), [error.at(file)]
-    lines = toml_lines(text)
-    lines = {f"keys.{new}": lines[f"keys.{old}"] for old, new in OLD_KEY_IDS.items() if f"keys.{old}" in lines} | lines
-    source = SettingSource(file, lines)
+    source = SettingSource(file, toml_lines(text))
     errors: list[str] = []
     plan = _table(values, "plan", source, errors)
-    keys = _current_ids(_keys(_table(values, "keys", source, errors), source, errors), source, errors)
+    keys = _keys(_table(values, "keys", source, errors), source, errors)
     plain = dict(_flat(values, source, errors))
     values_by_field: dict[str, Any] = {}
     for name, value in plain.items():
@@ -261,20 +258,4 @@ def _keys(values: Mapping[str, Any], source: SettingSource, errors: list[str], a
         else:
             allowed = 'must be a key, e.g. "ctrl+x", or a list of keys, e.g. ["x", "f5"]'
             errors.append(source.at(f"keys.{whole}", f"{whole} = {show_value(value)}: {allowed}"))
-    return keys
-
-
-def _current_ids(chosen: Mapping[str, str], source: SettingSource, errors: list[str]) -> dict[str, str]:
-    """Replace former binding ids by the current ones; add errors for bindings that are given twice."""
-    keys: dict[str, str] = {}
-    given: dict[str, str] = {}
-    for name, pressed in chosen.items():
-        current = OLD_KEY_IDS.get(name, name)
-        if current not in keys:
-            keys[current], given[current] = pressed, name
-        elif MERGED_KEY_IDS & {name, given[current]}:
-            keys[current] = ",".join(dict.fromkeys([*keys[current].split(","), *pressed.split(",")]))
-        else:
-            both = f"{given[current]} and {name} are the same key binding"
-            errors.append(source.at(f"keys.{name}", f"{both}; keep only {current}"))
     return keys

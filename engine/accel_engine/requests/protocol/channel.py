@@ -15,6 +15,7 @@ from typing import IO, Any, get_origin
 import msgspec
 
 from accel_engine.errors import AccelError
+from accel_engine.json_values import convert
 from accel_engine.requests.protocol.request import Problem
 
 
@@ -74,7 +75,7 @@ class Channel:
             message = json.loads(line)
             (kind,), number = [each for each in kinds if each.__name__ == message["kind"]], int(message["number"])
             try:
-                return msgspec.convert(message["fields"], kind, str_keys=True, dec_hook=self._made), number
+                return convert(message["fields"], kind, self._made), number
             except AccelError as error:
                 return Problem(str(error)), number
         except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:

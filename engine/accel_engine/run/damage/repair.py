@@ -57,8 +57,8 @@ def repair(directory: Path) -> Repair | None:
         The new run; ``None`` if nothing is damaged.
 
     Raises:
-        RunError: The run is being trained, a newer program created it, nothing of it can be saved, or the new one
-            cannot be written.
+        RunError: The run is being trained or has another version of the format, nothing of it can be saved, or the new
+            one cannot be written.
     """
     _refuse_live(directory)
     if _is_whole(directory):

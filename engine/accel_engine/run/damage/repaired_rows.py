@@ -15,7 +15,7 @@ from accel_engine.run import diagnostics, media
 from accel_engine.run.damage.salvage import DamagedFile, damaged_file
 from accel_engine.run.store import downsampled_steps
 from accel_engine.run.store.annotations import NAME_LENGTH
-from accel_engine.run.store.connection import SCHEMA_VERSION, check_version
+from accel_engine.run.store.connection import SCHEMA_VERSION
 from accel_engine.run.store.database import Database
 from accel_engine.run.store.meta import read_meta, stored_plan
 from accel_engine.run.store.sample_packing import SampleUnpacker
@@ -23,6 +23,7 @@ from accel_engine.run.store.schema import SPANS, is_series
 from accel_engine.run.store.stored_events import decoded_events, last_event
 from accel_engine.run.store.whole_rows import TABLES
 from accel_engine.text import encodable
+from accel_engine.versioned_database import check_version
 
 _KEPT_META = ("plan", "created", "script", "launched", "source", "bench", "host", "name", "note", "tags")
 """The keys of ``meta`` that a repaired run keeps; the others are about processes."""
@@ -62,7 +63,9 @@ def copy_whole_rows(directory: Path, database: Database, run: str) -> dict[str, 
         damaged_file(directory, Path(folder)) as source,
     ):
         with suppress(sqlite3.DatabaseError):
-            check_version(directory, (source.value("meta", ("value",), "schema") or (None,))[0])
+            (version,) = source.value("meta", ("value",), "schema") or (None,)
+            if isinstance(version, int):
+                check_version(f"run {directory.name}", version, SCHEMA_VERSION)
         return _copy_rows(source, database, run)
 
 

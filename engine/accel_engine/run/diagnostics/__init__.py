@@ -1,7 +1,6 @@
 """A run's diagnostics: its model's input, its data, their form and profile, its layers, and the last validation.
 
-Each is a row of the table ``inside``: a JSON head and a body of bytes. Runs of older programs have no such table, or
-another form of report.
+Each is a row of the table ``inside``: a JSON head and a body of bytes.
 """
 
 import json
@@ -13,7 +12,6 @@ from typing import Any, TypeAlias
 from accel_engine.run.diagnostics import packing
 from accel_engine.run.diagnostics.data_format import DataFormat
 from accel_engine.run.diagnostics.data_profile import DataProfile, InputProfile, Shift
-from accel_engine.run.diagnostics.examined import unpack_examined
 from accel_engine.run.diagnostics.model_items import DataFingerprint, InputSpec, Layer, LayerTable
 from accel_engine.run.diagnostics.reports import (
     ClassificationReport,
@@ -84,7 +82,6 @@ _UNPACK: dict[str, tuple[str, Callable[[dict[str, Any], bytes], DiagnosticsItem]
     "format": ("format", DataFormat.unpacked),
     "layers": ("layers", LayerTable.unpacked),
     "profile": ("profile", DataProfile.unpacked),
-    "examined": ("validation", unpack_examined),
     "validation": ("validation", packing.unpack),
 }
 """Attribute of :class:`Diagnostics` and unpacker, by row name."""
@@ -138,7 +135,7 @@ def modification_times(directory: Path) -> tuple[float, ...]:
 
 
 def read(directory: Path) -> Diagnostics:
-    """Read a run's diagnostics; all are missing in a run of an older program.
+    """Read a run's diagnostics.
 
     Raises:
         RunError: The run cannot be read.
@@ -154,11 +151,8 @@ def read(directory: Path) -> Diagnostics:
 
 
 def known_rows(database: Database) -> list[Row]:
-    """Key, name, step, head and body of the rows of known names, in the order in which they count."""
-    # A run that programs of both forms have continued has both reports: the later one counts, and of two of one step
-    # that of this form, whose name is the later one.
-    rows = sorted(database.inside(), key=lambda row: row[1])
-    return [(row[0], *row) for row in rows if row[0] in _UNPACK]
+    """Key, name, step, head and body of the rows of known names."""
+    return [(row[0], *row) for row in database.inside() if row[0] in _UNPACK]
 
 
 def decode(name: str, step: int, head: str, body: bytes) -> tuple[int, DiagnosticsItem]:

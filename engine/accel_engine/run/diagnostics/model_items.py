@@ -15,7 +15,7 @@ class InputSpec:
     Attributes:
         shape: Shape of one example.
         names: Class names.
-        scale: Factor for raw values; see :func:`accel_engine.training.core.run_scaling.recorded_scale`.
+        scale: Factor that raw values are multiplied by.
         low: The raw value that is black in an image.
         high: The raw value that is white.
         integers: Whether raw values are bytes.

@@ -106,8 +106,6 @@ def _unpacked(value: Any, body: _Body) -> Any:
     if known is None:
         return None
     arguments = {each.name: _unpacked(value[each.name], body) for each in fields(known) if each.name in value}
-    if "label" in arguments:
-        arguments["label"] = reports.stored_label(arguments["label"])
     # Only a number that is not finite is null in place of a float.
     missing = {
         each.name: math.nan for each in fields(known) if each.type is float and arguments.get(each.name, 0.0) is None

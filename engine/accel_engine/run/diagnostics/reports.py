@@ -4,7 +4,7 @@ Figures that can be computed from these, such as precision or a ROC curve, are n
 """
 
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -75,11 +75,6 @@ class SamplePrediction(Example):
     def correct(self) -> bool:
         """Whether the predicted class is the true one."""
         return self.predicted == self.label
-
-
-def stored_label(label: Any) -> Any:
-    """A stored label before it is checked: older programs stored negative ones, which mean that there is none."""
-    return None if type(label) is int and label < 0 else label
 
 
 @dataclass(frozen=True, slots=True, eq=False)

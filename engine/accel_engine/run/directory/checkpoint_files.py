@@ -1,8 +1,8 @@
 """The files of a run's checkpoints, and the checksums that tell which of them are whole; without TensorFlow.
 
 TensorFlow writes ``step-N.index`` and ``step-N.data-*``. Then ``step-N.json`` is written, with the size and CRC-32 of
-each. Checkpoints of earlier versions do not have it, nor one whose engine was killed just before: of these, only
-reading them with TensorFlow tells whether they are whole.
+each. A checkpoint whose engine was killed just before does not have it: only reading it with TensorFlow tells whether
+it is whole.
 """
 
 import json

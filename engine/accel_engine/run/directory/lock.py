@@ -6,8 +6,7 @@ closes another descriptor of the file, and unlike ``flock``, it can be tested wi
 child shares its parent's descriptors, :func:`os.register_at_fork` closes the child's.
 
 The lock is that of the first byte. With locks of bytes after it, the writer tells readers what it waits for: they
-work on a disk that is full or read-only, where nothing can be written. Versions that lock the whole file exclude
-the others, too.
+work on a disk that is full or read-only, where nothing can be written.
 
 Systems other than Linux use ``flock``, and have no further bytes. Testing it takes a shared lock for an instant, so a
 writer retries for a moment.
@@ -174,7 +173,7 @@ def read_flag(directory: Path) -> int | None:
         return None
     finally:
         os.close(descriptor)
-    if kind == fcntl.F_UNLCK or start < _FIRST_FLAG:  # a version that locks the whole file has no flags
+    if kind == fcntl.F_UNLCK:
         return None
     return int(start) - _FIRST_FLAG
 

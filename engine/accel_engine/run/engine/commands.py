@@ -7,8 +7,11 @@ import socket
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from accel_engine.errors import DatabaseError, RunError
+from accel_engine.events import CommandAnswered, Event, Outcome, RunEnded
+from accel_engine.json_values import decode_or_none
 from accel_engine.run.directory.disk_problem import DiskProblem, disk_problem
 from accel_engine.run.engine.process_identity import ProcessIdentity
 from accel_engine.run.engine.status import read_info
@@ -107,7 +110,7 @@ def _stop_by_signal(directory: Path, name: str, problem: DiskProblem) -> None:
     """Stop an engine on this machine whose disk takes no command; the second signal makes it stop now."""
     why = f"{problem}: the command cannot be written"
     with reading(directory) as database:
-        info, process = read_info(database), ProcessIdentity.parse(read_meta(database).get("process"))
+        info, process = read_info(database), decode_or_none(read_meta(database).get("process"), ProcessIdentity)
     if not info.status.live:
         raise RunError(f"run {directory.name} is {info.status}: only a live run takes commands")
     if name not in _STOPS:
@@ -154,3 +157,33 @@ def current_user() -> str:
     except (OSError, KeyError):
         user = str(os.getuid())
     return f"{user}@{socket.gethostname()}"
+
+
+class OpenRun(Protocol):
+    """A run that is being written; its methods are those of :class:`accel_engine.run.writing.writer.RunWriter`."""
+
+    def write_event(self, event: Event) -> None:
+        """Add an event."""
+
+    def commands(self) -> list[Command]:
+        """Return the commands without an answer, oldest first."""
+
+    def answer(self, command: Command, *, obeyed: bool, answer: str) -> None:
+        """Answer a command."""
+
+    def end(self, ended: Event) -> None:
+        """Write the last event and close."""
+
+
+def end(run: OpenRun, ended: RunEnded) -> None:
+    """Answer pending commands, write the run's last event and close the file."""
+    for command in run.commands():
+        obeyed = command.name in ("stop", "stop_now") and ended.outcome is Outcome.STOPPED
+        answer = "stopped" if obeyed else "the run has ended"
+        run.answer(command, obeyed=obeyed, answer=answer)
+        run.write_event(
+            CommandAnswered(
+                time=ended.time, command=command.name, who=command.who, obeyed=obeyed, answer=answer, step=ended.steps
+            )
+        )
+    run.end(ended)

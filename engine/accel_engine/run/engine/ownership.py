@@ -20,7 +20,7 @@ def already_training_error(info: RunInfo) -> RunError:
 
 
 def check_not_written_elsewhere(*directories: Path) -> None:
-    """Reject lost runs that another machine, whose locks are not visible here, or an older program still writes.
+    """Reject lost runs that another machine still writes, whose locks are not visible here.
 
     This watches for :data:`WATCH_SECONDS` whether the heartbeat changes, since the clocks of two machines differ.
     Runs that this machine has written since its boot take no time: their locks are enough.
@@ -35,8 +35,8 @@ def check_not_written_elsewhere(*directories: Path) -> None:
     moved = next((directory for directory, beat in before.items() if _heartbeat(directory) != beat), None)
     if moved:
         raise RunError(
-            f"run {moved.name} is being trained on another machine or by an older accel-tui: its heartbeat changes, "
-            "although it is not locked here. Stop it there first"
+            f"run {moved.name} is being trained on another machine: its heartbeat changes, although it is not locked "
+            "here. Stop it there first"
         )
 
 

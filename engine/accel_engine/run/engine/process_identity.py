@@ -7,14 +7,14 @@ from typing import Self
 
 import psutil
 
-from accel_engine.stored_values import StoredObject
+from accel_engine.json_values import Count, Number, Text
 
 _START_TIME = 19
 """Index of a process's start time in /proc/PID/stat, counted from the field after its name; see proc_pid_stat(5)."""
 
 
 @dataclass(frozen=True, slots=True)
-class ProcessIdentity(StoredObject):
+class ProcessIdentity:
     """A process, identified independently of the wall clock.
 
     Attributes:
@@ -25,10 +25,10 @@ class ProcessIdentity(StoredObject):
         namespace: The pid namespace of the process id; a container has one of its own.
     """
 
-    pid: int
-    started: float
-    machine: str
-    namespace: str
+    pid: Count
+    started: Number
+    machine: Text
+    namespace: Text
 
     @classmethod
     def of(cls, pid: int) -> Self:

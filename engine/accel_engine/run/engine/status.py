@@ -13,6 +13,7 @@ from typing import Any
 from accel_engine import clock
 from accel_engine.errors import UsageError
 from accel_engine.events import Outcome, Phase, PhaseChanged, RunEnded, RunStarted
+from accel_engine.json_values import decode_or_none, parse_object
 from accel_engine.plan import Plan
 from accel_engine.run.directory import lock
 from accel_engine.run.directory.disk_problem import DiskProblem, read_waiting
@@ -25,7 +26,6 @@ from accel_engine.run.store.database import Database
 from accel_engine.run.store.meta import ImportSource, effective_plan, read_meta, stored_plan
 from accel_engine.run.store.series_names import BATCH_SIZE
 from accel_engine.run.store.stored_events import last_event
-from accel_engine.stored_values import parse_object
 
 HEARTBEAT_SECONDS = 1.0
 """Interval of an engine's heartbeat, which matters only to machines that do not see the file system's locks."""
@@ -224,7 +224,7 @@ def _status(database: Database, meta: Mapping[str, Any], *, is_directory_lost: b
     has_writer = lock.is_held(database.directory) or _is_written_elsewhere(meta)
     is_here = meta.get("machine") == machine_id()
     if is_here and (is_directory_lost or not (database.directory / LOCK).exists()):  # its writer notices it in a moment
-        process = ProcessIdentity.parse(meta.get("process"))
+        process = decode_or_none(meta.get("process"), ProcessIdentity)
         has_writer = has_writer or (process is not None and process.alive)
     rows = database.latest_events(*(kind.kind() for kind in (RunStarted, PhaseChanged, RunEnded)))
     status = next((found for _, found in database.decoded("event", rows, _status_after)), Status.RUNNING)
@@ -241,23 +241,19 @@ def _status_after(kind: str, _: float, body: str) -> Status:
 
 
 def _is_written_elsewhere(meta: Mapping[str, Any]) -> bool:
-    """Whether another machine, or an older program, wrote the run a moment ago, assuming synchronized clocks.
+    """Whether another machine wrote the run a moment ago, assuming synchronized clocks.
 
     For display only, on file systems that do not share locks. Before writing a run of another machine,
     :mod:`accel_engine.run.engine.ownership` checks without comparing clocks.
     """
-    if "machine" not in meta:  # written by version 1, whose heartbeats were the wall clock's time
-        written = meta.get("heartbeat", 0.0)
-    elif meta["machine"] == machine_id() or meta.get("host") == socket.gethostname():
+    if meta.get("machine") == machine_id() or meta.get("host") == socket.gethostname():
         return False
-    else:
-        written = meta.get("written", 0.0)
-    return bool(abs(time.time() - written) < SILENCE_SECONDS)
+    return bool(abs(time.time() - meta.get("written", 0.0)) < SILENCE_SECONDS)
 
 
 def _is_starting(meta: Mapping[str, Any], pending: float) -> bool:
     """Whether a pending run may still start: its engine is alive, or it has not waited for long."""
-    process = ProcessIdentity.parse(meta.get("process"))
+    process = decode_or_none(meta.get("process"), ProcessIdentity)
     if process and process.visible:
         return process.alive
     return meta.get("machine") == machine_id() and 0 <= clock.boot_seconds() - pending < START_SECONDS

@@ -3,8 +3,7 @@
 Each is a row of the table ``media``: a JSON head and a compressed body.
 """
 
-from accel_engine.run.media.histograms import histogram_of
-from accel_engine.run.media.images import image_of
+from accel_engine.run.media.from_arrays import histogram_of, image_of
 from accel_engine.run.media.items import (
     KINDS,
     MAX_NAME,

@@ -165,7 +165,7 @@ class RunReader:
                 yield after, self._unpacked(rows, unpacker)
 
     def media_list(self) -> "list[MediaSeries]":
-        """List the series of logged images, texts and histograms by name, without reading one; empty in older runs."""
+        """List the series of logged images, texts and histograms by name, without reading one."""
         from accel_engine.run.media import KINDS, MediaSeries  # see above
 
         with self._reading():

@@ -13,19 +13,28 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from accel_engine.clock import boot_seconds
-from accel_engine.errors import RunError
+from accel_engine.errors import PlanError, RunError, UsageError
 from accel_engine.files import replacing
+from accel_engine.json_values import encode
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import resolve
-from accel_engine.run.directory.run_paths import LOG, WORKERS, latest_checkpoint, make_private, runs_directory
+from accel_engine.plan.tuning_checks import IMAGENET, WEIGHT_FILES
+from accel_engine.run.directory.run_paths import (
+    LOG,
+    WORKERS,
+    latest_checkpoint,
+    make_private,
+    runs_directory,
+    trained_model,
+)
 from accel_engine.run.engine.ownership import already_training_error, check_not_written_elsewhere
 from accel_engine.run.engine.process_identity import ProcessIdentity, machine_id
 from accel_engine.run.engine.status import read_info
-from accel_engine.run.history.trained_epochs import read_trained_epochs
-from accel_engine.run.runs.initial_weights import with_found_weights
+from accel_engine.run.runs.listing import find
 from accel_engine.run.runs.plan_changes import check_changes, check_epochs
 from accel_engine.run.store.connection import DATABASE, create_file, explained, writing
 from accel_engine.run.store.meta import ImportSource, read_meta
+from accel_engine.run.store.stored_events import read_trained_epochs
 
 _QUEUED: Mapping[str, object] = {"pending": None, "queued": 1}
 """The ``meta`` rows of a run that waits in the queue."""
@@ -212,7 +221,7 @@ def assign_process(directory: Path, pid: int) -> None:
             raise already_training_error(info)
         # Not if the process has already started the run: it is no longer pending.
         if {"pending", "queued"} & read_meta(database).keys():
-            database.set_meta(pid=pid, process=ProcessIdentity.of(pid).to_json(), **_pending_meta())
+            database.set_meta(pid=pid, process=encode(ProcessIdentity.of(pid)), **_pending_meta())
 
 
 def reopen(directory: Path, plan: Plan, *, queued: bool = False) -> None:
@@ -247,3 +256,23 @@ def reopen(directory: Path, plan: Plan, *, queued: bool = False) -> None:
 def _pending_meta() -> dict[str, object]:
     """The ``meta`` rows of a run that waits for an engine on this machine from now on."""
     return {"pending": boot_seconds(), "queued": None, "machine": machine_id(), "host": socket.gethostname()}
+
+
+def with_found_weights(plan: Plan) -> Plan:
+    """A plan whose ``initial_weights`` are those of a run's directory, if they name a run.
+
+    Raises:
+        PlanError: There is no such run, or it has no weights.
+    """
+    source = plan.initial_weights
+    if not source or source == IMAGENET or source.endswith(WEIGHT_FILES):
+        return plan
+    try:
+        directory = find(source)
+    except UsageError as error:
+        reason = f"must be {IMAGENET}, a run, FILE.keras or FILE.weights.h5: {error}"
+        raise PlanError("initial_weights", source, reason) from error
+    if not latest_checkpoint(directory) and trained_model(directory) is None:
+        reason = f"run {directory.name} has no weights yet: it has written neither a checkpoint nor model.keras"
+        raise PlanError("initial_weights", source, reason)
+    return plan.replace(initial_weights=str(directory.absolute()))

@@ -14,12 +14,17 @@ from accel_engine.errors import RunError, UsageError
 from accel_engine.events import EpochEnded, ModelBuilt, RunEnded, Validated
 from accel_engine.run.directory.run_paths import latest_checkpoint, runs_directory
 from accel_engine.run.engine.status import RunInfo, Status, read_info
-from accel_engine.run.history.trained_epochs import read_trained_epochs
 from accel_engine.run.runs.worker_runs import Membership, read_membership
 from accel_engine.run.store.connection import DATABASE, connect, explained
 from accel_engine.run.store.database import Database
 from accel_engine.run.store.series_names import LEARNING_RATE, VALIDATION_PREFIX, choose_monitor, is_better_lower
-from accel_engine.run.store.stored_events import all_values, decoded_events, last_event, last_of_each
+from accel_engine.run.store.stored_events import (
+    all_values,
+    decoded_events,
+    last_event,
+    last_of_each,
+    read_trained_epochs,
+)
 from accel_engine.text import printable_line, suggestion
 from accel_engine.user_paths import is_file
 

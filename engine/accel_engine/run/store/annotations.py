@@ -1,6 +1,6 @@
 """Names, notes and tags that users give to runs: the only part of a run that no engine writes.
 
-They are rows of ``meta``, so that a run of any age can have them and older programs ignore them.
+They are rows of ``meta``.
 """
 
 import json

@@ -1,63 +1,57 @@
 """Opens ``run.db``, and translates its errors for the user."""
 
 import os
+import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from urllib.parse import quote_from_bytes
 
 from accel_engine.errors import DatabaseError, RunError
+from accel_engine.json_values import JsonValueError
 from accel_engine.run.directory.run_paths import repair_command
-from accel_engine.run.store import unwritable
 from accel_engine.run.store.database import Database
 from accel_engine.run.store.table_connection import is_missing
-from accel_engine.stored_values import StoredValueError
+from accel_engine.versioned_database import check_version
 
-SCHEMA_VERSION = 2
-"""Incremented whenever an older program would misread a newer file; version 1 does not know a run's lock."""
+SCHEMA_VERSION = 3
+"""The version of the format; see *Compatibility* in ``CONTRIBUTING.md``. Versions 1 and 2 were never released."""
 
 DATABASE = "run.db"
+
+
+_CANNOT_WRITE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
+
+_TRIES = 5  # to copy files while they are being written
 
 
 def connect(directory: Path, *, read_only: bool = False) -> Database:
     """Open a run's database.
 
     Raises:
-        RunError: There is no run, it is damaged, or a newer program created it.
+        RunError: There is no run, it is damaged, or it has another version of the format.
     """
     path = directory / DATABASE
     if not path.is_file():
         raise RunError(f"no run in {directory}")
     database = None
     try:
-        with explained(f"run {directory.name} cannot be read", (sqlite3.Error, OSError, StoredValueError), directory):
-            database = unwritable.open_to_read(path, _open) if read_only else _open(path)
+        with explained(f"run {directory.name} cannot be read", (sqlite3.Error, OSError, JsonValueError), directory):
+            database = _open_to_read(path) if read_only else _open(path)
             file = os.stat(path)
             database.directory, database.file = directory, (file.st_dev, file.st_ino)
             database.configure(read_only=read_only)
             version = database.schema()
             if not isinstance(version, int):
-                raise StoredValueError("no format version")
-        check_version(directory, version)
+                raise JsonValueError("no format version")
+        check_version(f"run {directory.name}", version, SCHEMA_VERSION)
     except RunError:
         if database:
             database.close()
         raise
     return database
-
-
-def check_version(directory: Path, version: object) -> None:
-    """Check that this program knows the format of a run.
-
-    Raises:
-        RunError: A newer program created it.
-    """
-    if isinstance(version, int) and version > SCHEMA_VERSION:
-        raise RunError(
-            f"run {directory.name} was created by a newer accel-tui (format {version}; this version reads up to "
-            f"{SCHEMA_VERSION}): upgrade accel-tui to open it"
-        )
 
 
 def create_file(path: Path, **meta: object) -> None:
@@ -122,7 +116,7 @@ def _is_damage(error: Exception) -> bool:
     """Whether a file is no database of a run any more, or not all of one."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     corrupt = code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-    return corrupt or is_missing(error) or isinstance(error, StoredValueError)
+    return corrupt or is_missing(error) or isinstance(error, JsonValueError)
 
 
 @contextmanager
@@ -195,3 +189,75 @@ def _open(path: Path, options: str = "mode=rw") -> Database:
     return sqlite3.connect(
         address, timeout=5.0, isolation_level=None, check_same_thread=False, uri=True, factory=Database
     )
+
+
+def _open_to_read(path: Path) -> Database:
+    """Open a database to be read, also where nothing can be written: on a full disk, or another user's.
+
+    SQLite shares the memory of readers and the writer of such a file in ``run.db-shm``, which it cannot create there.
+    If a writer has created it, it can be used. Else nobody has the file open on this machine: without a log it is read
+    as it is, and with one from a copy; the database says itself when it no longer is what the file is.
+
+    Raises:
+        sqlite3.Error, OSError: It cannot be opened.
+    """
+    if os.access(path, os.W_OK) and os.access(path.parent, os.W_OK | os.X_OK):
+        database = _open(path)
+        try:
+            database.data_version()  # creates the file of the shared memory
+        except sqlite3.OperationalError as error:
+            database.close()
+            if error.sqlite_errorcode & 0xFF not in _CANNOT_WRITE:
+                raise
+        else:
+            return database
+    return _open_unwritable(path)
+
+
+def _open_unwritable(path: Path) -> Database:
+    database = _open(path, "mode=ro")
+    try:
+        database.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()
+    except sqlite3.OperationalError:
+        database.close()
+    else:
+        return database
+    stamp = _file_stamp(path)
+    if not stamp[1]:
+        database = _open(path, "mode=ro&immutable=1")
+        database.watch(lambda: _file_stamp(path) != stamp)
+        return database
+    return _open_copy(path)
+
+
+def _file_stamp(path: Path) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """What changes when a database or its log is written; the latter is empty without a log."""
+    return _stamp(path), _stamp(path.with_name(f"{path.name}-wal"))
+
+
+def _stamp(path: Path) -> tuple[int, ...]:
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return ()
+    return (found.st_ino, found.st_size, found.st_mtime_ns) if found.st_size else ()
+
+
+def _open_copy(path: Path) -> Database:
+    folder = TemporaryDirectory(prefix="accel-tui-")
+    try:
+        copy = Path(folder.name) / path.name
+        for _ in range(_TRIES):
+            stamp = _file_stamp(path)
+            for suffix in ("", "-wal"):
+                shutil.copyfile(f"{path}{suffix}", f"{copy}{suffix}")
+            if _file_stamp(path) == stamp:
+                break
+        else:
+            raise sqlite3.OperationalError("it is being written by another machine; try again")
+        database = _open(copy)
+    except BaseException:
+        folder.cleanup()
+        raise
+    database.watch(lambda: _file_stamp(path) != stamp, folder.cleanup)
+    return database

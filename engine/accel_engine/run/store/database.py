@@ -43,7 +43,6 @@ class Database(TableConnection):
         # WAL comes last: closing a database copies its WAL into the file, and reports no error of that.
         self.execute("PRAGMA journal_mode = MEMORY").fetchone()
         self.executescript(f"BEGIN; {TABLES}")
-        self.upgrade()
         self.set_meta(**meta)
         self.execute("COMMIT")
         self.execute("PRAGMA journal_mode = WAL").fetchone()  # stays a rollback journal where WAL is refused
@@ -289,7 +288,7 @@ class Database(TableConnection):
         self.execute("INSERT OR REPLACE INTO main.inside VALUES (?, ?, ?, ?, ?)", (name, time, step, head, body))
 
     def inside(self) -> list[tuple[str, int, str, bytes]]:
-        """Name, step, head and body of the diagnostics by name; empty for a run of an older program."""
+        """Name, step, head and body of the diagnostics by name."""
         return self.query("SELECT name, step, head, body FROM inside ORDER BY name").fetchall()
 
     def inside_times(self) -> list[tuple[float]]:

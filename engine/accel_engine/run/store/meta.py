@@ -1,15 +1,18 @@
 """The rows of ``meta``, each decoded and checked by its key; damaged ones are left out and counted."""
 
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Annotated, Any
 
+import msgspec
+
+from accel_engine.json_values import Count, JsonValue, Text, convert, decode
 from accel_engine.plan import SPECS
 from accel_engine.plan.field_needs import without_ignored
 from accel_engine.run.store.database import Database
 from accel_engine.run.store.whole_rows import MAX_TIME
-from accel_engine.stored_values import check_of, make, number, parse, parse_object, shallow
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,17 +25,39 @@ class ImportSource:
         fingerprint: Checksum of the contents.
     """
 
-    path: str
-    format: str
-    fingerprint: str = ""
+    path: Text
+    format: Text
+    fingerprint: Text = ""
 
 
-_FIELDS = dict.fromkeys(("model", "data", "name"), check_of(str | None))
+_Time = Annotated[float, msgspec.Meta(ge=0, le=MAX_TIME)]
 
-_check_value = check_of(str | float | bool | tuple[str, ...] | None)  # other versions may have others than this one
+_OtherTime = Annotated[float, msgspec.Meta(ge=-MAX_TIME, le=MAX_TIME)]
+"""A time of another clock, such as seconds since boot, or the difference of two."""
 
-_EARLIER = {"last_batch": "drop"}
-"""What versions without these plan fields did, where it differs from the default."""
+_Finite = Annotated[float, msgspec.Meta(ge=-sys.float_info.max, le=sys.float_info.max)]
+
+_Pid = Annotated[int, msgspec.Meta(ge=0, lt=1 << 32)]
+
+_KINDS: Mapping[str, Any] = {
+    **dict.fromkeys(("script", "bench", "study", "process", "machine", "host", "kills", "memory_loss", "memory"), Text),
+    **dict.fromkeys(("name", "note"), Text),
+    **dict.fromkeys(("pending", "clock_offset", "heartbeat", "written"), _OtherTime),
+    **dict.fromkeys(("launched", "queued", "trial", "log_start"), Count),
+    "created": _Time,
+    "pid": _Pid,
+}
+
+_FLAGS = ("launched", "queued")
+
+_JSON: Mapping[str, Any] = {"source": ImportSource, "tags": tuple[Text, ...]}
+
+_PLAN_TEXTS = ("model", "data", "name")
+
+_PLAN_TEXT: Any = Text | None
+
+_PLAN_VALUE: Any = Text | int | _Finite | bool | tuple[Text, ...] | None
+"""Other versions may have other types than this one."""
 
 
 @lru_cache(maxsize=64)
@@ -42,17 +67,17 @@ def stored_plan(text: str) -> Mapping[str, Any]:
     Raises:
         ValueError: It is no JSON object, or a field has a value of another kind.
     """
-    values: dict[str, Any] = shallow(parse_object(text, constants=True))
+    values = decode(text, dict[str, JsonValue])
     for name, value in values.items():
         if name in SPECS:
-            _FIELDS.get(name, _check_value)(value)
+            convert(value, _PLAN_TEXT if name in _PLAN_TEXTS else _PLAN_VALUE)
     return values
 
 
 @lru_cache(maxsize=64)
 def effective_plan(text: str) -> Mapping[str, Any]:
-    """A stored plan's fields that have an effect; those that the run's version did not have say what it did."""
-    return without_ignored({**_EARLIER, **stored_plan(text)})
+    """A stored plan's fields that have an effect."""
+    return without_ignored(stored_plan(text))
 
 
 def read_meta(database: Database) -> dict[str, Any]:
@@ -61,78 +86,13 @@ def read_meta(database: Database) -> dict[str, Any]:
 
 
 def _decoded(key: str, value: Any) -> Any:
-    return _DECODERS[key](value) if key in _DECODERS else value
-
-
-def _plan(value: Any) -> str:
-    stored_plan(value)
-    return str(value)
-
-
-def _time(value: Any) -> float:
-    if not 0 <= number(value) <= MAX_TIME:
-        raise ValueError("it is no time")
-    return float(value)
-
-
-def _any_time(value: Any) -> float:
-    """A time of another clock, such as seconds since boot, or the difference of two."""
-    if not abs(number(value)) <= MAX_TIME:
-        raise ValueError("it is no time")
-    return float(value)
-
-
-def _pid(value: Any) -> int:
-    found = check_of(int)(value)
-    if found >= 1 << 32:
-        raise ValueError("no process has this id")
-    return int(found)
-
-
-def _bytes(value: Any) -> int:
-    if (found := check_of(int)(value)) < 0:
-        raise ValueError("it is no number of bytes")
-    return int(found)
-
-
-def _text(value: Any) -> str:
-    """A text; one that looks like a number may have been stored as one."""
-    return str(check_of(str)(str(value) if type(value) is int else value))
-
-
-def _flag(value: Any) -> bool:
-    return bool(check_of(int)(value))
-
-
-def _trial(value: Any) -> int:
-    if (found := check_of(int)(value)) < 0:
-        raise ValueError("it is no number of a trial")
-    return int(found)
-
-
-_DECODERS: Mapping[str, Callable[[Any], Any]] = {
-    "plan": _plan,
-    "created": _time,
-    "script": _text,
-    "bench": _text,
-    "launched": _flag,
-    "queued": _flag,
-    "study": _text,
-    "trial": _trial,
-    "source": lambda value: make(ImportSource, parse_object(value)),
-    "pending": _any_time,
-    "pid": _pid,
-    "process": _text,
-    "machine": _text,
-    "host": _text,
-    "clock_offset": _any_time,
-    "heartbeat": _any_time,
-    "written": _any_time,
-    "kills": _text,
-    "memory_loss": _text,
-    "memory": _text,
-    "log_start": _bytes,
-    "name": _text,
-    "note": _text,
-    "tags": lambda value: check_of(tuple[str, ...])(parse(value)),
-}
+    if key == "plan":
+        stored_plan(value)
+    elif key in _JSON:
+        return decode(value, _JSON[key])
+    elif key in _KINDS:
+        is_text = _KINDS[key] is Text
+        # A text that looks like a number may have been stored as one.
+        found = convert(str(value) if is_text and type(value) is int else value, _KINDS[key])
+        return bool(found) if key in _FLAGS else found
+    return value

@@ -2,7 +2,15 @@
 
 import re
 
-TABLES = """
+SPANS = (1 << 12, 1 << 16, 1 << 20, 1 << 24)
+"""Steps per row of each level of ``summary``, finest first."""
+
+_STALE = "".join(
+    f"DELETE FROM summary WHERE level = {level} AND first_step > {{step}} - {span}; "
+    for level, span in enumerate(SPANS)
+)
+
+TABLES = f"""
 CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE event (id INTEGER PRIMARY KEY AUTOINCREMENT, time REAL NOT NULL, kind TEXT NOT NULL, body TEXT NOT NULL);
 CREATE TABLE chunk (
@@ -12,6 +20,18 @@ CREATE TABLE chunk (
     started REAL NOT NULL,
     ended REAL NOT NULL
 );
+CREATE INDEX chunk_step ON chunk (first_step);
+CREATE TABLE summary (
+    level INTEGER NOT NULL,
+    first_step INTEGER NOT NULL,
+    series TEXT NOT NULL,
+    buckets BLOB NOT NULL,
+    PRIMARY KEY (level, first_step, series)
+);
+CREATE TRIGGER chunk_deleted AFTER DELETE ON chunk
+BEGIN {_STALE.format(step="OLD.first_step")}END;
+CREATE TRIGGER chunk_cut AFTER UPDATE OF count ON chunk
+BEGIN {_STALE.format(step="(NEW.first_step + NEW.count)")}END;
 CREATE TABLE sample (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     time REAL NOT NULL,
@@ -28,46 +48,14 @@ CREATE TABLE command (
     obeyed INTEGER,
     answer TEXT
 );
-"""
-
-SPANS = (1 << 12, 1 << 16, 1 << 20, 1 << 24)
-"""Steps per row of each level of ``summary``, finest first."""
-
-_STALE = "".join(
-    f"DELETE FROM summary WHERE level = {level} AND first_step > {{step}} - {span}; "
-    for level, span in enumerate(SPANS)
-)
-
-LATER_TABLES = (
-    "CREATE INDEX IF NOT EXISTS main.chunk_step ON chunk (first_step)",
-    """
-CREATE TABLE IF NOT EXISTS main.summary (
-    level INTEGER NOT NULL,
-    first_step INTEGER NOT NULL,
-    series TEXT NOT NULL,
-    buckets BLOB NOT NULL,
-    PRIMARY KEY (level, first_step, series)
-)
-""",
-    f"""
-CREATE TRIGGER IF NOT EXISTS main.chunk_deleted AFTER DELETE ON chunk
-BEGIN {_STALE.format(step="OLD.first_step")}END
-""",
-    f"""
-CREATE TRIGGER IF NOT EXISTS main.chunk_cut AFTER UPDATE OF count ON chunk
-BEGIN {_STALE.format(step="(NEW.first_step + NEW.count)")}END
-""",
-    """
-CREATE TABLE IF NOT EXISTS main.inside (
+CREATE TABLE inside (
     name TEXT PRIMARY KEY,
     time REAL NOT NULL,
     step INTEGER NOT NULL,
     head TEXT NOT NULL,
     body BLOB NOT NULL
-)
-""",
-    """
-CREATE TABLE IF NOT EXISTS main.media (
+);
+CREATE TABLE media (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     kind TEXT NOT NULL,
     name TEXT NOT NULL,
@@ -76,13 +64,9 @@ CREATE TABLE IF NOT EXISTS main.media (
     head TEXT NOT NULL,
     body BLOB NOT NULL,
     UNIQUE (kind, name, step)
-)
-""",
-)
-"""Statements that add what runs of older programs do not have.
-
-The triggers keep ``summary`` consistent when an older program continues the run.
+);
 """
+"""The triggers keep ``summary`` right whoever deletes steps; other programs may know nothing of it."""
 
 FIXED_CHUNK_COLUMNS = ("id", "first_step", "count", "started", "ended")
 """The columns of ``chunk`` that are not series; all others are."""

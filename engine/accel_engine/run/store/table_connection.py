@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from accel_engine.run.store import whole_rows
-from accel_engine.run.store.schema import KEYS, LATER_TABLES, is_series
+from accel_engine.run.store.schema import KEYS, is_series
 
 Row = tuple[Any, ...]
 
@@ -49,7 +49,6 @@ class TableConnection(sqlite3.Connection):
         self._version: int | None = None
         self._schema: int | None = None
         self._series: tuple[str, ...] = ()
-        self._tables: frozenset[str] = frozenset()
         self._queries: dict[str, str] = {}
         self._damaged: defaultdict[str, set[Any]] = defaultdict(set)
         self._searched: dict[str, int] = {}
@@ -96,27 +95,19 @@ class TableConnection(sqlite3.Connection):
         """``wal``, or another mode where the file system refuses it."""
         return str(self.execute("PRAGMA journal_mode").fetchone()[0])
 
-    def upgrade(self) -> None:
-        """Create the tables that a run of an older program does not have."""
-        for statement in LATER_TABLES:
-            self.execute(statement)
-        self.forget_schema()
-
     def show_changes(self) -> int:
-        """Learn of tables and series that another connection has added; returns :meth:`data_version`."""
+        """Learn of series that another connection has added; returns :meth:`data_version`."""
         version = self.data_version()
         if version != self._version:
             schema = int(self.execute("PRAGMA main.schema_version").fetchone()[0])
             if schema != self._schema:
                 self._series = tuple(filter(is_series, self.columns("chunk")))
-                names = self.execute("SELECT name FROM main.sqlite_master WHERE type = 'table'")
-                self._tables = frozenset(name for (name,) in names)
                 self._queries.clear()
             self._version, self._schema = version, schema
         return version
 
     def forget_schema(self) -> None:
-        """Read the tables and series again before the next query, as this connection has changed them."""
+        """Read the series again before the next query, as this connection has changed them."""
         self._version = None
 
     def query(self, query: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> sqlite3.Cursor:
@@ -124,9 +115,7 @@ class TableConnection(sqlite3.Connection):
         if self._version is None:
             self.show_changes()
         if query not in self._queries:
-            self._queries[query] = _FROM.sub(
-                lambda found: f"FROM {whole_rows.source(found[1], self._tables, self._series)}", query
-            )
+            self._queries[query] = _FROM.sub(lambda found: f"FROM {whole_rows.source(found[1], self._series)}", query)
         return self.execute(self._queries[query], values)
 
     def decoded(self, table: str, rows: Iterable[Row], decode: Callable[..., T]) -> Iterator[tuple[Any, T]]:
@@ -154,20 +143,15 @@ class TableConnection(sqlite3.Connection):
         for table in tables or KEYS:
             key = KEYS[table]
             condition = f"({whole_rows.condition(table, self.series())}) IS NOT TRUE"
-            after = self._searched.get(table, -(1 << 63))
-            try:
-                last = after
-                if key == "id":
-                    condition += f" AND id > {after}"
-                    last = self.last_id(table)
-                found = self.execute(f"SELECT {key} FROM main.{table} WHERE {condition}")
-                self._damaged[table].update(key for (key,) in found)
-                if table == "chunk":
-                    self._damaged[table].update(key for (key,) in self.query(_OVERLAPPING, (after,)))
-                self._searched[table] = last
-            except sqlite3.OperationalError as error:
-                if not is_missing(error):
-                    raise
+            after = last = self._searched.get(table, -(1 << 63))
+            if key == "id":
+                condition += f" AND id > {after}"
+                last = self.last_id(table)
+            found = self.execute(f"SELECT {key} FROM main.{table} WHERE {condition}")
+            self._damaged[table].update(key for (key,) in found)
+            if table == "chunk":
+                self._damaged[table].update(key for (key,) in self.query(_OVERLAPPING, (after,)))
+            self._searched[table] = last
 
     def columns(self, table: str) -> list[str]:
         """The columns of a table."""

@@ -26,13 +26,6 @@ MAX_NAME = 1 << 10
 MAX_TEXT = 1 << 24
 """More characters than the text of a row can have."""
 
-LATER_COLUMNS = {
-    "summary": ("level", "first_step", "series", "buckets"),
-    "inside": ("name", "time", "step", "head", "body"),
-    "media": ("id", "kind", "name", "step", "time", "head", "body"),
-}
-"""The columns of the tables that runs of older programs do not have."""
-
 _TERMS = 40  # SQLite limits the depth of an expression to 1000, and a run may have as many series
 
 
@@ -123,17 +116,13 @@ def condition(table: str, series: Collection[str] = ()) -> str:
 
 
 @lru_cache(maxsize=256)
-def source(table: str, tables: frozenset[str], series: tuple[str, ...]) -> str:
+def source(table: str, series: tuple[str, ...]) -> str:
     """A subquery, in SQL, of the whole rows of a table.
 
     Args:
         table: One of :data:`TABLES`.
-        tables: The tables that the file has. One that runs of older programs do not have is empty if it is missing.
         series: The series of ``chunk``.
     """
-    if table in LATER_COLUMNS and table not in tables:
-        columns = ", ".join(f"NULL AS {column}" for column in LATER_COLUMNS[table])
-        return f"(SELECT {columns} WHERE 0)"
     return f"(SELECT * FROM main.{table} WHERE {condition(table, series)})"
 
 

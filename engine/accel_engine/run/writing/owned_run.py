@@ -13,19 +13,18 @@ from typing import TypeVar
 from accel_engine import clock
 from accel_engine.errors import RunError
 from accel_engine.events import Event, RunStarted, Warned, to_stored
+from accel_engine.json_values import encode
 from accel_engine.run.damage import lost_directory
-from accel_engine.run.damage.overwritten import OverwriteCheck
-from accel_engine.run.directory.disk_problem import DiskProblem
+from accel_engine.run.damage.lost_directory import OverwriteCheck
+from accel_engine.run.directory.disk_problem import DiskProblem, DiskWait, waits_for_disk
 from accel_engine.run.directory.lock import WriterLock
-from accel_engine.run.engine.memory_loss import log_size
-from accel_engine.run.engine.out_of_memory_kills import KillCounts, count_kills
+from accel_engine.run.engine.memory_loss import KillCounts, count_kills, log_size
 from accel_engine.run.engine.ownership import already_training_error
 from accel_engine.run.engine.process_identity import ProcessIdentity, machine_id
 from accel_engine.run.engine.status import Status, read_info
-from accel_engine.run.store.connection import SCHEMA_VERSION, connect, explained, is_current
+from accel_engine.run.store.connection import connect, explained, is_current
+from accel_engine.run.store.sample_packing import HeldSamples
 from accel_engine.run.store.whole_rows import check_times
-from accel_engine.run.writing.disk_wait import DiskWait, waits_for_disk
-from accel_engine.run.writing.held_samples import HeldSamples
 from accel_engine.run.writing.step_writer import StepWriter
 
 LOCK_TIMEOUT_SECONDS = 60.0
@@ -60,7 +59,7 @@ class OwnedRun:
         self._lock = threading.Lock()
         self._writer_lock: WriterLock | None = None
         self._database = self.disk.repeat(lambda: connect(directory), lambda *_: None) if waits else connect(directory)
-        self._process = ProcessIdentity.of(os.getpid()).to_json()
+        self._process = encode(ProcessIdentity.of(os.getpid()))
         self._overwrite_check = OverwriteCheck(self._process)
         self._kills = KillCounts()
         self._steps = StepWriter()
@@ -117,18 +116,15 @@ class OwnedRun:
                 raise already_training_error(info)  # it is assigned to another process, which has not started yet
             if not is_pending:  # else reopening has done it, and commands sent since are for this engine
                 self._database.reject_commands(time.time())
-            self._database.upgrade()
             self._database.set_meta(
-                schema=SCHEMA_VERSION,
                 pid=os.getpid(),
                 process=self._process,
-                pid_started=None,  # of version 1
                 machine=machine_id(),
                 host=socket.gethostname(),
                 clock_offset=clock.OFFSET,
                 heartbeat=clock.boot_seconds(),
                 written=time.time(),
-                kills=self._kills.to_json(),
+                kills=encode(self._kills),
                 memory_loss=None,
                 log_start=log_size(self.directory),
                 pending=None,
@@ -157,7 +153,7 @@ class OwnedRun:
                 self._close()
                 raise RunError(f"another process has taken over run {self.directory.name}")
             if (kills := count_kills()) != self._kills:  # of other processes, as this one lives
-                self._database.set_meta(kills=kills.to_json())
+                self._database.set_meta(kills=encode(kills))
                 self._kills = kills
 
     def follow_directory(self) -> None:

@@ -12,12 +12,13 @@ from accel_engine import clock
 from accel_engine.devices.device_types import Sample
 from accel_engine.errors import RunError
 from accel_engine.events import Event, RunStarted, Warned
+from accel_engine.json_values import encode
+from accel_engine.run.directory.disk_problem import waits_for_disk
 from accel_engine.run.engine.commands import Command
 from accel_engine.run.engine.memory_loss import log_size
 from accel_engine.run.store.connection import explained
 from accel_engine.run.store.stored_events import last_event
 from accel_engine.run.store.whole_rows import check_times
-from accel_engine.run.writing.disk_wait import waits_for_disk
 from accel_engine.run.writing.owned_run import OwnedRun
 from accel_engine.run.writing.step_writer import pack_chunk
 
@@ -66,7 +67,7 @@ class RunWriter(OwnedRun):
     def write_memory_facts(self, facts: "MemoryFacts") -> None:
         """Write what decides how the run trains on if memory runs out, for a process that starts it again."""
         with self._writing():
-            self._database.set_meta(memory=facts.to_json())
+            self._database.set_meta(memory=encode(facts))
 
     def write_values(self, values: Mapping[str, Any]) -> None:
         """Replace the known plan fields of a script's run."""
@@ -106,8 +107,6 @@ class RunWriter(OwnedRun):
 
         name, (head, body) = diagnostics.row_name(item), diagnostics.serialize(item)
         with self._writing():
-            if self._writer_lock is None:
-                self._database.upgrade()  # an ended run of an older program has no such table
             self._database.set_inside(name, clock.now(), step, head, body)
 
     def write_media(self, step: int, time: float, name: str, item: "MediaItem") -> None:

@@ -11,6 +11,7 @@ import tensorflow as tf
 from accel_engine.data.series.series_parts import span_of
 from accel_engine.data.structure import Batch, flatten, map_structure
 from accel_engine.errors import DataError, ModelError
+from accel_engine.json_values import json_number
 from accel_engine.keras_support.model_structure import fixed_batch
 from accel_engine.models.model_call import call_model
 from accel_engine.requests.evaluate import (
@@ -24,7 +25,6 @@ from accel_engine.requests.evaluate import (
 )
 from accel_engine.requests.protocol.request import Send, reports, unheard
 from accel_engine.run.store.series_names import SeriesNames, is_better_lower
-from accel_engine.stored_values import json_number
 from accel_engine.trained.evaluation.class_scores import ClassLabels, class_scores
 from accel_engine.trained.evaluation.evaluation_notes import block_notes, evaluation_notes
 from accel_engine.trained.evaluation.example_states import ExampleStates

@@ -30,9 +30,6 @@ from accel_engine.training.core.recipe.rate_multiplier import multiply_constant_
 from accel_engine.training.core.replica_statistics import ReplicaStatistics
 from accel_engine.training.core.saved_weights import AVERAGES, UNTRACKED, restore_weights, untracked_weights
 
-_NEWER = ("unseeded", "position", AVERAGES, UNTRACKED, "augmentation", "rate_factor", "epoch_states")
-"""Parts that checkpoints of earlier versions do not have."""
-
 
 class NotFiniteError(RunError):
     """Weights or optimizer state that are NaN or infinite, of which no checkpoint is saved.
@@ -205,26 +202,15 @@ class Checkpoints:
             DamagedCheckpointError: It is damaged, or has values that are not finite.
             RunError: The model or the data have changed since.
         """
-        self._rate_factor.assign(1.0)  # that of a checkpoint without one
-        self._states.assign(EpochStates().stored)
         with reading(self._directory, step) as path:
-            written = {name.split("/")[0] for name, _ in tf.train.list_variables(path)}
-            parts = {name: part for name, part in self._parts.items() if name not in _NEWER or name in written}
-            restored = tf.train.Checkpoint(**parts).read(path, self._options)
-            restored.assert_existing_objects_matched()
-        weights = self._assembly.model.weights
-        if UNTRACKED not in written and not all(weights[int(index)].trainable for index in self._parts[UNTRACKED]):
-            raise RunError(
-                f"the checkpoint of step {step} is of an earlier version, which saved no statistics and frozen weights "
-                "of layers in lists: start a new run"
-            )
+            self._checkpoint.read(path, self._options).assert_existing_objects_matched()
         before, now = tuple(self._epoch_layout.numpy().tolist()), _epoch_layout(self._assembly)
         if before != now:
             raise RunError(
                 f"the checkpoint of step {step} does not match the data or the number of replicas: an epoch was "
                 f"{_layout_text(*before)} and is now {_layout_text(*now)}"
             )
-        if not checkpoint_files.has_checksums(self._directory, step):  # of an earlier version, or its engine was killed
+        if not checkpoint_files.has_checksums(self._directory, step):  # its engine was killed before it wrote them
             self.unverified = checkpoint_files.has_garbage_checksums(self._directory, step)
             if variables := self.not_finite():
                 problem = str(NotFiniteError(variables, step))

@@ -83,10 +83,10 @@ def compile_model(resolved: ResolvedPlan, dataset: Dataset, trained: Diagnostics
         PlanError: A field of the plan does not fit the model.
         ModelError: The model cannot be built, or does not fit the data.
     """
-    plan, layers = resolved.plan, trained.layers if trained else None
+    plan = resolved.plan
     replicas = resolved.step_counts.replicas if resolved.step_counts else 1
     data = describe_data(dataset, plan.task)
-    model = build_plan_model(plan, data, lambda model: not changed_layer(model, layers), starts=trained is None)
+    model = build_plan_model(plan, data, starts=trained is None)
     notes = _check_layers(model, resolved, trained)
     notes += [UNSAFE_NOTE] if plan.unsafe_load == "on" else []
     information, warnings = load_initial_weights(model, plan) if trained is None else ([], [])
@@ -98,8 +98,8 @@ def compile_model(resolved: ResolvedPlan, dataset: Dataset, trained: Diagnostics
     if custom_step:
         _check_custom_step(model, resolved)
     outputs = output_specs(model, data)
-    is_new_entry = trained is None and isinstance(resolved.model, ModelEntry)
-    if is_new_entry and (wrong := wrong_loss(plan, data.learned_task)):  # a function has only now told the task
+    wrong = wrong_loss(plan, data.learned_task) if isinstance(resolved.model, ModelEntry) else ()
+    if wrong:  # a function has only now told the task
         raise PlanError("loss", plan.loss, *wrong)
     notes += _compile(model, resolved, outputs, dataset, custom_step=custom_step)
     notes += take_mixed_targets(model, outputs, dataset, plan)

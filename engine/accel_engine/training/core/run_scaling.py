@@ -28,11 +28,11 @@ def decide_scaling(plan: Plan, dataset: Dataset, model: keras.Model, trained: In
     chosen = choose_scaling(
         plan.scale, dataset.value_range, preprocessing(model, declared=dataset.value_range.declared)
     )
-    if trained is None or (before := recorded_scale(plan, trained, model)) == chosen.factor:
+    if trained is None or trained.scale == chosen.factor:
         return chosen
-    same = scaling_by(before, dataset.value_range.noun)
+    same = scaling_by(trained.scale, dataset.value_range.noun)
     note = f"{same.text}, as before the checkpoint; in a new run they would be {chosen.text}"
-    return Scaling(before, same.text, (note,))
+    return Scaling(trained.scale, same.text, (note,))
 
 
 def scaler(scale: float, dataset: Dataset) -> Callable[[Structure], Structure]:
@@ -53,12 +53,3 @@ def scaler(scale: float, dataset: Dataset) -> Callable[[Structure], Structure]:
 def scale_of_data(plan: Plan, dataset: Dataset) -> float:
     """The factor for examples of a model without preprocessing layers."""
     return choose_scaling(plan.scale, dataset.value_range).factor
-
-
-def recorded_scale(plan: Plan, trained: InputSpec, model: keras.Model) -> float:
-    """The factor that a run was trained with.
-
-    Runs of versions without ``scale`` in their plans recorded the scale of the data even for models with preprocessing
-    layers, which took raw examples.
-    """
-    return trained.scale if plan.scale == "0-1" or not preprocessing(model) else 1.0

@@ -1,4 +1,4 @@
-"""Reports survive storage, and rows of older and newer programs are read."""
+"""Reports survive storage, and rows of newer programs are read."""
 
 import json
 import math
@@ -161,72 +161,6 @@ def test_reports_and_fields_of_newer_programs_are_left_out(directory: Path, writ
     assert found is not None
     assert [type(each) for each in found.outputs] == [type(each) for each in REPORT.outputs]
     assert found.outputs[0].worst[0].input is None
-
-
-def write_examined(directory: Path, step: int) -> None:
-    """Write a report as programs before this form of report did."""
-    head = {
-        "examples": 3,
-        "names": ["cat", "dog"],
-        "classes": 2,
-        "cells": 2,
-        "worst": [{"row": 2, "label": 1, "said": 0, "confidence": 0.75, "chance": 0.25}],
-        "pictures": [1, *PIXELS.shape],
-        "reason": "",
-    }
-    cells = np.array([0, 2], "<i4").tobytes() + np.array([1, 2], "<i8").tobytes()
-    with closing(connect(directory)) as database:
-        database.set_inside("examined", 0.0, step, json.dumps(head), cells + PIXELS.tobytes())
-
-
-def test_reports_of_older_programs_are_read(directory: Path, writer: RunWriter) -> None:
-    write_examined(directory, 7)
-
-    found = diagnostics.read(directory)
-
-    (sample,) = (
-        SamplePrediction(
-            row=2,
-            loss=math.log(4),
-            input=Image(PIXELS),
-            label=1,
-            predicted=0,
-            confidence=0.75,
-            true_class_probability=0.25,
-        ),
-    )
-    report = ClassificationReport(examples=3, names=("cat", "dog"), counts=np.array([[1, 0], [2, 0]]), worst=(sample,))
-    assert_equal(ValidationReport((report,)), found.validation)
-    assert found.steps["validation"] == 7
-
-
-@pytest.mark.parametrize("name", ["examined", "validation"])
-def test_a_negative_label_that_an_older_program_stored_is_none(directory: Path, writer: RunWriter, name: str) -> None:
-    write_examined(directory, 7)
-    if name == "validation":
-        writer.write_diagnostics(REPORT, 8)
-    with closing(connect(directory)) as database:
-        (head,) = database.execute("SELECT head FROM inside WHERE name = ?", (name,)).fetchone()
-        values = json.loads(head)
-        (values if name == "examined" else values["outputs"][0])["worst"][0]["label"] = -1
-        database.execute("UPDATE inside SET head = ? WHERE name = ?", (json.dumps(values), name))
-
-    found = diagnostics.read(directory)
-
-    assert found.damaged == 0
-    assert found.validation is not None
-    (sample,) = found.validation.outputs[0].worst
-    assert isinstance(sample, SamplePrediction)
-    assert sample.label is None
-
-
-@pytest.mark.parametrize(("step", "expected"), [(6, 8), (7, 8), (8, 1)])
-def test_the_later_report_counts(directory: Path, writer: RunWriter, step: int, expected: int) -> None:
-    writer.write_diagnostics(REPORT, 7)
-    write_examined(directory, step)
-    found = diagnostics.read(directory).validation
-    assert found is not None
-    assert len(found.outputs) == expected
 
 
 def test_a_row_that_no_engine_writes_is_counted(directory: Path, writer: RunWriter) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from accel_engine.errors import RunError
 from accel_engine.run.directory import lock
-from accel_engine.run.directory.lock import WHOLE_FILE, WriterLock, is_held, read_flag
+from accel_engine.run.directory.lock import WriterLock, is_held, read_flag
 from accel_engine.run.directory.run_paths import LOCK
 from garbage import freed
 
@@ -248,18 +248,3 @@ def test_who_only_asks_by_flock_does_not_keep_a_writer_out(tmp_path: Path, monke
     monkeypatch.setattr("accel_engine.run.directory.lock.time.sleep", lambda _: os.close(asked))
     with WriterLock(tmp_path):
         assert is_held(tmp_path)
-
-
-@pytest.mark.skipif(lock._SET is None, reason="locks of Linux")
-def test_a_version_that_locks_the_whole_file_excludes_others_and_has_no_flags(tmp_path: Path) -> None:
-    older = os.open(tmp_path / LOCK, os.O_RDWR | os.O_CREAT)
-    try:
-        assert read_flag(tmp_path) is None
-        assert lock._SET is not None
-        fcntl.fcntl(older, lock._SET, WHOLE_FILE)
-        assert is_held(tmp_path)
-        assert read_flag(tmp_path) is None
-        with pytest.raises(BlockingIOError):
-            WriterLock(tmp_path)
-    finally:
-        os.close(older)

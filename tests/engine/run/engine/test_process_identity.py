@@ -9,6 +9,7 @@ import psutil
 import pytest
 
 from accel_engine.clock import boot_seconds
+from accel_engine.json_values import decode_or_none, encode
 from accel_engine.run.engine import process_identity
 from accel_engine.run.engine.process_identity import ProcessIdentity, machine_id
 
@@ -49,13 +50,13 @@ def test_a_process_with_parentheses_in_its_name_is_read(tmp_path: Path) -> None:
 
 def test_it_is_kept_as_json() -> None:
     identity = ProcessIdentity.of(os.getpid())
-    assert ProcessIdentity.parse(identity.to_json()) == identity
-    assert json.loads(identity.to_json()) == asdict(identity)
+    assert decode_or_none(encode(identity), ProcessIdentity) == identity
+    assert json.loads(encode(identity)) == asdict(identity)
 
 
 @pytest.mark.parametrize("text", [None, "", "1", "[]", "{}", '{"pid": 1}'])
 def test_what_is_none_is_none(text: object) -> None:
-    assert ProcessIdentity.parse(text) is None
+    assert decode_or_none(text, ProcessIdentity) is None
 
 
 def test_a_system_without_proc_is_asked_by_psutil(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,7 @@ import damaged_runs
 from accel_engine import clock
 from accel_engine.clock import boot_seconds
 from accel_engine.events import Outcome, Phase, PhaseChanged, RunEnded, RunStarted
+from accel_engine.json_values import encode
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, RunWriter, Status, create, list_runs
 from accel_engine.run.engine.process_identity import ProcessIdentity, machine_id
@@ -157,14 +158,14 @@ def test_stopped_process_is_alive(engine: "subprocess.Popen[str]", reader: RunRe
 
 def test_number_that_went_to_another_process_is_not_the_engine(directory: Path, reader: RunReader) -> None:
     assign_process(directory, os.getpid())
-    put(directory, process=replace(ProcessIdentity.of(os.getpid()), started=1.0).to_json())
+    put(directory, process=encode(replace(ProcessIdentity.of(os.getpid()), started=1.0)))
     assert reader.info().status is Status.LOST
 
 
 def test_run_handed_over_in_a_container_is_starting_for_a_while(directory: Path, reader: RunReader) -> None:
     """Its engine's number means nothing here: it belongs to another pid namespace."""
     assign_process(directory, os.getpid())
-    put(directory, process=replace(ProcessIdentity.of(os.getpid()), namespace="pid:[1]", pid=1 << 30).to_json())
+    put(directory, process=encode(replace(ProcessIdentity.of(os.getpid()), namespace="pid:[1]", pid=1 << 30)))
     assert reader.info().status is Status.STARTING
     put(directory, pending=boot_seconds() - START_SECONDS - 1)
     assert reader.info().status is Status.LOST

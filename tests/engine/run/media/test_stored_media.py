@@ -96,8 +96,6 @@ def test_items_are_followed_by_their_ids(directory: Path) -> None:
         execute(directory, "UPDATE main.media SET body = x'00'")
         assert list(reader.media_items()) == []
         assert reader.find_damaged() == 2
-        execute(directory, "DROP TABLE main.media")
-        assert list(reader.media_items()) == []
 
 
 def test_listing_ten_thousand_items_reads_no_bodies(directory: Path) -> None:
@@ -163,15 +161,6 @@ def test_items_of_later_steps_are_deleted_when_a_run_continues(directory: Path) 
     with closing(RunWriter(directory)) as writer:
         writer.begin(started(20))
     assert read(directory) == [(20, Text("20"))]
-
-
-def test_a_run_of_an_older_program_has_no_items_until_it_continues(directory: Path) -> None:
-    execute(directory, "DROP TABLE main.media")
-    assert read(directory) == []
-    with closing(RunWriter(directory)) as writer:
-        writer.begin(started())
-        writer.write_media(1, 1.0, "t", Text("new"))
-    assert read(directory) == [(1, Text("new"))]
 
 
 DAMAGED: list[tuple[MediaItem, str, Any]] = [

@@ -9,9 +9,9 @@ from accel_engine.events import EpochEnded, to_stored
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, reopen
 from accel_engine.run.directory.run_paths import CHECKPOINTS
-from accel_engine.run.history.trained_epochs import read_trained_epochs
 from accel_engine.run.runs.plan_changes import CHANGEABLE, check_changes
 from accel_engine.run.store.connection import connect
+from accel_engine.run.store.stored_events import read_trained_epochs
 from example_events import model_built
 
 PLAN = Plan(model="mlp")
@@ -152,7 +152,7 @@ def test_every_field_may_change_or_is_refused_by_name(field: str) -> None:
     assert {name.replace("-", "_") for name in changeable} == CHANGEABLE
 
 
-def test_a_field_that_an_older_program_did_not_know_counts_as_its_default() -> None:
+def test_a_field_that_is_missing_counts_as_its_default() -> None:
     check_changes({"model": PLAN.model}, PLAN)
 
 

@@ -13,12 +13,12 @@ from accel_engine.errors import RunError
 from accel_engine.events import Outcome, RunEnded
 from accel_engine.plan import Plan
 from accel_engine.run import RunWriter, create, list_runs
+from accel_engine.run.directory.disk_space import free_bytes
 from accel_engine.run.runs import removal
 from accel_engine.run.runs.creation import create_worker
 from accel_engine.run.runs.removal import Contents, contents, remove
 from accel_engine.run.store.connection import DATABASE, connect, initialize
 from accel_engine.run.store.database import Database
-from accel_engine.run.writing.disk_space import free_bytes
 from full_disk import filled, small_disk
 from recorded_run import execute
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from accel_engine.run.store.connection import connect
-from accel_engine.run.store.meta import effective_plan, read_meta
+from accel_engine.run.store.meta import read_meta
 from recorded_run import put
 
 
@@ -51,8 +51,3 @@ def test_a_whole_value_is_read(directory: Path, key: str, value: object, found: 
     with closing(connect(directory)) as database:
         assert read_meta(database)[key] == found
         assert database.count_damaged() == 0
-
-
-def test_a_plan_of_an_older_program_says_what_that_did() -> None:
-    assert effective_plan('{"epochs": 2}')["last_batch"] == "drop"
-    assert effective_plan('{"last_batch": "pad"}')["last_batch"] == "pad"

@@ -6,7 +6,14 @@ import math
 import pytest
 
 from accel_engine.devices.device_types import CountedItem, Reading, Sample
-from accel_engine.run.store.sample_packing import FULL_SECONDS, OTHERS_SECONDS, SamplePacker, SampleUnpacker
+from accel_engine.run.store.sample_packing import (
+    FULL_SECONDS,
+    MAX_HELD,
+    OTHERS_SECONDS,
+    HeldSamples,
+    SamplePacker,
+    SampleUnpacker,
+)
 
 GIB = 2**30
 
@@ -135,3 +142,22 @@ def test_only_readings_that_are_wanted_are_read() -> None:
     for sample in (gpu(0.0, 10.0), gpu(1.0, 20.0), gpu(1.0 + FULL_SECONDS, 30.0)):
         read = unpacker.unpack(sample.time, sample.device, packer.pack(sample))
         assert read.readings == {"utilization": sample.readings["utilization"]}
+
+
+def samples(first: int, count: int) -> list[Sample]:
+    return [Sample(float(time), "cpu:0") for time in range(first, first + count)]
+
+
+def test_the_latest_samples_are_held_and_the_others_counted() -> None:
+    held = HeldSamples()
+    held.add(samples(0, MAX_HELD))
+    assert held.take_dropped() == 0
+    held.add(samples(MAX_HELD, 3))
+    assert list(held) == samples(3, MAX_HELD)
+    held.clear()
+    assert not list(held)
+    assert [held.take_dropped(), held.take_dropped()] == [3, 0]
+
+
+def test_nine_devices_are_held_for_an_hour() -> None:
+    assert MAX_HELD >= 9 * 3600

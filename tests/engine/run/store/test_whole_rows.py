@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from accel_engine.run.store.database import TABLES, Database
-from accel_engine.run.store.whole_rows import LATER_COLUMNS, MAX_NAME, MAX_STEP, MAX_TEXT, MAX_TIME, source
+from accel_engine.run.store.whole_rows import MAX_NAME, MAX_STEP, MAX_TEXT, MAX_TIME, source
 
 WHOLE: dict[str, dict[str, Any]] = {
     "meta": {"key": "plan", "value": 1},
@@ -40,7 +40,6 @@ def database() -> Iterator[sqlite3.Connection]:
     """An empty database with a series."""
     with closing(sqlite3.connect(":memory:", factory=Database)) as database:
         database.executescript(TABLES)
-        database.upgrade()
         for name in ("loss", "accuracy"):
             database.execute(f"ALTER TABLE chunk ADD COLUMN {name} BLOB")
         yield database
@@ -51,7 +50,7 @@ def count_whole(
 ) -> int:
     row = WHOLE[table] | changes
     database.execute(f"INSERT INTO {table} ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})", (*row.values(),))
-    found = database.execute(f"SELECT count(*) FROM {source(table, frozenset(LATER_COLUMNS), series)}").fetchone()
+    found = database.execute(f"SELECT count(*) FROM {source(table, series)}").fetchone()
     return int(found[0])
 
 
@@ -142,12 +141,3 @@ def test_a_run_may_have_very_many_series(database: sqlite3.Connection) -> None:
     assert count_whole(database, "chunk", {names[-1]: bytes(8)}, series=names) == 1
     assert count_whole(database, "chunk", {"id": 2, names[-1]: bytes(7)}, series=names) == 1
     assert count_whole(database, "chunk", {"id": 3, "loss": bytes(7)}, series=names) == 1
-
-
-@pytest.mark.parametrize("table", LATER_COLUMNS)
-def test_a_table_that_a_run_of_an_older_program_does_not_have_is_empty(
-    database: sqlite3.Connection, table: str
-) -> None:
-    found = database.execute(f"SELECT * FROM {source(table, frozenset(), ())}")
-    assert [column[0] for column in found.description] == list(LATER_COLUMNS[table])
-    assert found.fetchall() == []

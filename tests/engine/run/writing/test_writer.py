@@ -17,8 +17,7 @@ from accel_engine.devices.device_types import Reading, Sample
 from accel_engine.errors import DatabaseError, RunError
 from accel_engine.events import EpochEnded, RunStarted, Warned
 from accel_engine.plan import Plan
-from accel_engine.run import RunReader, RunWriter, Status, create, diagnostics, list_runs, request, runs_directory
-from accel_engine.run.diagnostics import Layer, LayerTable
+from accel_engine.run import RunReader, RunWriter, Status, create, list_runs, request, runs_directory
 from accel_engine.run.directory.run_paths import LOG
 from accel_engine.run.engine.commands import Command, read_answer, withdraw
 from accel_engine.run.reading.update import Update
@@ -435,15 +434,6 @@ def test_the_longest_chunk_is_written_and_a_longer_one_is_not(
 def test_the_last_steps_that_a_run_can_have_are_read_again(writer: RunWriter, reader: RunReader) -> None:
     writer.write_chunk((1 << 32) - 2 - (1 << 10), 1.0, 2.0, {"loss": [1.0, 2.0]})
     assert [chunk.first_step for chunk in reader.poll().chunks] == [(1 << 32) - 2 - (1 << 10)]
-
-
-def test_reports_of_an_ended_run_of_an_older_program_get_their_table(directory: Path, writer: RunWriter) -> None:
-    execute(directory, "DROP TABLE main.inside")
-    layers = LayerTable((Layer("dense", "Dense", 0, (None, 3), 6, 6, 1.0),), reason="why not")
-
-    writer.write_diagnostics(layers, 1)
-
-    assert diagnostics.read(directory).layers == layers
 
 
 def test_an_engine_waits_a_minute_for_others_who_write(writer: RunWriter) -> None:

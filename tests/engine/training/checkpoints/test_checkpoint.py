@@ -144,8 +144,8 @@ def test_checkpoints_without_checksums_are_checked_and_get_them(parts: Make, mon
 
     first = run.assembly.model.weights[0]
     first.assign(np.full(first.shape, np.nan))
-    with monkeypatch.context() as earlier:  # versions that did not look
-        earlier.setattr(Checkpoints, "not_finite", lambda _: [])
+    with monkeypatch.context() as unchecked:
+        unchecked.setattr(Checkpoints, "not_finite", lambda _: [])
         run.checkpoints.save(4)
     (folder / "step-4.json").unlink()
     with pytest.raises(DamagedCheckpointError, match=rf"step 4 is damaged \({first.path} is not finite after step 4\)"):

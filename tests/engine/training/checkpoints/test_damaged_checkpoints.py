@@ -144,7 +144,7 @@ def test_what_a_killed_engine_left_is_removed(gym: Gym, stopped: Path) -> None:
     assert not (folder / "step-9_temp").exists()
 
 
-def test_a_checkpoint_of_an_earlier_version_is_passed_over_if_it_is_not_finite(
+def test_a_checkpoint_without_checksums_is_passed_over_if_it_is_not_finite(
     gym: Gym, stopped: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (stopped / CHECKPOINTS / f"step-8{CHECKSUMS}").unlink()

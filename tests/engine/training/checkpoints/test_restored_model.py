@@ -11,7 +11,6 @@ import pytest
 from accel_engine.data.dataset import Split
 from accel_engine.data.structure import Batch
 from accel_engine.errors import RunError
-from accel_engine.models import CATALOGUE
 from accel_engine.trained.restored_model import RestoredModel, restore_model
 from accel_engine.training.model_analysis import layer_table
 from accel_engine.training.model_analysis.flops import FlopCount
@@ -120,13 +119,3 @@ def test_another_version_of_the_program_s_models_is_refused_but_not_of_the_user_
     mine = parts(model=f"{own}:compiled")
     write_layers(mine, "Bilinear")
     restored(mine)
-
-
-def test_the_version_that_the_run_was_trained_with_is_restored(parts: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    newest = CATALOGUE["cnn"]
-    with monkeypatch.context() as then:
-        then.setitem(CATALOGUE, "cnn", replace(newest, builder=newest.earlier[0], earlier=()))
-        run = parts(model="cnn")
-    write_layers(run, "Dense")
-    kinds = [type(layer).__name__ for layer in restored(run).model.layers]
-    assert kinds == [type(layer).__name__ for layer in run.assembly.model.layers]

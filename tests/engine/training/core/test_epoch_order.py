@@ -120,11 +120,11 @@ def test_an_epoch_begins_where_the_one_before_it_ended(shuffle: bool) -> None:
     assert len({tuple(each) for each in passes}) == (4 if shuffle else 1)
 
 
-def test_epochs_of_whole_passes_have_the_orders_of_earlier_versions() -> None:
+def test_epochs_of_whole_passes_have_numpys_permutations() -> None:
     (order,) = epoch_orders(counts_of(10, 5, steps=4), 10, 3, 2)
-    earlier = [np.random.default_rng([3, 2, number]).permutation(10) for number in (0, 1)]
+    expected = [np.random.default_rng([3, 2, number]).permutation(10) for number in (0, 1)]
 
-    assert order.ravel().tolist() == np.concatenate(earlier).tolist()
+    assert order.ravel().tolist() == np.concatenate(expected).tolist()
 
 
 def test_without_shuffling_the_data_keeps_its_order() -> None:

@@ -1,7 +1,5 @@
 """What numbers a model is given: in training, in validation, when it is asked later, and when its run goes on."""
 
-import json
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -9,13 +7,10 @@ import keras
 import numpy as np
 import pytest
 
-from accel_engine.errors import PlanError
 from accel_engine.events import ModelBuilt, Validated, Warned
 from accel_engine.plan import Plan
 from accel_engine.requests.revalidate import RevalidationRequest
-from accel_engine.run import RunReader
 from accel_engine.run.diagnostics import read
-from accel_engine.run.store.connection import connect
 from accel_engine.trained.revalidation import revalidate
 
 from ..conftest import Gym, Trained
@@ -187,45 +182,3 @@ def test_a_second_scaling_is_said(gym: Gym, models: Path, images: str) -> None:
     trained = gym.train(Plan(model=f"{models}:rescaled", data=images, epochs=1, batch_size=20, scale="0-1"))
     told = [warned.message for warned in trained.all(Warned)]
     assert any("as set in the plan, although the model has the layer Rescaling" in message for message in told)
-
-
-def forget_scale(directory: Path, **intake: Any) -> None:
-    """Make of a run one of a program that had no ``scale`` in its plans."""
-    with closing(connect(directory)) as connection:
-        (plan,) = connection.execute("SELECT value FROM meta WHERE key = 'plan'").fetchone()
-        values = json.loads(plan)
-        del values["scale"]
-        connection.execute("UPDATE main.meta SET value = ? WHERE key = 'plan'", (json.dumps(values),))
-        (head,) = connection.execute("SELECT head FROM inside WHERE name = 'intake'").fetchone()
-        changed = json.loads(head) | intake
-        connection.execute("UPDATE main.inside SET head = ? WHERE name = 'intake'", (json.dumps(changed),))
-
-
-@pytest.mark.parametrize(
-    ("function", "factor", "words"),
-    [
-        ("pixels", 1 / 255, "values scaled by 1/255"),  # bytes of any shape were
-        ("rescaled", 1.0, "values not scaled"),  # but not for a model that takes them raw
-    ],
-)
-def test_a_run_of_an_older_program_goes_on_with_the_numbers_that_it_was_trained_with(
-    gym: Gym, tmp_path: Path, models: Path, function: str, factor: float, words: str
-) -> None:
-    y = np.arange(100) % 2
-    data = save(tmp_path / "table.npz", x=(RNG.integers(0, 100, (100, 7)) + 150 * y[:, None]).astype(np.uint8), y=y)
-    plan = Plan(model=f"{models}:{function}", data=data, epochs=1, batch_size=20)
-    trained = gym.train(plan)
-    assert scaling(trained) == "values not scaled"
-    forget_scale(trained.directory, scale=1 / 255)
-    with closing(RunReader(trained.directory)) as reader:
-        assert reader.info().plan == plan.absolute()
-    for epochs in (2, 3):  # the first time that it goes on, and once it has the field
-        more = gym.train(plan.replace(epochs=epochs), run=trained.directory)
-        assert scaling(more) == words
-        intake = read(trained.directory).input_spec
-        assert intake is not None
-        assert intake.scale == factor
-        told = [warned.message for warned in more.all(Warned)]
-        assert any("as before the checkpoint" in message for message in told) == (factor != 1)
-    with pytest.raises(PlanError, match="the run's checkpoint was trained with 'auto'"):
-        gym.train(plan.replace(epochs=4, scale="none"), run=trained.directory)

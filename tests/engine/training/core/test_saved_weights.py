@@ -9,7 +9,6 @@ import tensorflow as tf
 
 from accel_engine.events import Outcome, Validated
 from accel_engine.plan import Plan
-from accel_engine.training.checkpoints import checkpoint
 from accel_engine.training.core.saved_weights import UNTRACKED, restore_weights, untracked_weights
 
 from ..conftest import Gym
@@ -64,9 +63,7 @@ def test_weights_are_restored_and_nothing_else(tmp_path: Path) -> None:
         restore_weights(made(), str(tmp_path / "old"))
 
 
-def test_a_run_whose_layers_are_in_a_list_continues_exactly(
-    gym: Gym, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_whose_layers_are_in_a_list_continues_exactly(gym: Gym, tmp_path: Path) -> None:
     (tmp_path / "blocks.py").write_text(SOURCE)
     plan = Plan(model=f"{tmp_path}/blocks.py:build", epochs=2, steps_per_epoch=3, batch_size=64, optimizer="adam")
     whole = gym.train(plan)
@@ -77,8 +74,3 @@ def test_a_run_whose_layers_are_in_a_list_continues_exactly(
     assert resumed.ended.outcome is Outcome.FINISHED, resumed.ended.reason
     np.testing.assert_array_equal(resumed.series["loss"], whole.series["loss"])
     assert [event.metrics for event in resumed.all(Validated)] == [event.metrics for event in whole.all(Validated)]
-    with monkeypatch.context() as earlier:
-        earlier.setattr(checkpoint, "untracked_weights", lambda _: {})
-        stopped = gym.train(plan, at={2: [("stop",)]})
-    refused = gym.train(plan, run=stopped.directory)
-    assert "saved no statistics and frozen weights of layers in lists: start a new run" in refused.ended.reason

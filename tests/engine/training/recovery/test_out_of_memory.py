@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from accel_engine.events import Outcome, Recovered, RunStarted, Validated, Warned
+from accel_engine.keep_alive.memory_restart import adapted
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, RunWriter, create
-from accel_engine.run.history.memory_kill import adapted
 from accel_engine.training import preparation
 from accel_engine.training.core.assembly import Assembly
 

@@ -196,9 +196,9 @@ def test_hardware_names_fall_back_to_tensorflows() -> None:
     assert device_visibility.hardware_names(devices, inventory) == ("NVIDIA H200", "Tesla T4", "")
 
 
-def test_the_end_of_an_older_run_has_no_mfu() -> None:
-    old = {"outcome": "finished", "steps": 1, "epochs": 1, "seconds": 1.0, "steps_per_second": 1.0, "metrics": {}}
-    event = from_stored("run_ended", 1.0, json.dumps(old))
+def test_an_end_that_another_program_wrote_has_no_mfu() -> None:
+    written = {"outcome": "finished", "steps": 1, "epochs": 1, "seconds": 1.0, "steps_per_second": 1.0, "metrics": {}}
+    event = from_stored("run_ended", 1.0, json.dumps(written))
 
     assert isinstance(event, RunEnded)
     assert event.mfu is None

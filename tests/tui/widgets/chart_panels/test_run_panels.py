@@ -65,7 +65,7 @@ def test_a_metric_that_only_validations_have_has_a_chart_of_its_points() -> None
     assert (points.name, points.curve.end_step, points.points) == ("validation", 0, ((4, 0.25), (9, 0.5)))
 
 
-def test_a_metric_that_an_older_program_called_otherwise_at_steps_has_one_chart() -> None:
+def test_a_metric_that_another_program_calls_otherwise_at_steps_has_one_chart() -> None:
     series = {"loss": np.ones(10, np.float32), "top5_acc": np.ones(10, np.float32)}
     events = (validated(10, loss=0.5, **{"top5-acc": 0.25, "größe": 1.0, "gräße": 2.0}),)
     state = apply_update(RunState(), Update(events=events, chunks=(Chunk(0, 10, 0.0, 1.0, series),)))

@@ -1,6 +1,5 @@
 """The charts of a run, on a shared step axis."""
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -83,7 +82,6 @@ class RunCharts(ChartKeys, RunView):
         self._panels_key: object = None  # inputs that decide which charts are available
         self._shared_inputs: tuple[object, ...] = ()  # inputs shared by all charts
         self._marked: tuple[Marks, tuple[Finding, ...], Marks] = ({}, (), {})  # of the run, the advice, both
-        self._slow_inputs: object = None  # inputs of curves that only get longer
         self._panels = panels_of(self.state, self._available_readings)
         self._update_bar()
 
@@ -215,18 +213,13 @@ class RunCharts(ChartKeys, RunView):
         shared_inputs = (scale, self._marks(), self.options)
         inputs_changed = any(new is not old for new, old in zip_longest(shared_inputs, self._shared_inputs))
         self._shared_inputs = shared_inputs
-        slow_inputs = (self.state.learning_rates, self.state.live, int(time.monotonic()))
         for panel in self.shown:
             chart = self._charts_by_id[panel.id]
             if inputs_changed:
                 chart.scale, chart.marks, chart.options = shared_inputs
                 if panel.name == LEARNING_RATE:
                     chart.options = self.options.exact
-            is_event_curve = panel.name == LEARNING_RATE and LEARNING_RATE not in self.state.curves
-            if chart.series and is_event_curve and slow_inputs == self._slow_inputs:
-                continue  # a line that only gets longer
             chart.series = self._series(panel)
-        self._slow_inputs = slow_inputs
 
     def _marks(self) -> Marks:
         """The marks of the run and its advice; the same object until they change."""

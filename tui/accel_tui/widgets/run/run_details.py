@@ -3,7 +3,6 @@
 import textwrap
 import time
 from collections.abc import Iterator
-from operator import attrgetter
 
 from textual.content import Content
 
@@ -24,21 +23,6 @@ _LABEL, _VALUE = 15, 25
 _SHOWN_PARTS = 6
 """How many parts of a script are listed, the latest ones."""
 
-_rare_inputs = attrgetter(
-    "info",
-    "built",
-    "parts",
-    "threads",
-    "xla",
-    "micro_batches",
-    "work",
-    "devices",
-    "workers_met",
-    "checkpoint",
-    "model",
-    "validated",
-)
-
 _FEEDS = {"resident": "in memory", "streamed": "none: streamed"}
 
 
@@ -53,7 +37,23 @@ class RunDetails(RunText):
 
     def inputs(self, state: RunState) -> tuple[object, ...]:
         """All that the text depends on."""
-        return (*_rare_inputs(state), state.has_ended, _learning_rate(state), state.patience_used)
+        return (
+            state.info,
+            state.built,
+            state.parts,
+            state.threads,
+            state.xla,
+            state.micro_batches,
+            state.work,
+            state.devices,
+            state.workers_met,
+            state.checkpoint,
+            state.model,
+            state.validated,
+            state.has_ended,
+            _learning_rate(state),
+            state.patience_used,
+        )
 
     def build(self, state: RunState) -> Content:
         """A line per known detail."""

@@ -8,7 +8,7 @@ from accel_engine.errors import PlanError
 from accel_engine.plan import Plan
 from accel_engine.run import create
 from accel_engine.run.directory.run_paths import MODEL
-from accel_engine.run.runs.initial_weights import with_found_weights
+from accel_engine.run.runs.creation import with_found_weights
 
 
 @pytest.mark.parametrize("source", ["", "imagenet", "own.keras", "own.weights.h5"])

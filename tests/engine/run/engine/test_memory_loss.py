@@ -10,22 +10,22 @@ from pathlib import Path
 import pytest
 
 from accel_engine import clock
+from accel_engine.json_values import decode_or_none, encode
+from accel_engine.keep_alive.memory_restart import adapted, was_killed_for_memory
 from accel_engine.plan import Plan
 from accel_engine.plan.memory_cures import MemoryFacts
 from accel_engine.run import RunReader, RunWriter, Status, reopen
 from accel_engine.run.directory.run_paths import LOG
-from accel_engine.run.engine import out_of_memory_kills
-from accel_engine.run.engine.memory_loss import MemoryLoss, memory_loss
-from accel_engine.run.engine.out_of_memory_kills import KillCounts, count_kills
+from accel_engine.run.engine import memory_loss as module
+from accel_engine.run.engine.memory_loss import KillCounts, MemoryLoss, count_kills, memory_loss
 from accel_engine.run.engine.process_identity import ProcessIdentity
-from accel_engine.run.history.memory_kill import adapted, was_killed_for_memory
 
 ENGINE = """
 import sys
 from pathlib import Path
 from accel_engine.run import RunWriter
-from accel_engine.run.engine import out_of_memory_kills
-out_of_memory_kills._PROC, out_of_memory_kills._GROUPS = Path(sys.argv[2]), Path(sys.argv[3])
+from accel_engine.run.engine import memory_loss
+memory_loss._PROC, memory_loss._GROUPS = Path(sys.argv[2]), Path(sys.argv[3])
 writer = RunWriter(Path(sys.argv[1]))
 writer.begin()
 print("begun", flush=True)
@@ -63,8 +63,8 @@ class Kernel:
 @pytest.fixture
 def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Kernel:
     made = Kernel(tmp_path)
-    monkeypatch.setattr(out_of_memory_kills, "_PROC", made.proc)
-    monkeypatch.setattr(out_of_memory_kills, "_GROUPS", made.groups)
+    monkeypatch.setattr(module, "_PROC", made.proc)
+    monkeypatch.setattr(module, "_GROUPS", made.groups)
     return made
 
 
@@ -110,9 +110,9 @@ def test_a_counter_that_cannot_be_read_tells_nothing(kernel: Kernel, text: str) 
 
 def test_counts_are_stored_as_text() -> None:
     counts = KillCounts("/sys/fs/cgroup/a/memory.events", 1, None)
-    assert KillCounts.parse(counts.to_json()) == counts
-    assert KillCounts.parse('{"in_group": "1"}') is None
-    assert KillCounts.parse(None) is None
+    assert decode_or_none(encode(counts), KillCounts) == counts
+    assert decode_or_none('{"in_group": "1"}', KillCounts) is None
+    assert decode_or_none(None, KillCounts) is None
 
 
 def test_an_engine_that_the_kernel_killed_is_told_from_one_that_crashed(directory: Path, kernel: Kernel) -> None:
@@ -144,8 +144,8 @@ def test_an_engine_that_the_kernel_killed_is_told_from_one_that_crashed(director
 
 @pytest.mark.parametrize(("age", "loss"), [(0.0, MemoryLoss.KILLED), (1e4, None), (-1e4, None)])
 def test_a_later_kill_says_nothing(directory: Path, kernel: Kernel, age: float, loss: MemoryLoss | None) -> None:
-    process = ProcessIdentity.of(os.getpid()).to_json()
-    meta = {"kills": count_kills().to_json(), "process": process, "heartbeat": clock.boot_seconds() - age}
+    process = encode(ProcessIdentity.of(os.getpid()))
+    meta = {"kills": encode(count_kills()), "process": process, "heartbeat": clock.boot_seconds() - age}
     assert memory_loss(directory, meta) is None
     kernel.kill()
     assert memory_loss(directory, meta) is loss

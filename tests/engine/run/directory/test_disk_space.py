@@ -9,8 +9,8 @@ from accel_engine.plan import Plan
 from accel_engine.plan.estimate import estimate_disk
 from accel_engine.process.start_run import prepare_continuation, prepare_run
 from accel_engine.run import runs_directory
-from accel_engine.run.writing import disk_space
-from accel_engine.run.writing.disk_space import free_bytes, shortage
+from accel_engine.run.directory import disk_space
+from accel_engine.run.directory.disk_space import free_bytes, shortage
 from full_disk import small_disk
 
 PLAN = Plan(model="mlp", keep_checkpoints=2)

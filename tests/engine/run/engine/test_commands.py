@@ -6,8 +6,7 @@ import pytest
 
 from accel_engine.events import CommandAnswered, Outcome, RunEnded
 from accel_engine.run import RunReader, RunWriter, request
-from accel_engine.run.engine.commands import read_answer
-from accel_engine.run.writing.ending import end
+from accel_engine.run.engine.commands import end, read_answer
 
 
 @pytest.mark.parametrize("outcome", [Outcome.STOPPED, Outcome.FINISHED])

@@ -1,4 +1,4 @@
-"""Makes an image of what a script logs: an array, a picture of Pillow, a figure of Matplotlib."""
+"""Makes images and histograms of what a script logs: of arrays, pictures of Pillow, figures of Matplotlib."""
 
 import math
 from typing import Any, cast
@@ -6,7 +6,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from accel_engine.run.media.items import Image
+from accel_engine.run.media.items import Histogram, Image
 
 MAX_PICTURES = 64
 """Most pictures of a batch that are shown."""
@@ -19,6 +19,10 @@ _DIRECT_MODES = {"1", "F", "I", "I;16", "L", "RGB", "RGBA"}  # modes of Pillow w
 
 _CHANNELS = {1, 3, 4}
 _SHAPES = "[height, width], [height, width, 1, 3 or 4] or a batch [pictures, height, width, 1, 3 or 4]"
+
+
+_BINS = 64
+"""Bins by default."""
 
 
 def image_of(value: Any) -> Image:
@@ -133,3 +137,35 @@ def _grid(pictures: npt.NDArray[np.uint8]) -> tuple[npt.NDArray[np.uint8], int]:
         top, left = index // columns * down, index % columns * across
         grid[top : top + height, left : left + width] = picture
     return grid, columns
+
+
+def histogram_of(values: Any, bins: int = _BINS) -> Histogram:
+    """Count the values of an array or a tensor of any shape in bins of one width.
+
+    Args:
+        values: Numbers or booleans. Those that are NaN or infinite are counted, and in no bin.
+        bins: Number of bins from the smallest to the largest value.
+
+    Raises:
+        ValueError: There are no values, or they are no numbers.
+    """
+    numbers = numbers_of(values, "a histogram").astype(np.float64).ravel()
+    if not len(numbers):
+        raise ValueError("a histogram needs values; this array is empty")
+    if bins < 1:
+        raise ValueError(f"a histogram has at least 1 bin, not {bins}")
+    finite = numbers[np.isfinite(numbers)]
+    not_finite = len(numbers) - len(finite)
+    if not len(finite):
+        return Histogram(np.zeros(0), np.zeros(0), not_finite)
+    counts, edges = np.histogram(finite, _bins_or_edges(finite.min(), finite.max(), bins))
+    return Histogram(edges.astype(np.float64), counts.astype(np.float64), not_finite)
+
+
+def _bins_or_edges(low: float, high: float, bins: int) -> int | npt.NDArray[np.float64]:
+    """The number of bins, or the edges of a single one where float64 cannot divide so wide or so narrow a range."""
+    if low == high:
+        low, high = low - 0.5, high + 0.5  # as NumPy does
+    with np.errstate(over="ignore", invalid="ignore"):
+        edges = np.linspace(low, high, bins + 1)
+    return bins if (edges[1:] > edges[:-1]).all() else np.array([low, high])

@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 
 from accel_engine.errors import RunError
-from accel_engine.run.writing.disk_wait import RESERVE_BYTES
+from accel_engine.run.directory.disk_problem import RESERVE_BYTES
 from accel_engine.user_paths import is_directory
 
 MIN_FREE = RESERVE_BYTES + (1 << 20)
