@@ -92,14 +92,15 @@ class TrialProcess:
         self._should_stop = should_stop
         self._has_group = strategies.find(start.plan.strategy).processes
         isolated = self._has_group and is_isolated(resolve(start.plan))
-        self._connection = EngineConnection(TrialRequest, (*TrialRequest.parts, Problem), isolated=isolated)
+        request, kinds = TrialRequest(start, folder), (*TrialRequest.parts, Problem)
+        self._connection = EngineConnection(TrialRequest, kinds, environment=request.environment, isolated=isolated)
         self._process = self._connection.process
         self.ready: TrialReady | None = None
         self.memory: float | None = None
         self._replies: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._reader = threading.Thread(target=self._read, name="trial-replies", daemon=True)
         self._reader.start()
-        self._send(TrialRequest(start, folder))
+        self._send(request)
 
     @property
     def pid(self) -> int:

@@ -211,5 +211,10 @@ class TrialRequest(EngineRequest[Problem]):
     start: TrialStart
     work_folder: Path
 
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """Nothing: a trial takes the devices on which the plan trains."""
+        return {}
+
 
 REQUEST = TrialRequest

@@ -12,10 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, get_origin
 
-import msgspec
-
 from accel_engine.errors import AccelError
-from accel_engine.json_values import convert
 from accel_engine.requests.protocol.request import Problem
 
 
@@ -47,7 +44,9 @@ class Channel:
             OSError: Nobody is at the other end.
             TypeError: The message has a value that none can have.
         """
-        fields = msgspec.to_builtins(message, str_keys=True, enc_hook=self._plain)
+        from msgspec import to_builtins  # as in receive()
+
+        fields = to_builtins(message, str_keys=True, enc_hook=self._plain)
         line = json.dumps({"kind": type(message).__name__, "fields": fields, "number": number})
         with self._sending:
             if self._sink.closed:
@@ -68,6 +67,8 @@ class Channel:
         Raises:
             ProtocolError: What came is none of these.
         """
+        from accel_engine.json_values import convert  # the first screen is painted without msgspec
+
         try:
             line = self._source.readline()
             if not line.endswith("\n"):
