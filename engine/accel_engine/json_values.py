@@ -13,7 +13,7 @@ import json
 import math
 import sys
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 
 import msgspec
@@ -33,21 +33,23 @@ Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=MAX_INTEGER)]
 Text: TypeAlias = Annotated[str, msgspec.Meta(max_length=MAX_TEXT)]
 """A text of at most :data:`MAX_TEXT` characters."""
 
+
+class OfHook(type):
+    """The class of a type that msgspec does not know: it passes values to a hook, and takes what that returns."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return True
+
+
 if TYPE_CHECKING:
     Number: TypeAlias = float
     JsonValue: TypeAlias = Any
 else:
 
-    class _OfHook(type):
-        """A type that msgspec does not know: it passes the values to a hook, and takes what that returns."""
-
-        def __instancecheck__(cls, instance: object) -> bool:
-            return True
-
-    class Number(metaclass=_OfHook):
+    class Number(metaclass=OfHook):
         """A number that was finite, or NaN for one that was not. Infinities are refused."""
 
-    class JsonValue(metaclass=_OfHook):
+    class JsonValue(metaclass=OfHook):
         """Any value of JSON, with at most :data:`MAX_DEPTH` levels."""
 
 
@@ -59,6 +61,9 @@ Raises:
 """
 
 T = TypeVar("T")
+
+_HELD = "value"
+"""The only field of a :func:`_holder`."""
 
 _LARGEST = sys.float_info.max
 
@@ -112,10 +117,28 @@ def convert(values: object, kind: type[T], hook: Hook | None = None) -> T:
     Raises:
         JsonValueError: It is no value of this type.
     """
+    own = partial(_convert, hook)
     try:
-        return msgspec.convert(values, kind, str_keys=True, dec_hook=partial(_convert, hook))
+        if isinstance(kind, type):
+            return msgspec.convert(values, kind, dec_hook=own, str_keys=True)
+        converted: T = msgspec.convert({_HELD: values}, _holder(kind), dec_hook=own, str_keys=True).value
     except (ValueError, RecursionError) as error:
-        raise JsonValueError(str(error)) from error
+        raise JsonValueError(str(error).replace(f"$.{_HELD}", "$")) from error
+    return converted
+
+
+@cache
+def _holder(kind: Any) -> Any:
+    """A class that has a value of a type that is no class, as msgspec remembers only of classes how to check them."""
+    return msgspec.defstruct("Holder", [(_HELD, kind)])
+
+
+def convert_or_none(values: object, kind: type[T]) -> T | None:
+    """Convert parsed JSON as :func:`convert` does; ``None`` if it is no value of its type."""
+    try:
+        return convert(values, kind)
+    except JsonValueError:
+        return None
 
 
 def to_plain(value: object, longest: int = sys.maxsize) -> Any:

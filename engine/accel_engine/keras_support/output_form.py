@@ -40,6 +40,15 @@ def takes_logits(loss: Any) -> bool | None:
     return loss_takes_logits(loss)
 
 
+def logits_note(model: Any) -> str:
+    """A warning on a compiled model whose crossentropy takes logits that it does not give; empty if it is right."""
+    activation = output_activation(model)
+    if activation not in ("softmax", "sigmoid") or not takes_logits(model.loss):
+        return ""
+    name = loss_name(model.loss)
+    return f"{name} has from_logits=True, but the model ends with a {activation}: leave out one of the two"
+
+
 def _own_name(operation: Any) -> str:
     """The name of a layer that is an activation itself; empty for others."""
     name = type(operation).__name__

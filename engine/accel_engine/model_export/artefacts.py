@@ -27,7 +27,7 @@ from accel_engine.models.exported_model import INPUT
 from accel_engine.private_names.keras_names import all_layers
 from accel_engine.private_names.tflite_file_names import can_scale
 from accel_engine.trained.bench.trained_runtime import computing_in_float32
-from accel_engine.trained.trained_model import TrainedModel
+from accel_engine.trained.open_trained import TrainedModel
 from accel_engine.user_code import reason
 
 WARM_UP_BATCHES = (1, 8, 32)
@@ -74,7 +74,7 @@ class Artefacts:
             self._describe(path / DESCRIPTION, {})
         else:
             _ = self.complete  # in the precision of the trained model
-            with computing_in_float32(self.trained.compiled.model):
+            with computing_in_float32(self.trained.model):
                 self._write_numeric(kind, quantize, path)
 
     def _write_numeric(self, kind: str, quantize: str, path: Path) -> None:
@@ -89,7 +89,7 @@ class Artefacts:
 
     def half_precision(self, kind: str) -> str:
         """The half precision that the model computes in, if it is written in float32 instead; empty otherwise."""
-        halves = (each.compute_dtype for each in all_layers(self.trained.compiled.model))
+        halves = (each.compute_dtype for each in all_layers(self.trained.model))
         return next((each for each in halves if each in HALVES), "") if kind in ("tflite", "onnx") else ""
 
     def _save(self, save: Callable[[], Any]) -> None:
@@ -104,7 +104,7 @@ class Artefacts:
         Raises:
             ModelError: They are. Such a graph mixes types that LiteRT lacks, and that ONNX Runtime refuses.
         """
-        for layer in all_layers(self.trained.compiled.model):
+        for layer in all_layers(self.trained.model):
             if layer.compute_dtype in HALVES:
                 raise ModelError(
                     f"the weights of {layer.name} are {layer.compute_dtype}, which this format does not take: export "
@@ -119,12 +119,12 @@ class Artefacts:
     @cached_property
     def _numeric(self) -> tuple[keras.Model, dict[str, TextEncoding]]:
         """The model without string operations."""
-        return self._without_text(self.trained.compiled.model, has_units=True)
+        return self._without_text(self.trained.model, has_units=True)
 
     @cached_property
     def _for_litert(self) -> tuple[keras.Model, dict[str, TextEncoding]]:
         """The same with unrolled recurrent layers, and without units if they are added to the file."""
-        model = self.trained.compiled.model
+        model = self.trained.model
         return self._without_text(unrolled(model) if is_recurrent(model) else model, has_units=not self._added_units)
 
     @cached_property
@@ -164,7 +164,7 @@ class Artefacts:
         return {
             "name": self.name,
             "step": self.trained.step,
-            "task": self.trained.compiled.task.name,
+            "task": self.trained.task.name,
             "class_names": list(dataset.class_names),
             "feature_names": list(dataset.feature_names),
             "target_names": list(dataset.target_names),

@@ -26,7 +26,7 @@ from accel_engine.requests.export_model import (
 )
 from accel_engine.requests.protocol.request import Send, reports, unheard
 from accel_engine.text import format_metric
-from accel_engine.trained.trained_model import TrainedModel, of_file, of_run
+from accel_engine.trained.open_trained import TrainedModel, open_trained
 from accel_engine.training.memory_meters import HostMemory
 
 BATCHING_EXAMPLES = 256
@@ -44,11 +44,13 @@ def export(request: ExportRequest, send: Send = unheard) -> Export:
     Raises:
         AccelError: The model cannot be restored or used.
     """
-    on_progress = reports(send)
-    if request.model.plan is not None:
-        trained = of_file(request.model.plan, request.split, on_progress)
-    else:
-        trained = of_run(request.model.path, "", request.split, request.checkpoint, on_progress, keeps_raw=True)
+    trained = open_trained(
+        request.model.model,
+        split=request.split,
+        checkpoint=request.checkpoint,
+        keeps_raw=True,
+        progress=reports(send),
+    )
     artefacts = Artefacts(trained, trained.name)
     try:
         return _export(artefacts, request, send)
@@ -231,4 +233,4 @@ def _described(name: str, figures: Figures, size: int) -> MeasuredModel:
 
 def _weight_bytes(trained: TrainedModel) -> int:
     """Bytes of the weights, without those of the optimizer."""
-    return sum(weight.numpy().nbytes for weight in trained.compiled.model.weights if str(weight.dtype) != "string")
+    return sum(weight.numpy().nbytes for weight in trained.model.weights if str(weight.dtype) != "string")

@@ -19,8 +19,9 @@ from accel_engine.requests.protocol.request import Send, reports, unheard
 from accel_engine.run.store.series_names import VALIDATION_PREFIX, choose_monitor
 from accel_engine.trained.bench.device_choice import devices, precisions
 from accel_engine.trained.bench.trained_runtime import computing_in
+from accel_engine.trained.open_trained import TrainedModel, open_trained
+from accel_engine.trained.run_data import SPLITS
 from accel_engine.trained.split_batches import ProgressReports, batches, fingerprint
-from accel_engine.trained.trained_model import SPLITS, TrainedModel, load, of_run
 
 
 def held_out_metrics(request: HeldOutRequest, send: Send = unheard) -> MetricsOfModels:
@@ -76,7 +77,7 @@ class _Group:
         if model.file:
             yield "", self._of_file(open_model(model.file))
             return
-        keras_model = self._trained.compiled.model
+        keras_model = self._trained.model
         own = keras_model.dtype_policy.name
         wanted = self._options.precisions or [
             each for device in devices(self._options.devices) for each in precisions(device, own)
@@ -116,7 +117,7 @@ class _Group:
         if not sums.count:
             raise DataError(f"the {trained.split} data gave no batches")
         values = self._metrics.results(sums)
-        main = choose_monitor(trained.plan.monitor, values, values, trained.compiled.task.name)
+        main = choose_monitor(trained.plan.monitor, values, values, trained.task.name)
         main = main.removeprefix(VALIDATION_PREFIX)
         order = dict.fromkeys((*([main] if main in values else ()), "loss", *values))
         return HeldOutMetrics(
@@ -135,8 +136,13 @@ def _load(
     reference = models[0].reference
     assert reference is not None  # noqa: S101 (models without data are in no group)
     measured = [model for model in models if not model.file]
-    if len(measured) == len(models):
-        return load(reference, options.data, options.split, options.checkpoint, on_progress)
-    # A checkpoint that was chosen is that of a measured run: others may not have it.
-    checkpoint = options.checkpoint if measured else "auto"
-    return of_run(reference.path, options.data, options.split, checkpoint, on_progress, keeps_raw=True)
+    has_files = len(measured) < len(models)
+    return open_trained(
+        reference.model,
+        data=options.data,
+        split=options.split,
+        # A checkpoint that was chosen is that of a measured run: others may not have it.
+        checkpoint=options.checkpoint if measured else "auto",
+        keeps_raw=has_files,
+        progress=on_progress,
+    )

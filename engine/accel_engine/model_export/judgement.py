@@ -10,13 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.data.data_options import OF_CLASSES
-from accel_engine.data.dataset import Dataset
 from accel_engine.data.structure import flatten
 from accel_engine.models.exported_model import PROBABILITIES
 from accel_engine.private_names.keras_names import loss_takes_logits
 from accel_engine.run.store.series_names import is_better_lower, is_loss
 from accel_engine.text import format_metric
-from accel_engine.training.core.compiled_model import CompiledModel
+from accel_engine.trained.open_trained import TrainedModel
 from accel_engine.training.core.task import BY_RANK, SEVERAL_OUTPUTS
 from accel_engine.training.evaluation.reports.choice import loss_of_output, output_task, target_index
 
@@ -40,23 +39,22 @@ class Divisor(Enum):
     RANGE = "images and other reconstructions: the range of all values"
 
 
-def divisor_of(name: str, index: int, output: Any, compiled: CompiledModel, dataset: Dataset) -> Divisor:
+def divisor_of(name: str, index: int, output: Any, trained: TrainedModel) -> Divisor:
     """How an output is compared.
 
     Args:
         name: Its name as it is served.
         index: Its place.
         output: Its spec, with the batch.
-        compiled: The trained model.
-        dataset: The data.
+        trained: The trained model.
     """
-    task, targets = compiled.task.name, flatten(dataset.spec.targets)
+    task, targets = trained.task.name, trained.dataset.spec.targets
     if name == PROBABILITIES:
         return Divisor.NONE
     if task == SEVERAL_OUTPUTS:
-        loss, place = loss_of_output(compiled.model.loss, name, index), target_index(dataset.spec.targets, name, index)
-        target = targets[place] if place is not None else None
-        task = output_task(loss, tuple(output.shape), target, dataset.kind)
+        loss, place = loss_of_output(trained.model.loss, name, index), target_index(targets, name, index)
+        target = flatten(targets)[place] if place is not None else None
+        task = output_task(loss, tuple(output.shape), target, trained.dataset.kind)
         if task in (*OF_CLASSES, *BY_RANK.values()):
             return Divisor.COLUMNS if loss_takes_logits(loss) else Divisor.NONE
     return Divisor.RANGE if task == "reconstruction" or None in output.shape[1:] else Divisor.COLUMNS

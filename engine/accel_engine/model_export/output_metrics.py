@@ -11,15 +11,14 @@ import tensorflow as tf
 
 from accel_engine.data.structure import Batch, Structure, map_structure
 from accel_engine.inference.runtime import Arrays
-from accel_engine.keras_support.model_structure import fixed_batch
+from accel_engine.keras_support.model_structure import fixed_batch, has_custom_train_step
 from accel_engine.model_export.servable_model import Servable, logits_of, shown_outputs
 from accel_engine.models.model_call import call_model
 from accel_engine.private_names.keras_logits import activation_before_loss, set_logits
 from accel_engine.run.store.series_names import SeriesNames
-from accel_engine.trained.trained_model import TrainedModel
+from accel_engine.trained.open_trained import TrainedModel
 from accel_engine.training.core.assembly import STEP_SERIES
 from accel_engine.training.core.metric_states import MetricStates, mean_loss, pack
-from accel_engine.training.core.run_scaling import scaler
 
 Values = npt.NDArray[np.float32]
 """The loss of a batch with the states of its metrics; empty where they cannot be computed from outputs."""
@@ -55,11 +54,10 @@ class OutputMetrics:
     """
 
     def __init__(self, trained: TrainedModel) -> None:
-        compiled = trained.compiled
         self._trained = trained
         self._states = None
-        if not compiled.has_custom_train_step and compiled.model.compiled:
-            self._states = MetricStates(compiled.model, compiled.metrics, SeriesNames(*STEP_SERIES))
+        if not has_custom_train_step(trained.model) and trained.model.compiled:
+            self._states = MetricStates(trained.model, trained.metrics, SeriesNames(*STEP_SERIES))
         self.are_known = self._states is not None
 
     def of_model(self) -> Callable[[Batch], tuple[list[npt.NDArray[Any]], Values]]:
@@ -67,14 +65,14 @@ class OutputMetrics:
 
         It is compiled for the precision that the layers have when it is first called.
         """
-        compiled = self._trained.compiled
+        model = self._trained.model
 
         def compute(raw: Batch) -> tuple[list[tf.Tensor], tf.Tensor]:
             batch = self._trained.prepare(raw)
-            outputs = call_model(compiled.model, batch.inputs, training=False)
+            outputs = call_model(model, batch.inputs, training=False)
             return shown_outputs(outputs, self._trained), self._measured(batch, outputs)
 
-        function = tf.function(compute, autograph=False, reduce_retracing=fixed_batch(compiled.model) is None)
+        function = tf.function(compute, autograph=False, reduce_retracing=fixed_batch(model) is None)
 
         def run(raw: Batch) -> tuple[list[npt.NDArray[Any]], Values]:
             outputs, values = function(map_structure(tf.convert_to_tensor, raw))
@@ -117,17 +115,16 @@ class OutputMetrics:
 
         ``None`` where layers add losses when they are called.
         """
-        found, compiled, dataset = list[str](), self._trained.compiled, self._trained.dataset
+        found, trained = list[str](), self._trained
         losses = list[int]()
 
         def trace(inputs: Structure) -> None:
-            outputs = call_model(compiled.model, scaler(compiled.scaling.factor, dataset)(inputs), training=False)
-            found.extend(map(activation_before_loss, keras.tree.flatten(outputs)))
-            losses.append(len(compiled.model.losses))
+            found.extend(map(activation_before_loss, keras.tree.flatten(trained.outputs_of(inputs))))
+            losses.append(len(trained.model.losses))
 
-        spec = map_structure(lambda each: tf.TensorSpec((None, *each.shape), each.dtype), dataset.spec.inputs)
+        spec = map_structure(lambda each: tf.TensorSpec((None, *each.shape), each.dtype), trained.dataset.spec.inputs)
         tf.function(trace, autograph=False).get_concrete_function(spec)
-        regularized = [each for each in compiled.model.trainable_variables if each.regularizer is not None]
+        regularized = [each for each in trained.model.trainable_variables if each.regularizer is not None]
         return found if losses == [len(regularized)] else None
 
     def results(self, sums: MetricSums) -> dict[str, float]:

@@ -20,8 +20,8 @@ from accel_engine.model_export.output_metrics import MetricSums, OutputMetrics, 
 from accel_engine.model_export.raw_examples import RawExamples
 from accel_engine.model_export.servable_model import Servable
 from accel_engine.trained.bench.trained_runtime import computing_in_float32
+from accel_engine.trained.open_trained import TrainedModel
 from accel_engine.trained.split_batches import ProgressReports
-from accel_engine.trained.trained_model import TrainedModel
 from accel_engine.user_code import reason
 
 FLOAT32, CONSTANT = "in float32", "constant"
@@ -91,7 +91,7 @@ class Proof:
         self._models: dict[str, _Run] = {"": own, FLOAT32: lambda batch: self._computed_in_float32(of_float32, batch)}
 
     def _computed_in_float32(self, run: _Run, batch: Batch) -> tuple[list[npt.NDArray[Any]], Values]:
-        with computing_in_float32(self._trained.compiled.model):
+        with computing_in_float32(self._trained.model):
             return run(batch)
 
     def run(self, candidates: Mapping[str, Runtime], on_progress: Callable[[int, int], None]) -> None:
@@ -154,10 +154,10 @@ class Proof:
                 break
         if not found:
             raise DataError(f"the {self._trained.split} data gave no batches")
-        compiled, dataset = self._trained.compiled, self._trained.dataset
+        trained = self._trained
         scales, means = [], []
         for index, (name, parts) in enumerate(zip(self._names, zip(*found, strict=True), strict=True)):
-            divisor = divisor_of(name, index, self._served.model.output[name], compiled, dataset)
+            divisor = divisor_of(name, index, self._served.model.output[name], trained)
             is_whole = len({part.shape[1:] for part in parts}) == 1
             outputs = np.concatenate(parts) if is_whole else parts[0]
             scales.append(OutputScale.of(outputs, divisor))

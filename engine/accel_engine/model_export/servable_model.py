@@ -14,7 +14,7 @@ from accel_engine.data.structure import Structure, flatten, map_structure, named
 from accel_engine.errors import ModelError
 from accel_engine.keras_support.losses import is_of_keras, single_loss
 from accel_engine.models.exported_model import INPUT, LABEL, PROBABILITIES, input_name
-from accel_engine.trained.trained_model import TrainedModel
+from accel_engine.trained.open_trained import TrainedModel
 from accel_engine.training.core.task import Task, probabilities_of
 from accel_engine.user_code import reason
 
@@ -66,17 +66,16 @@ def servable(
     Raises:
         ModelError: The model cannot be called on symbolic inputs.
     """
-    compiled, dataset = trained.compiled, trained.dataset
-    model = _uncompiled(model or compiled.model)
+    dataset, model = trained.dataset, _uncompiled(model or trained.model)
     raw, prepared = _inputs(trained, preprocessing, model if is_encoded else None)
     try:
         outputs = model(prepared)
         found = _outputs(outputs, model, trained, has_units=has_units)
-        named = keras.Model(raw, found, name=compiled.model.name)
+        named = keras.Model(raw, found, name=trained.model.name)
     except Exception as error:  # of several kinds, from layers of the user's too
         raise ModelError(f"the model cannot be traced: {reason(error)}") from error
     structure = map_structure(lambda _: None, outputs) if not isinstance(outputs, dict) else outputs
-    names = dataset.class_names if compiled.task.name == "classification" and PROBABILITIES in found else ()
+    names = dataset.class_names if trained.task.name == "classification" and PROBABILITIES in found else ()
     is_complete = len(names) == (found[PROBABILITIES].shape[-1] if names else 0) and len(set(names)) == len(names)
     return Servable(named, names if is_complete else (), _restorer(trained, structure, list(found)))
 
@@ -105,7 +104,7 @@ def _inputs(
         raise ModelError("two inputs have the same name")
     tensors = iter(raw.values())
     structure = _packed(specs, dict(zip((path for path, _ in named_leaves(specs)), tensors, strict=True)))
-    factor = trained.compiled.scaling.factor
+    factor = trained.scale
     if factor == 1.0 and not dataset.value_range.pixels:
         return raw, structure
     return raw, map_structure(lambda tensor: keras.layers.Rescaling(factor, dtype="float32")(tensor), structure)
@@ -136,9 +135,9 @@ def _packed(specs: Structure, tensors: dict[str, Any], name: str = "") -> Struct
 
 
 def _outputs(outputs: Structure, model: keras.Model, trained: TrainedModel, *, has_units: bool) -> dict[str, Any]:
-    leaves, task = flatten(outputs), trained.compiled.task
+    leaves, task = flatten(outputs), trained.task
     if len(leaves) == 1 and task.name in _CLASSIFIERS:
-        is_known_loss = is_of_keras(single_loss(trained.compiled.model.loss))
+        is_known_loss = is_of_keras(single_loss(trained.model.loss))
         return {PROBABILITIES: _probabilities(_float32(leaves[0]), task, is_known_loss=is_known_loss)}
     if units := units_of(trained):
         convert = in_units if has_units else shaped
@@ -156,8 +155,8 @@ def _outputs(outputs: Structure, model: keras.Model, trained: TrainedModel, *, h
 
 def units_of(trained: TrainedModel) -> Standardization | None:
     """How the values of a model's only output were standardised; ``None`` if they were not, or are probabilities."""
-    leaves, scaling = flatten(trained.compiled.outputs), trained.dataset.target_scaling
-    if scaling is None or len(leaves) != 1 or trained.compiled.task.name in _CLASSIFIERS:
+    leaves, scaling = flatten(trained.outputs), trained.dataset.target_scaling
+    if scaling is None or len(leaves) != 1 or trained.task.name in _CLASSIFIERS:
         return None
     shown = shape_in_units(leaves[0].shape[1:], scaling, trained.dataset.spec.targets.shape)
     return scaling if shown is not None else None
@@ -183,7 +182,7 @@ def _probabilities(outputs: Any, task: Task, *, is_known_loss: bool) -> Any:
 
 def _restorer(trained: TrainedModel, structure: Structure, names: list[str]) -> Callable[[dict[str, Any]], Structure]:
     """A function from served outputs to what the loss and the metrics take."""
-    task, units, specs = trained.compiled.task, units_of(trained), flatten(trained.compiled.outputs)
+    task, units, specs = trained.task, units_of(trained), flatten(trained.outputs)
 
     def restore(found: dict[str, Any]) -> Structure:
         if units:
@@ -224,7 +223,7 @@ def _rebuilt(structure: Structure, tensors: list[Any]) -> Structure:
 
 def shown_outputs(outputs: Structure, trained: TrainedModel) -> list[Any]:
     """The outputs of the trained model in the form in which they are served and predicted, in a graph."""
-    leaves, task = flatten(outputs), trained.compiled.task
+    leaves, task = flatten(outputs), trained.task
     if len(leaves) == 1 and task.name in _CLASSIFIERS:
         return [probabilities_of(leaves[0], task)]
     shown = [tf.cast(leaf, tf.float32) if leaf.dtype in (tf.float16, tf.bfloat16) else leaf for leaf in leaves]

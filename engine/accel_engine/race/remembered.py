@@ -1,16 +1,15 @@
 """Remembers what races found on this machine, by everything that it depends on."""
 
 import json
-import math
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from accel_engine import clock
 from accel_engine.devices.device_types import Device
 from accel_engine.devices.host_probe import processors
 from accel_engine.devices.installation import find_installation
+from accel_engine.json_values import convert_or_none
 from accel_engine.measure.plan_trials import LEAST_ROUNDS
 from accel_engine.models import UserModel
 from accel_engine.plan import SPECS, WORDS, Plan, affecting
@@ -19,7 +18,7 @@ from accel_engine.race.comparison import winners
 from accel_engine.race.configuration_result import ConfigurationResult, ConfigurationState
 from accel_engine.race.configurations import effective
 from accel_engine.run.directory.run_paths import home
-from accel_engine.tuning_cache import is_recent, load, save_all
+from accel_engine.tuning_cache import Rate, is_recent, load, save_all
 from accel_engine.version import __version__
 
 _FILE = "races.json"
@@ -40,7 +39,7 @@ class RememberedResult:
         factor: By how much; 1 if nothing did.
     """
 
-    examples_per_second: float
+    examples_per_second: Rate
     memory: float | None
     memory_of: str
     measured_at: float
@@ -73,8 +72,8 @@ def remember(resolved: ResolvedPlan, devices: Sequence[Device], results: Iterabl
         if result.configuration.is_reference and best and best.against_reference:
             changes = {name: best.configuration.plan.to_mapping()[name] for name in best.configuration.changes}
             remembered = replace(remembered, faster_changes=changes, factor=best.against_reference.value)
-        found[_key(resolve(result.configuration.plan, devices).with_data(resolved.data), devices)] = asdict(remembered)
-    save_all(_FILE, found, keep=lambda value: _parsed(value) is not None)
+        found[_key(resolve(result.configuration.plan, devices).with_data(resolved.data), devices)] = remembered
+    save_all(_FILE, found, keep=lambda value: _if_recent(convert_or_none(value, RememberedResult)) is not None)
 
 
 def has_races() -> bool:
@@ -93,7 +92,7 @@ def recall(resolved: ResolvedPlan, devices: Sequence[Device]) -> RememberedResul
     """
     if resolved.errors or resolved.placement is None:
         return None
-    return _parsed(load(_FILE, _key(resolved, devices)))
+    return _if_recent(load(_FILE, _key(resolved, devices), RememberedResult))
 
 
 def _is_settled(result: ConfigurationResult) -> bool:
@@ -121,10 +120,5 @@ def _key(resolved: ResolvedPlan, devices: Sequence[Device]) -> str:
     )
 
 
-def _parsed(value: Any) -> RememberedResult | None:
-    """A value of the file; ``None`` if it is damaged or too old."""
-    with suppress(TypeError, ValueError, LookupError):
-        found = RememberedResult(**value)
-        if is_recent(found.measured_at) and 0 < found.examples_per_second < math.inf:
-            return replace(found, between=found.between and (float(found.between[0]), float(found.between[1])))
-    return None
+def _if_recent(found: RememberedResult | None) -> RememberedResult | None:
+    return found if found and is_recent(found.measured_at) else None

@@ -2,8 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-
-from accel_engine.json_values import Count, JsonValue, Number, Text
+from typing import Any
 
 DEFAULT_TRIALS = 40
 
@@ -31,13 +30,13 @@ class Parameter:
         choices: The values, in the field's type; empty for a range.
     """
 
-    name: Text
-    low: Number | None = None
-    high: Number | None = None
+    name: str
+    low: float | None = None
+    high: float | None = None
     log: bool = False
-    step: Number | None = None
+    step: float | None = None
     whole: bool = False
-    choices: tuple[JsonValue, ...] = ()
+    choices: tuple[Any, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +48,7 @@ class Objective:
         maximize: Whether larger is better.
     """
 
-    name: Text
+    name: str
     maximize: bool
 
 
@@ -74,19 +73,19 @@ class StudyDefinition:
         patience: Trials without a better one after which the search ends; 0 for no limit.
     """
 
-    name: Text
-    plan: Mapping[str, JsonValue]
+    name: str
+    plan: Mapping[str, Any]
     parameters: tuple[Parameter, ...]
     objectives: tuple[Objective, ...]
-    trials: Count = DEFAULT_TRIALS
-    within: Number | None = None
-    sampler: Text = AUTO
-    pruner: Text = AUTO
-    seed: Count = 0
-    at_once: Count = 0
-    confirm: Count = 3
-    storage: Text = ""
-    patience: Count = 0
+    trials: int = DEFAULT_TRIALS
+    within: float | None = None
+    sampler: str = AUTO
+    pruner: str = AUTO
+    seed: int = 0
+    at_once: int = 0
+    confirm: int = 3
+    storage: str = ""
+    patience: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +100,8 @@ class Confirmation:
         spread: Their standard deviation; ``None`` with fewer than two.
     """
 
-    trial: Count
-    runs: tuple[Text, ...] = ()
-    values: tuple[Number, ...] = field(default=())
-    mean: Number | None = None
-    spread: Number | None = None
+    trial: int
+    runs: tuple[str, ...] = ()
+    values: tuple[float, ...] = field(default=())
+    mean: float | None = None
+    spread: float | None = None

@@ -1,15 +1,11 @@
 """Reports on the examples that a trained model was evaluated on, for Diagnostics."""
 
-from dataclasses import replace
-
 from accel_engine.errors import ModelError
 from accel_engine.requests.diagnose import Diagnosis, DiagnosisRequest
 from accel_engine.requests.protocol.request import Send, reports, unheard
 from accel_engine.run.diagnostics import ValidationReport
 from accel_engine.trained.examine import examine
-from accel_engine.trained.restored_model import RestoredModel
-from accel_engine.trained.trained_model import of_run
-from accel_engine.training.core.run_scaling import scaler
+from accel_engine.trained.open_trained import open_trained
 
 
 def diagnose(request: DiagnosisRequest, send: Send = unheard) -> Diagnosis:
@@ -22,12 +18,15 @@ def diagnose(request: DiagnosisRequest, send: Send = unheard) -> Diagnosis:
     Raises:
         AccelError: The model cannot be restored, or the data does not fit it.
     """
-    options, on_progress = request.options, reports(send)
-    trained = of_run(request.directory, options.data, options.split, options.checkpoint, on_progress)
-    compiled, dataset = trained.compiled, replace(trained.dataset, validation=trained.examples)
-    scale = compiled.scaling.factor
-    model = RestoredModel(compiled.model, compiled.task, compiled.outputs, scaler(scale, dataset))
-    items = examine(model, dataset, scale, trained.plan.batch_size, on_progress)
+    options = request.options
+    trained = open_trained(
+        request.directory,
+        data=options.data,
+        split=options.split,
+        checkpoint=options.checkpoint,
+        progress=reports(send),
+    )
+    items = examine(trained, reports(send))
     report = next((item for item in items if isinstance(item, ValidationReport)), None)
     if report is None:
         raise ModelError(f"the outputs of {trained.name} cannot be interpreted")

@@ -1,18 +1,19 @@
-"""Predicts every validation example of a dataset with a trained model, for Diagnostics."""
+"""Predicts every example of a split with a trained model, for Diagnostics."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import tensorflow as tf
 
-from accel_engine.data.dataset import Dataset, Split
+from accel_engine.data.dataset import Split
 from accel_engine.data.structure import Batch, flatten, map_structure
-from accel_engine.errors import DataError, ModelError
+from accel_engine.errors import ModelError
 from accel_engine.keras_support.divisibility import answers_by_example
 from accel_engine.keras_support.model_structure import fixed_batch, has_custom_train_step
 from accel_engine.models.model_call import call_model
 from accel_engine.run.diagnostics import DiagnosticsItem
-from accel_engine.trained.restored_model import RestoredModel
+from accel_engine.trained.open_trained import TrainedModel
 from accel_engine.trained.split_batches import (
     EXAMPLES_AT_A_TIME,
     ProgressReports,
@@ -24,44 +25,41 @@ from accel_engine.training.evaluation.reports.choice import CUSTOM_STEP_REASON, 
 from accel_engine.training.evaluation.worst_examples import WorstExamples
 
 
-def examine(
-    model: RestoredModel, dataset: Dataset, scale: float, batch_size: int, on_progress: Callable[[int, int], None]
-) -> tuple[DiagnosticsItem, ...]:
-    """Build the report of a validation.
+def examine(trained: TrainedModel, on_progress: Callable[[int, int], None]) -> tuple[DiagnosticsItem, ...]:
+    """Build the report of a validation on the examples with which a model was opened.
 
     Args:
-        model: The trained model.
-        dataset: The data, with validation examples.
-        scale: The factor of raw inputs.
-        batch_size: The plan's, in which examples are read unless larger batches give the same outputs.
+        trained: The trained model.
         on_progress: Called now and then with the number of examples done, and of all.
 
     Raises:
-        DataError: There are no validation examples.
         ModelError: The model has a training step of its own.
     """
-    examples = dataset.validation
-    if examples is None:
-        raise DataError(f"{dataset.name} has no validation examples")
-    if has_custom_train_step(model.model):
+    model, examples, batch_size = trained.model, trained.examples, trained.plan.batch_size
+    if has_custom_train_step(model):
         raise ModelError(CUSTOM_STEP_REASON)
-    spec = input_spec_of(dataset, scale)
-    limits = (spec.low, spec.high) if spec else None
-    names = getattr(model.model, "output_names", None) or ()
+    dataset = replace(trained.dataset, validation=examples)
+    spec = input_spec_of(dataset, trained.scale)
     report = report_for(
-        model.task, dataset, model.output_specs, model.model.loss, scale=scale, limits=limits, output_names=names
+        trained.task,
+        dataset,
+        trained.outputs,
+        model.loss,
+        scale=trained.scale,
+        limits=(spec.low, spec.high) if spec else None,
+        output_names=trained.output_names,
     )
 
     def measure(raw: Batch) -> tuple[tf.Tensor, tf.Tensor]:
-        batch = model.prepare(raw)
-        outputs = call_model(model.model, batch.inputs, training=False)
+        batch = trained.prepare(raw)
+        outputs = call_model(model, batch.inputs, training=False)
         return report.measure(batch, outputs, tf.ones([tf.shape(flatten(batch)[0])[0]]))
 
-    takes_any = fixed_batch(model.model) is None
+    takes_any = fixed_batch(model) is None
     measure_batch = tf.function(measure, reduce_retracing=takes_any)
-    worst = WorstExamples(examples, report, tf.function(model.outputs, reduce_retracing=takes_any))
+    worst = WorstExamples(examples, report, tf.function(trained.outputs_of, reduce_retracing=takes_any))
     totals, reports = np.zeros(report.totals), ProgressReports(on_progress, number_of_examples(examples))
-    size = max(batch_size, EXAMPLES_AT_A_TIME) if answers_by_example(model.model) else batch_size
+    size = max(batch_size, EXAMPLES_AT_A_TIME) if answers_by_example(model) else batch_size
     for rows, raw in batches(examples, size):
         values, sums = measure_batch(map_structure(tf.convert_to_tensor, raw))
         totals += sums.numpy()

@@ -9,7 +9,7 @@ from accel_engine.errors import DataError
 from accel_engine.models.exported_model import LABEL, PROBABILITIES, categories
 from accel_engine.plan import Plan
 from accel_engine.trained.file_data import load_for
-from accel_engine.trained.prediction.predicting_model import of_file
+from accel_engine.trained.open_trained import open_trained
 from accel_engine.trained.prediction.raw_columns import read_raw_columns
 
 from ..data.tables.test_other_formats import ROWS, options, table, write
@@ -40,7 +40,8 @@ def test_other_formats_and_words(trained, tmp_path, suffix, words):
     assert other.class_names == same.class_names == ("false", "true")
     np.testing.assert_array_equal(other.train.targets, rows["ok"].to_numpy().astype(int))
     assert other.warnings == ()
-    predicted = [read_raw_columns(tmp_path / path, of_file(trained[2]).inputs, categories(model)) for path in paths]
+    specs = open_trained(Plan(model=str(trained[2])), data=None).dataset.spec.inputs
+    predicted = [read_raw_columns(tmp_path / path, specs, categories(model)) for path in paths]
     for name in INPUTS:
         np.testing.assert_array_equal(other.train.inputs[name], same.train.inputs[name])
         np.testing.assert_array_equal(predicted[1].inputs[name], predicted[0].inputs[name])
@@ -52,7 +53,7 @@ def test_categories_that_the_model_does_not_know(trained, tmp_path):
     other = write(rows, tmp_path / "other.csv", colour=["violet", "red", "blue"] * (ROWS // 3))
     note = "other.csv: 20 values of column colour are not in the training data, such as 'violet': taken as other values"
     assert load_for(model, Plan(data=other, target=("ok",)), lambda *_: None).warnings == (note,)
-    specs = of_file(trained[2]).inputs
+    specs = open_trained(Plan(model=str(trained[2])), data=None).dataset.spec.inputs
     assert read_raw_columns(tmp_path / "other.csv", specs, categories(model)).notes == (note,)
     none = write(rows, tmp_path / "none.csv", colour=["violet"] * ROWS)
     with pytest.raises(DataError, match="no value of column colour is in the training data"):

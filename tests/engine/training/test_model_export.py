@@ -35,8 +35,8 @@ from accel_engine.requests.predict import PredictionRequest
 from accel_engine.requests.protocol.model_reference import ModelReference
 from accel_engine.run.directory.run_paths import trained_model
 from accel_engine.trained.evaluation.evaluate import evaluate
+from accel_engine.trained.open_trained import open_trained
 from accel_engine.trained.prediction.predict import predict
-from accel_engine.trained.trained_model import of_run
 
 from .conftest import Gym
 
@@ -85,7 +85,7 @@ def test_all_formats_of_a_classifier_of_images(gym: Gym, tmp_path: Path) -> None
     sizes = {each.name: each.size for each in found.exported}
     assert sizes["tflite-int8"] < sizes["tflite-float16"] < sizes["tflite"]
     assert sizes["tflite-int8-weights"] < sizes["tflite-float16"]
-    model = of_run(directory, "", "auto", "auto", lambda done, of: None)
+    model = open_trained(directory)
     batch = model.examples.take(np.arange(5))
     for name in PATHS:
         outputs = open_model(tmp_path / PATHS[name]).run({"inputs": batch.inputs})
@@ -469,9 +469,9 @@ def test_half_precision_becomes_float32_where_a_format_has_none(gym: Gym, tmp_pa
     config = json.loads(json.dumps(model.get_config()).replace(precision, "float32"))
     in_float32 = type(model).from_config(config)
     in_float32.set_weights(model.get_weights())
-    trained = of_run(directory, "", "auto", "auto", lambda done, of: None)
+    trained = open_trained(directory)
     images = trained.examples.take(np.arange(50)).inputs
-    expected = in_float32(images * np.float32(trained.compiled.scaling.factor)).numpy()
+    expected = in_float32(images * np.float32(trained.scale)).numpy()
     for name in ("m.onnx", "m.tflite"):
         outputs = open_model(tmp_path / name).run({"inputs": images})["probabilities"]
         np.testing.assert_allclose(outputs, expected, atol=1e-5)

@@ -1,9 +1,8 @@
 """``accel-tui advise``: the troubles of runs, with evidence and cures."""
 
-import math
 import shutil
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -102,7 +101,7 @@ def _print_advice(directories: Sequence[Path], *, as_json: bool) -> int:
             status = 1
             continue
         if as_json:
-            write_json(_finite(_to_json(advice)))
+            write_json(_to_json(advice))
         else:
             write("\n" * bool(index and advice.findings), end="")
             write("\n".join(_lines(advice, shutil.get_terminal_size((80, 24)).columns)))
@@ -204,12 +203,3 @@ def _command(cure: Cure, info: RunInfo) -> str | None:
         return command_with(info, cure.changes)
     except PlanError:
         return None
-
-
-def _finite(value: Any) -> Any:
-    """Replace NaN and infinity, which JSON does not have, with ``None``."""
-    if isinstance(value, Mapping):
-        return {name: _finite(each) for name, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(each) for each in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,6 +1,5 @@
 """``accel-tui compare``: compares the plans and results of runs."""
 
-import math
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -51,7 +50,7 @@ def compare(runs: tuple[str, ...], as_json: bool) -> None:
         if each.state.damaged:
             print_to_stderr(f"{each.run.id}: {left_out(each.state.damaged, each.run.directory)}")
     if as_json:
-        write_json(_to_json(comparison), default=list)
+        write_json(_to_json(comparison))
         return
     titles = [shorten(printable_line(compared.title), TITLE_WIDTH) for compared in comparison.runs]
     write(table(("", *titles), [_line(row) for row in (*comparison.plan, *comparison.results)]))
@@ -81,15 +80,10 @@ def _to_json(comparison: Comparison) -> dict[str, Any]:
         "names": [compared.title for compared in comparison.runs],
         "differs": {_key(row): row.values for row in comparison.plan},
         "equal": comparison.equal,
-        "results": {_key(row): [_finite(value) for value in row.values] for row in comparison.results},
+        "results": {_key(row): row.values for row in comparison.results},
     }
 
 
 def _key(row: ComparedRow) -> str:
     label = row.label
     return row.key or {"steps/s": "steps_per_second", "duration": "seconds"}.get(label, label.replace(" ", "_"))
-
-
-def _finite(value: Any) -> Any:
-    """Replace NaN and infinity, which JSON does not have, with ``None``."""
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,6 +1,5 @@
 """``accel-tui find learning-rate``: measures, and prints what was found."""
 
-import json
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,7 +14,6 @@ from accel_engine.finders.learning_rate_finder import (
 )
 from accel_engine.plan import Plan
 from accel_engine.process.paused_run import read_run
-from accel_engine.stored_values import json_number
 from accel_tui.cli.finding import PLOT_ROWS, Status, measure, plot_width, readable
 from accel_tui.cli.output import print_to_stderr, write, write_json
 from accel_tui.cli.signals import INTERRUPTED
@@ -100,7 +98,7 @@ class _JsonRamps:
             first = self._printed.get(ramp.seed, 0)
             if len(ramp.rates) > first:
                 steps = {"rates": ramp.rates[first:], "losses": ramp.losses[first:]}
-                sys.stdout.write(json.dumps({"event": "ramp_steps", "seed": ramp.seed, "first": first, **steps}) + "\n")
+                write_json({"event": "ramp_steps", "seed": ramp.seed, "first": first, **steps})
                 sys.stdout.flush()
                 self._printed[ramp.seed] = len(ramp.rates)
 
@@ -116,13 +114,13 @@ def _result(found: FoundRate, command: Callable[[FoundRate], str]) -> dict[str, 
                 "learning_rate": found.planned(each.rate),
                 "low": found.planned(each.low),
                 "high": found.planned(each.high),
-                "loss": json_number(found.compared.get(each.rule)),
+                "loss": found.compared.get(each.rule),
             }
             for each in found.suggestions.found
         ],
         "seeds": [ramp.seed for ramp in found.ramps],
         "step": found.step,
-        "rate_before": json_number(found.rate),
+        "rate_before": found.rate,
         "problem": found.suggestions.problem or None,
         "notes": list(rate_notes(found)),
         "command": None if found.best is None else command(found),

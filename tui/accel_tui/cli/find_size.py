@@ -6,12 +6,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from accel_engine.finders.batch_effects import BatchEffects
 from accel_engine.finders.batch_size_finder import FoundSize, SizeOptions, SizeProgress, find_batch_size
 from accel_engine.finders.recorded_noise import recorded_noise_scale
 from accel_engine.finders.throughput import MeasuredSize
 from accel_engine.plan import Plan
-from accel_engine.stored_values import json_number
 from accel_tui.cli.finding import Status, measure, plot_width, readable
 from accel_tui.cli.output import print_to_stderr, write, write_json
 from accel_tui.cli.signals import INTERRUPTED
@@ -82,7 +80,7 @@ def _begin(progress: SizeProgress, status: Status, *, as_json: bool) -> None:
 
 def _unfound(measured: Iterable[MeasuredSize]) -> dict[str, Any]:
     """The last line of JSON where nothing is found, without its ``problem``."""
-    return {**_UNFOUND, "measured": [_object(each) for each in _rising(measured)]}
+    return {**_UNFOUND, "measured": _rising(measured)}
 
 
 def _show_interrupted(measured: Iterable[MeasuredSize]) -> None:
@@ -98,7 +96,7 @@ def _rising(measured: Iterable[MeasuredSize]) -> list[MeasuredSize]:
 
 def _print(size: MeasuredSize, *, as_json: bool) -> None:
     if as_json:
-        write_json({"event": "batch_size_measured", **_object(size)})
+        write_json({"event": "batch_size_measured", **asdict(size)})
     else:
         write(_line(size))
     sys.stdout.flush()
@@ -111,10 +109,6 @@ def _line(size: MeasuredSize) -> str:
     return f"{size.batch_size:>7,}  {numbers.compact(size.throughput):>6} examples/s{memory}"
 
 
-def _object(found: MeasuredSize | BatchEffects) -> dict[str, Any]:
-    return {name: json_number(value) if isinstance(value, float) else value for name, value in asdict(found).items()}
-
-
 def _result(found: FoundSize) -> dict[str, Any]:
     chosen, effects, size = found.chosen, found.effects, found.batch_size
     return {
@@ -122,15 +116,15 @@ def _result(found: FoundSize) -> dict[str, Any]:
         "batch_size": size,
         "per_replica": found.confirmed.per_replica if found.confirmed else None,
         "replicas": found.replicas,
-        "examples_per_second": json_number(found.confirmed.throughput) if found.confirmed else None,
+        "examples_per_second": found.confirmed.throughput if found.confirmed else None,
         "knee": chosen.knee.batch_size if chosen else None,
         "fastest": chosen.fastest.batch_size if chosen else None,
         "largest": chosen.largest.batch_size if chosen else None,
-        "memory": json_number(found.memory),
+        "memory": found.memory,
         "stopped": found.stopped,
         "problem": size_problem(found) or None,
-        "measured": [_object(each) for each in found.measured],
-        "effects": _object(effects) if effects else None,
+        "measured": found.measured,
+        "effects": effects,
         "command": _command(found),
     }
 

@@ -1,8 +1,6 @@
 """Writes to standard output and standard error, without terminal control sequences from untrusted text."""
 
 import json
-from collections.abc import Callable
-from typing import Any
 
 import click
 
@@ -23,10 +21,12 @@ def write(text: object = "", *, control: str = "", end: str = "\n") -> None:
     click.echo(f"{control}{printable(str(text))}{end}", nl=False)  # noqa: TID251 (as its message says)
 
 
-def write_json(*values: object, default: Callable[[Any], Any] | None = None) -> None:
-    """Write values to standard output, each as a line of JSON."""
+def write_json(*values: object) -> None:
+    """Write values to standard output, each as a line of JSON, with null for NaN and infinities."""
+    from accel_engine.json_values import to_plain  # slow to import
+
     for value in values:
-        write(json.dumps(value, default=default))
+        write(json.dumps(to_plain(value)))
 
 
 def print_to_stderr(message: str) -> None:

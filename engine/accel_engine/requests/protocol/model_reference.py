@@ -29,6 +29,11 @@ class ModelReference:
         return cls(plan=model) if isinstance(model, Plan) else cls(model)
 
     @property
+    def model(self) -> Path | Plan:
+        """The run's directory, or the plan."""
+        return self.plan or self.directory or Path()
+
+    @property
     def path(self) -> Path:
         """The run's directory, or the file."""
         return Path(self.plan.model) if self.plan else self.directory or Path()

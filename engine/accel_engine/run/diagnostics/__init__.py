@@ -3,12 +3,13 @@
 Each is a row of the table ``inside``: a JSON head and a body of bytes.
 """
 
-import json
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from accel_engine import json_values
+from accel_engine.json_values import parse_object
 from accel_engine.run.diagnostics import packing
 from accel_engine.run.diagnostics.data_format import DataFormat
 from accel_engine.run.diagnostics.data_profile import DataProfile, InputProfile, Shift
@@ -31,7 +32,6 @@ from accel_engine.run.diagnostics.reports import (
 from accel_engine.run.store.connection import reading
 from accel_engine.run.store.database import Database
 from accel_engine.run.store.table_connection import Row
-from accel_engine.stored_values import parse_object
 
 __all__ = [
     "ClassificationReport",
@@ -66,25 +66,15 @@ __all__ = [
 DiagnosticsItem: TypeAlias = InputSpec | DataFingerprint | DataFormat | DataProfile | LayerTable | ValidationReport
 """A part of a run's diagnostics, stored as one row."""
 
-_ROW_NAMES = {
-    InputSpec: "intake",
-    DataFingerprint: "data",
-    DataFormat: "format",
-    DataProfile: "profile",
-    LayerTable: "layers",
-    ValidationReport: "validation",
+_ITEMS: dict[str, tuple[str, type[DiagnosticsItem]]] = {
+    "intake": ("input_spec", InputSpec),
+    "data": ("data", DataFingerprint),
+    "format": ("format", DataFormat),
+    "layers": ("layers", LayerTable),
+    "profile": ("profile", DataProfile),
+    "validation": ("validation", ValidationReport),
 }
-
-
-_UNPACK: dict[str, tuple[str, Callable[[dict[str, Any], bytes], DiagnosticsItem]]] = {
-    "intake": ("input_spec", InputSpec.unpacked),
-    "data": ("data", DataFingerprint.unpacked),
-    "format": ("format", DataFormat.unpacked),
-    "layers": ("layers", LayerTable.unpacked),
-    "profile": ("profile", DataProfile.unpacked),
-    "validation": ("validation", packing.unpack),
-}
-"""Attribute of :class:`Diagnostics` and unpacker, by row name."""
+"""Attribute of :class:`Diagnostics` and class, by row name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,14 +104,14 @@ class Diagnostics:
 
 def row_name(item: DiagnosticsItem) -> str:
     """The name of an item's row in the table ``inside``."""
-    return _ROW_NAMES[type(item)]
+    return next(name for name, (_, kind) in _ITEMS.items() if isinstance(item, kind))
 
 
 def serialize(item: DiagnosticsItem) -> tuple[str, bytes]:
     """Pack an item as a JSON head and a body."""
     if isinstance(item, ValidationReport):
         return packing.pack(item)
-    return json.dumps(asdict(item)), b""
+    return json_values.encode(item), b""
 
 
 def modification_times(directory: Path) -> tuple[float, ...]:
@@ -144,7 +134,7 @@ def read(directory: Path) -> Diagnostics:
     steps: dict[str, int] = {}
     with reading(directory) as database:
         for name, (step, item) in database.decoded("inside", known_rows(database), decode):
-            attribute, _ = _UNPACK[name]
+            attribute, _ = _ITEMS[name]
             items[attribute], steps[attribute] = item, step
         database.find_damaged("inside")
         return Diagnostics(**items, steps=steps, damaged=database.count_damaged())
@@ -152,7 +142,7 @@ def read(directory: Path) -> Diagnostics:
 
 def known_rows(database: Database) -> list[Row]:
     """Key, name, step, head and body of the rows of known names."""
-    return [(row[0], *row) for row in database.inside() if row[0] in _UNPACK]
+    return [(row[0], *row) for row in database.inside() if row[0] in _ITEMS]
 
 
 def decode(name: str, step: int, head: str, body: bytes) -> tuple[int, DiagnosticsItem]:
@@ -161,4 +151,7 @@ def decode(name: str, step: int, head: str, body: bytes) -> tuple[int, Diagnosti
     Raises:
         KeyError, TypeError, ValueError: It is damaged.
     """
-    return step, _UNPACK[name][1](parse_object(head), body)
+    kind = _ITEMS[name][1]
+    if kind is ValidationReport:
+        return step, packing.unpack(parse_object(head), body)
+    return step, json_values.decode(head, kind)

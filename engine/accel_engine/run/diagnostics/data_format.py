@@ -2,11 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self
 
 from accel_engine.data.column_format import ColumnFormat
 from accel_engine.data.pixel_scaling import ValueRange
-from accel_engine.stored_values import make
+from accel_engine.json_values import Count, JsonValue, Number, Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,14 +25,14 @@ class TableFormat:
     """
 
     columns: tuple[ColumnFormat, ...]
-    means: tuple[float, ...]
-    scales: tuple[float, ...]
-    numbers: tuple[str, ...]
-    precise: tuple[str, ...]
-    flagged: tuple[str, ...]
-    vocabularies: Mapping[str, tuple[str, ...]]
-    words: Mapping[str, tuple[str, ...]]
-    names: Mapping[str, str]
+    means: tuple[Number, ...]
+    scales: tuple[Number, ...]
+    numbers: tuple[Text, ...]
+    precise: tuple[Text, ...]
+    flagged: tuple[Text, ...]
+    vocabularies: Mapping[str, tuple[Text, ...]]
+    words: Mapping[str, tuple[Text, ...]]
+    names: Mapping[str, Text]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +44,8 @@ class Units:
         scale: What was divided by then.
     """
 
-    mean: tuple[float, ...]
-    scale: tuple[float, ...]
+    mean: tuple[Number, ...]
+    scale: tuple[Number, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,27 +73,21 @@ class DataFormat:
         target_units: The same of its targets.
     """
 
-    task: str
-    data_task: str
-    kind: str
-    inputs: Any
-    targets: Any
+    task: Text
+    data_task: Text
+    kind: Text
+    inputs: JsonValue
+    targets: JsonValue
     value_range: ValueRange
-    class_names: tuple[str, ...] = ()
-    feature_names: tuple[str, ...] = ()
-    target_names: tuple[str, ...] = ()
-    target_classes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    vocabulary: tuple[str, ...] = ()
-    sample_rate: int = 0
-    target_mean: tuple[float, ...] = ()
-    target_variance: tuple[float, ...] = ()
+    class_names: tuple[Text, ...] = ()
+    feature_names: tuple[Text, ...] = ()
+    target_names: tuple[Text, ...] = ()
+    target_classes: Mapping[str, tuple[Text, ...]] = field(default_factory=dict)
+    vocabulary: tuple[Text, ...] = ()
+    sample_rate: Count = 0
+    target_mean: tuple[Number, ...] = ()
+    target_variance: tuple[Number, ...] = ()
     table: TableFormat | None = None
     columns: tuple[ColumnFormat, ...] = ()
     input_units: Units | None = None
     target_units: Units | None = None
-
-    @classmethod
-    def unpacked(cls, head: dict[str, Any], body: bytes = b"") -> Self:
-        """The form of a row ``format``."""
-        del body
-        return make(cls, head)

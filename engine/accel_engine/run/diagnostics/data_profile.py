@@ -1,9 +1,8 @@
 """What a run's data is like, from a bounded sample of its examples."""
 
 from dataclasses import dataclass
-from typing import Any, Self
 
-from accel_engine.stored_values import make
+from accel_engine.json_values import Count, Number, Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,11 +17,11 @@ class InputProfile:
         not_finite: Share of the values that are NaN or infinite, 0 to 1.
     """
 
-    low: float | None
-    high: float | None
-    mean: float | None
-    deviation: float | None
-    not_finite: float
+    low: Number | None
+    high: Number | None
+    mean: Number | None
+    deviation: Number | None
+    not_finite: Number
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +36,10 @@ class Shift:
         features: Number of features that differ by half a standard deviation or more, and 6 standard errors.
     """
 
-    feature: str
-    deviations: float
-    errors: float
-    features: int
+    feature: Text
+    deviations: Number
+    errors: Number
+    features: Count
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,35 +77,29 @@ class DataProfile:
         class_runs: Share of training examples whose class is that of the one before them in the data.
     """
 
-    examples: int
-    validation_examples: int = 0
-    features: int = 0
+    examples: Count
+    validation_examples: Count = 0
+    features: Count = 0
     inputs: InputProfile | None = None
     validation_inputs: InputProfile | None = None
-    continuous_features: int | None = None
-    constant_features: int | None = None
-    feature_scales: float | None = None
+    continuous_features: Count | None = None
+    constant_features: Count | None = None
+    feature_scales: Number | None = None
     shift: Shift | None = None
-    classes: tuple[int, ...] = ()
-    validation_classes: tuple[int, ...] = ()
-    neighbours: float | None = None
-    neighbours_chance: float | None = None
-    neighbours_examples: int = 0
-    target_mean: float | None = None
-    target_deviation: float | None = None
-    target_low: float | None = None
-    target_high: float | None = None
-    targets_not_finite: float | None = None
-    compared: int = 0
-    compared_validation: int = 0
-    of_examples: int = 0
-    duplicates: int = 0
-    conflicts: int = 0
-    leaked: int = 0
-    class_runs: float | None = None
-
-    @classmethod
-    def unpacked(cls, head: dict[str, Any], body: bytes = b"") -> Self:
-        """The profile of a row ``profile``."""
-        del body
-        return make(cls, head)
+    classes: tuple[Count, ...] = ()
+    validation_classes: tuple[Count, ...] = ()
+    neighbours: Number | None = None
+    neighbours_chance: Number | None = None
+    neighbours_examples: Count = 0
+    target_mean: Number | None = None
+    target_deviation: Number | None = None
+    target_low: Number | None = None
+    target_high: Number | None = None
+    targets_not_finite: Number | None = None
+    compared: Count = 0
+    compared_validation: Count = 0
+    of_examples: Count = 0
+    duplicates: Count = 0
+    conflicts: Count = 0
+    leaked: Count = 0
+    class_runs: Number | None = None

@@ -2,10 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
 
 from accel_engine.data.pixel_scaling import is_image
-from accel_engine.stored_values import make
+from accel_engine.json_values import Count, Number, Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,23 +20,17 @@ class InputSpec:
         integers: Whether raw values are bytes.
     """
 
-    shape: tuple[int, ...]
-    names: tuple[str, ...]
-    scale: float
-    low: float
-    high: float
+    shape: tuple[Count, ...]
+    names: tuple[Text, ...]
+    scale: Number
+    low: Number
+    high: Number
     integers: bool
 
     @property
     def is_image(self) -> bool:
         """Whether an example has the shape of an image."""
         return is_image(self.shape)
-
-    @classmethod
-    def unpacked(cls, head: dict[str, Any], body: bytes = b"") -> Self:
-        """The input of a row ``intake``."""
-        del body
-        return make(cls, head)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +41,7 @@ class DataFingerprint:
         parts: Hashes, by what they are of; see :mod:`accel_engine.data.fingerprint`.
     """
 
-    parts: Mapping[str, str]
-
-    @classmethod
-    def unpacked(cls, head: dict[str, Any], body: bytes = b"") -> Self:
-        """The fingerprint of a row ``data``."""
-        del body
-        return make(cls, head)
+    parts: Mapping[str, Text]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +59,13 @@ class Layer:
         inner: Whether it is a nested model whose layers follow.
     """
 
-    name: str
-    kind: str
-    depth: int
-    shape: tuple[int | None, ...] | None
-    parameters: int
-    trainable: int
-    flops: float | None
+    name: Text
+    kind: Text
+    depth: Count
+    shape: tuple[Count | None, ...] | None
+    parameters: Count
+    trainable: Count
+    flops: Number | None
     inner: bool = False
 
 
@@ -94,12 +81,6 @@ class LayerTable:
     """
 
     layers: tuple[Layer, ...]
-    flops: float | None = None
-    rest: float = 0.0
-    reason: str = ""
-
-    @classmethod
-    def unpacked(cls, head: dict[str, Any], body: bytes = b"") -> Self:
-        """The table of a row ``layers``."""
-        del body
-        return make(cls, head)
+    flops: Number | None = None
+    rest: Number = 0.0
+    reason: Text = ""

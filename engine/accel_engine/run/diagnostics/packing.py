@@ -4,18 +4,20 @@ A dataclass is an object with its name as ``type``. An array is an object with `
 ``start`` and ``length`` of its bytes in the body, compressed with zlib. NaN and infinities are ``null``.
 """
 
-import json
 import math
 import zlib
 from dataclasses import dataclass, fields, is_dataclass
-from typing import Any
+from functools import partial
+from typing import Any, get_args, get_origin
 
 import numpy as np
 import numpy.typing as npt
 
-from accel_engine.run.diagnostics import reports, views
+from accel_engine.json_values import Count, convert, encode
+from accel_engine.run.diagnostics import reports
 from accel_engine.run.diagnostics.report_shapes import check_shapes
-from accel_engine.stored_values import check_of, decompressed, make, shallow
+from accel_engine.run.diagnostics.views import Tagged
+from accel_engine.run.store.compressed_body import decompressed
 
 _LEVEL = 1
 """Level of compression: 4 MB of a confusion matrix take 10 ms."""
@@ -29,9 +31,9 @@ _DTYPES = frozenset({"|u1", "<i8", "<f4", "<f8"})
 @dataclass(frozen=True, slots=True)
 class _PackedArray:
     dtype: str
-    shape: tuple[int, ...]
-    start: int
-    length: int
+    shape: tuple[Count, ...]
+    start: Count
+    length: Count
 
 
 class _Body:
@@ -52,15 +54,10 @@ class _Body:
         return np.frombuffer(data, packed.dtype).reshape(packed.shape)
 
 
-_CLASSES: dict[str, Any] = {
-    name: each for module in (reports, views) for name, each in vars(module).items() if is_dataclass(each)
-}
-
-
 def pack(report: reports.ValidationReport) -> tuple[str, bytes]:
     """Pack a report as a JSON head and a body."""
     body = bytearray()
-    return json.dumps(_packed(report, body)), bytes(body)
+    return encode(_packed(report, body)), bytes(body)
 
 
 def unpack(head: dict[str, Any], body: bytes) -> reports.ValidationReport:
@@ -69,15 +66,12 @@ def unpack(head: dict[str, Any], body: bytes) -> reports.ValidationReport:
     Raises:
         ValueError: A value is missing or wrong, or the body is damaged.
     """
-    outputs = head.get("outputs")
-    if head.get("type") != reports.ValidationReport.__name__ or not isinstance(outputs, list):
+    if head.get("type") != reports.ValidationReport.__name__:
         raise ValueError("it is not a report")
-    source = _Body(body)
-    unpacked = (_unpacked(each, source) for each in shallow(outputs))
-    found = make(reports.ValidationReport, {"outputs": [each for each in unpacked if each is not None]})
-    for report in found.outputs:
-        check_shapes(report)
-    return found
+    found = convert(head, reports.ValidationReport, partial(_unpacked, _Body(body)))
+    known = reports.ValidationReport(tuple(each for each in found.outputs if each is not None))
+    check_shapes(known.outputs)
+    return known
 
 
 def _packed(value: Any, body: bytearray) -> Any:
@@ -92,22 +86,17 @@ def _packed(value: Any, body: bytearray) -> Any:
         return {"type": type(value).__name__} | packed
     if isinstance(value, tuple):
         return [_packed(each, body) for each in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    return value
 
 
-def _unpacked(value: Any, body: _Body) -> Any:
-    if isinstance(value, list):
-        return tuple(_unpacked(each, body) for each in value)
-    if not isinstance(value, dict):
-        return value
-    if "dtype" in value:
-        return body.array(make(_PackedArray, value))
-    known = _CLASSES.get(check_of(str)(value.get("type")))
-    if known is None:
-        return None
-    arguments = {each.name: _unpacked(value[each.name], body) for each in fields(known) if each.name in value}
-    # Only a number that is not finite is null in place of a float.
-    missing = {
-        each.name: math.nan for each in fields(known) if each.type is float and arguments.get(each.name, 0.0) is None
-    }
-    return make(known, arguments | missing)
+def _unpacked(body: _Body, kind: Any, value: Any) -> Any:
+    """Unpack an array, or a dataclass of one of several classes; ``None`` for a class that is not known."""
+    if get_origin(kind) is Tagged:
+        (classes,) = get_args(kind)
+        known = next((each for each in get_args(classes) if each.__name__ == value["type"]), None)
+        return None if known is None else convert(value, known, partial(_unpacked, body))
+    array = body.array(convert(value, _PackedArray))
+    (number,) = get_args(get_args(kind)[1])  # NumPy's NDArray[number] is ndarray[shape, dtype[number]]
+    if array.dtype.type is not number:
+        raise ValueError("it is no array of its type")
+    return array

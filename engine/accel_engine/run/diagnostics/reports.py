@@ -9,7 +9,8 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from accel_engine.run.diagnostics.views import View
+from accel_engine.json_values import Count, Number, Text
+from accel_engine.run.diagnostics.views import Tagged, View
 
 SCORE_BINS = 200
 """Bins of a histogram of probabilities, which are equally wide."""
@@ -48,11 +49,11 @@ class Example:
         output: The model's output, in the same form.
     """
 
-    row: int
-    loss: float
-    input: View | None = None
-    target: View | None = None
-    output: View | None = None
+    row: Count
+    loss: Number
+    input: Tagged[View] | None = None
+    target: Tagged[View] | None = None
+    output: Tagged[View] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,10 +67,10 @@ class SamplePrediction(Example):
         true_class_probability: Probability of the true class.
     """
 
-    label: int | None
-    predicted: int
-    confidence: float
-    true_class_probability: float
+    label: Count | None
+    predicted: Count
+    confidence: Number
+    true_class_probability: Number
 
     @property
     def correct(self) -> bool:
@@ -103,11 +104,11 @@ class Report:
         reason: Why something is not stored, as a sentence without a full stop.
     """
 
-    output: str = ""
-    examples: int = 0
+    output: Text = ""
+    examples: Count = 0
     worst: tuple[Example, ...] = ()
     random: tuple[Example, ...] = ()
-    reason: str = ""
+    reason: Text = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -123,11 +124,12 @@ class ClassificationReport(Report):
         worst: Wrong predictions first, those with the lowest probability of the true class before others.
     """
 
-    names: tuple[str, ...] = ()
+    names: tuple[Text, ...] = ()
     counts: npt.NDArray[np.int64] | None = None
     scores: Scores | None = None
     confidence: Scores | None = None
     worst: tuple[SamplePrediction, ...] = ()
+    random: tuple[SamplePrediction, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -141,7 +143,7 @@ class MultiLabelReport(Report):
         scores: Probabilities of the first :data:`MAX_SCORED_LABELS` labels.
     """
 
-    names: tuple[str, ...] = ()
+    names: tuple[Text, ...] = ()
     counts: npt.NDArray[np.int64]
     scores: Scores
 
@@ -165,17 +167,17 @@ class RegressionReport(Report):
         not_finite: Examples with an output or target that is NaN or infinite, which the figures leave out.
     """
 
-    names: tuple[str, ...]
-    units: int
+    names: tuple[Text, ...]
+    units: Count
     mae: npt.NDArray[np.float64]
     rmse: npt.NDArray[np.float64]
     r2: npt.NDArray[np.float64]
-    mean_mae: float
-    mean_rmse: float
+    mean_mae: Number
+    mean_rmse: Number
     points: npt.NDArray[np.float32]
     residuals: npt.NDArray[np.int64]
     residual_edges: npt.NDArray[np.float32]
-    not_finite: int = 0
+    not_finite: Count = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -189,9 +191,9 @@ class SegmentationReport(Report):
         ignored: Pixels without a true class, for example 255 where masks have fewer classes.
     """
 
-    names: tuple[str, ...] = ()
+    names: tuple[Text, ...] = ()
     counts: npt.NDArray[np.int64] | None = None
-    ignored: int = 0
+    ignored: Count = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -207,12 +209,12 @@ class ReconstructionReport(Report):
         not_finite: Examples whose loss is NaN or infinite.
     """
 
-    mae: float
-    rmse: float
+    mae: Number
+    rmse: Number
     errors: npt.NDArray[np.int64]
     error_edges: npt.NDArray[np.float32]
     same_target: bool
-    not_finite: int = 0
+    not_finite: Count = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -230,13 +232,13 @@ class SequenceReport(Report):
         generated: Text written by the model after the prompt; empty if it cannot generate.
     """
 
-    names: tuple[str, ...] = ()
-    tokens: int
-    accuracy: float
-    perplexity: float
+    names: tuple[Text, ...] = ()
+    tokens: Count
+    accuracy: Number
+    perplexity: Number
     counts: npt.NDArray[np.int64] | None = None
-    prompt: str = ""
-    generated: str = ""
+    prompt: Text = ""
+    generated: Text = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -255,12 +257,12 @@ class ForecastReport(Report):
         not_finite: Examples whose loss is NaN or infinite.
     """
 
-    names: tuple[str, ...]
+    names: tuple[Text, ...]
     mae: npt.NDArray[np.float64]
     baseline: npt.NDArray[np.float64] | None = None
-    mean_mae: float
-    mean_rmse: float
-    not_finite: int = 0
+    mean_mae: Number
+    mean_rmse: Number
+    not_finite: Count = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -271,7 +273,7 @@ class CustomReport(Report):
         shapes: Name and spec of each output, such as ``embedding`` and ``float32 64``.
     """
 
-    shapes: tuple[tuple[str, str], ...] = ()
+    shapes: tuple[tuple[Text, Text], ...] = ()
 
 
 OutputReport: TypeAlias = (
@@ -294,4 +296,4 @@ class ValidationReport:
         outputs: A report for each output of the model.
     """
 
-    outputs: tuple[OutputReport, ...] = field(default=())
+    outputs: tuple[Tagged[OutputReport], ...] = field(default=())

@@ -4,10 +4,12 @@ Each is bounded in size, so that a run's diagnostics stay below a few megabytes.
 """
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TYPE_CHECKING, Annotated, Generic, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+
+from accel_engine.json_values import Count, Number, OfHook
 
 MAX_SIDE = 64
 """Pixels of the longer side of an image or a mask, and of each side of a spectrogram."""
@@ -26,6 +28,16 @@ MAX_SERIES = 8
 
 MAX_POINTS = 512
 """Points of each series of a curve."""
+
+
+T = TypeVar("T")
+
+if TYPE_CHECKING:
+    Tagged = Annotated[T, "tagged"]
+else:
+
+    class Tagged(Generic[T], metaclass=OfHook):
+        """One of several classes, told apart by ``type``, its name; ``None`` if this program does not know it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,7 +74,7 @@ class Row:
 
     names: tuple[str, ...]
     values: tuple[str, ...]
-    columns: int
+    columns: Count
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +87,7 @@ class Text:
     """
 
     text: str
-    length: int
+    length: Count
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,7 +102,7 @@ class Tokens:
     """
 
     tokens: tuple[str, ...]
-    length: int
+    length: Count
     losses: npt.NDArray[np.float32] | None = None
 
 
@@ -108,8 +120,8 @@ class Curve:
 
     values: npt.NDArray[np.float32]
     names: tuple[str, ...]
-    points: int
-    series: int
+    points: Count
+    series: Count
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -125,9 +137,9 @@ class Spectrogram:
     """
 
     levels: npt.NDArray[np.uint8]
-    seconds: float
-    highest: float
-    decibels: float = 80.0
+    seconds: Number
+    highest: Number
+    decibels: Number = 80.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +152,7 @@ class Parts:
     """
 
     names: tuple[str, ...]
-    views: tuple["View", ...]
+    views: tuple["Tagged[View]", ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,8 +164,8 @@ class Labels:
         scores: Probability of each; empty for the true labels.
     """
 
-    labels: tuple[int, ...]
-    scores: tuple[float, ...] = ()
+    labels: tuple[Count, ...]
+    scores: tuple[Number, ...] = ()
 
 
 View: TypeAlias = Image | Mask | Row | Text | Tokens | Curve | Spectrogram | Parts | Labels

@@ -1,6 +1,5 @@
 """An image, a text or a histogram, and its form in the table ``media``."""
 
-import json
 import math
 import zlib
 from dataclasses import dataclass
@@ -9,8 +8,10 @@ from typing import Any, Literal, Self, TypeAlias, get_args
 import numpy as np
 import numpy.typing as npt
 
+from accel_engine.json_values import Count, convert, decode, encode
+from accel_engine.json_values import Text as StoredText
+from accel_engine.run.store.compressed_body import decompressed
 from accel_engine.run.store.whole_rows import MAX_TIME
-from accel_engine.stored_values import StoredValueError, check_of, decompressed, parse_object
 
 MAX_IMAGE_BYTES = 4 << 20
 """Largest image, compressed."""
@@ -147,9 +148,28 @@ class LoggedItem:
         Raises:
             ValueError: Its time or its item is damaged.
         """
-        if not 0 <= check_of(float)(time) <= MAX_TIME:
-            raise StoredValueError(f"there is no time {time}")
+        if not 0 <= convert(time, float) <= MAX_TIME:
+            raise ValueError(f"there is no time {time}")
         return cls(number, time, step, name, deserialize(kind, *stored))
+
+
+@dataclass(frozen=True, slots=True)
+class _TextHead:
+    note: StoredText
+    length: Count
+
+
+@dataclass(frozen=True, slots=True)
+class _HistogramHead:
+    note: StoredText
+    bins: Count
+    not_finite: Count
+
+
+@dataclass(frozen=True, slots=True)
+class _ImageHead:
+    note: StoredText
+    shape: tuple[Count, ...]
 
 
 def serialize(item: MediaItem) -> tuple[MediaKind, str, bytes]:
@@ -162,18 +182,18 @@ def serialize(item: MediaItem) -> tuple[MediaKind, str, bytes]:
         data = item.text.encode("utf-8", "surrogatepass")
         if len(data) > MAX_TEXT_BYTES:
             raise ValueError(f"the text has {_size(len(data))}, more than {_size(MAX_TEXT_BYTES)}: log a part of it")
-        return "text", _head(item, length=len(data)), zlib.compress(data, _LEVEL)
+        return "text", encode(_TextHead(item.note, len(data))), zlib.compress(data, _LEVEL)
     if isinstance(item, Histogram):
         data = np.concatenate([item.edges, item.counts]).astype("<f8").tobytes()
         _check_unpacked(len(data), "the histogram", "use fewer bins")
-        head = _head(item, bins=len(item.counts), not_finite=item.not_finite)
+        head = encode(_HistogramHead(item.note, len(item.counts), item.not_finite))
         return "histogram", head, zlib.compress(data, _LEVEL)
     hint = "make it smaller, for example image[::2, ::2]"
     _check_unpacked(item.pixels.nbytes, "the image", hint)
     body = zlib.compress(item.pixels.tobytes(), _LEVEL)
     if len(body) > MAX_IMAGE_BYTES:
         raise ValueError(f"the image has {_size(len(body))} compressed, more than {_size(MAX_IMAGE_BYTES)}: {hint}")
-    return "image", _head(item, shape=item.pixels.shape), body
+    return "image", encode(_ImageHead(item.note, item.pixels.shape)), body
 
 
 def deserialize(kind: MediaKind, head: str, body: bytes) -> MediaItem:
@@ -182,18 +202,17 @@ def deserialize(kind: MediaKind, head: str, body: bytes) -> MediaItem:
     Raises:
         ValueError: A value is missing or wrong, or the body is damaged.
     """
-    values = parse_object(head)
-    note = check_of(str)(values.get("note"))
     if kind == "text":
-        length = check_of(int)(values.get("length"))
-        return Text(_decompressed(body, length, MAX_TEXT_BYTES).decode("utf-8", "surrogatepass"), note)
+        text = decode(head, _TextHead)
+        return Text(_decompressed(body, text.length, MAX_TEXT_BYTES).decode("utf-8", "surrogatepass"), text.note)
     if kind == "histogram":
-        bins, not_finite = map(check_of(int), (values.get("bins"), values.get("not_finite")))
-        edges = bins + bool(bins)
-        numbers = np.frombuffer(_decompressed(body, 8 * (edges + bins)), "<f8").astype(np.float64)
-        return Histogram(numbers[:edges], numbers[edges:], not_finite, note)
-    shape = check_of(tuple[int, ...])(values.get("shape"))
-    return Image(np.frombuffer(_decompressed(body, math.prod(shape)), np.uint8).reshape(shape), note)
+        histogram = decode(head, _HistogramHead)
+        edges = histogram.bins + bool(histogram.bins)
+        numbers = np.frombuffer(_decompressed(body, 8 * (edges + histogram.bins)), "<f8").astype(np.float64)
+        return Histogram(numbers[:edges], numbers[edges:], histogram.not_finite, histogram.note)
+    image = decode(head, _ImageHead)
+    pixels = np.frombuffer(_decompressed(body, math.prod(image.shape)), np.uint8)
+    return Image(pixels.reshape(image.shape), image.note)
 
 
 def check_position(step: int, name: str) -> None:
@@ -206,10 +225,6 @@ def check_position(step: int, name: str) -> None:
         raise ValueError("a step is a whole number from 0")
     if not 0 < len(name.encode("utf-8")) <= MAX_NAME:
         raise ValueError(f"a name has 1 to {MAX_NAME} bytes")
-
-
-def _head(item: MediaItem, **values: Any) -> str:
-    return json.dumps(values | {"note": item.note})
 
 
 def _check_unpacked(size: int, what: str, hint: str) -> None:

@@ -6,17 +6,18 @@ device's previous row: a bare number is a value with an unchanged unit. The util
 is one string with a hexadecimal digit per core, in fifteenths, and a dash if unknown.
 """
 
-import json
 import math
 import sqlite3
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple
-from typing import Any
+from typing import Annotated, Any, TypeAlias
+
+import msgspec
 
 from accel_engine.devices.device_types import CountedItem, Reading, Sample
+from accel_engine.json_values import Count, decode, encode
 from accel_engine.run.store.database import Database
-from accel_engine.stored_values import StoredValueError, check_of, number, parse
 
 FULL_SECONDS = 30.0
 """Interval between rows with every reading of a device."""
@@ -40,6 +41,22 @@ _RESOLUTION = {"": 0.01, "%": 0.1, "W": 0.1, "B": 2.0**20, "B/s": 1000.0}
 
 Fields = dict[str, Any]
 
+_Whole: TypeAlias = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
+
+
+class _Field(msgspec.Struct, frozen=True, array_like=True):
+    """A reading as a list; its value is the reason if there is none, and null if it was not finite."""
+
+    value: _Whole | float | str | None
+    unit: str
+    items: tuple[tuple[str, str, Count | None, Count | None], ...] = ()
+
+
+_FULL = (_Field, str)
+"""The types of what is more than the value of a known reading."""
+
+_ROW: Any = dict[str, _Whole | float | str | _Field | None] | tuple[dict[str, _Whole | float | str | _Field | None]]
+
 
 MAX_HELD = 1 << 15
 """Maximum number of samples: an hour of nine devices."""
@@ -61,7 +78,7 @@ class SamplePacker:
         if now >= self._full_due.get(device, now) or fields.keys() != before.keys():
             self._full_due[device], self._others_due[device] = now + FULL_SECONDS, now + OTHERS_SECONDS
             self._written[device] = fields
-            return _text(fields)
+            return encode(fields)
         others_due = now >= self._others_due[device]
         if others_due:
             self._others_due[device] = now + OTHERS_SECONDS
@@ -71,7 +88,7 @@ class SamplePacker:
             if field != before[name] and (others_due or _is_essential(name, field, before[name]))
         }
         self._written[device] = before | changed
-        return _text([{name: _delta(field, before[name]) for name, field in changed.items()}])
+        return encode([{name: _delta(field, before[name]) for name, field in changed.items()}])
 
 
 class SampleUnpacker:
@@ -85,7 +102,7 @@ class SampleUnpacker:
 
     def __init__(self, names: frozenset[str] | None = None) -> None:
         self._names = names
-        self._known: dict[str, Fields] = {}
+        self._known: dict[str, dict[str, _Field | str]] = {}
 
     def unpack(self, time: float, device: str, text: str) -> Sample:
         """Return the sample of a row.
@@ -93,18 +110,19 @@ class SampleUnpacker:
         Raises:
             ValueError: The text is not a packed sample.
         """
-        packed = parse(text, constants=True)
-        fields = packed[0] if isinstance(packed, list) and len(packed) == 1 else packed
-        if not isinstance(fields, dict):
-            raise StoredValueError("it is no object")
-        if self._names is not None:
-            fields = {name: field for name, field in fields.items() if name in self._names}
-        known = dict(self._known.get(device, {})) if isinstance(packed, list) else {}
-        for name, field in fields.items():
-            is_full = isinstance(field, list | str)
-            known[name] = field if is_full else [field, known[name][1] if name in known else ""]
+        packed = decode(text, _ROW)
+        is_full = isinstance(packed, dict)
+        known = {} if is_full else dict(self._known.get(device, {}))
+        for name, field in (packed if is_full else packed[0]).items():
+            if self._names is not None and name not in self._names:
+                continue
+            if isinstance(field, _FULL):
+                known[name] = field
+            else:
+                before = known.get(name)
+                known[name] = _Field(field, before.unit if isinstance(before, _Field) else "")
         if len(known) > MAX_READINGS:
-            raise StoredValueError("it has too many readings")
+            raise ValueError("it has too many readings")
         sample = Sample(time, device, _readings(known))
         self._known[device] = known  # only now, so that a damaged row changes nothing
         return sample
@@ -147,39 +165,24 @@ def _digit(percent: float | None) -> str:
     return "-" if percent is None else f"{round(percent * 15 / 100):x}"
 
 
-def _readings(fields: Fields) -> dict[str, Reading]:
+def _readings(fields: Mapping[str, _Field | str]) -> dict[str, Reading]:
     readings: dict[str, Reading] = {}
     for name, field in fields.items():
-        if name == _CORES:
-            if not isinstance(field, str) or len(field) > MAX_CORES:
-                raise StoredValueError("it has no digit per core")
+        if isinstance(field, str):
+            if name != _CORES or len(field) > MAX_CORES:
+                raise ValueError(f"{name} has no digit per core")
             readings |= {f"core_{index}": _core(digit) for index, digit in enumerate(field)}
-        elif isinstance(field, list) and len(field) in (2, 3):
-            readings[name] = _reading(*field)
+        elif isinstance(field.value, str):
+            readings[name] = Reading.missing(field.value, field.unit)
+        elif field.value is None or not math.isfinite(field.value):
+            readings[name] = Reading.missing("the device reported no finite value", field.unit)
         else:
-            raise StoredValueError(f"{name} is no reading")
+            readings[name] = Reading(field.value, field.unit, items=tuple(CountedItem(*item) for item in field.items))
     return readings
-
-
-def _reading(value: Any, unit: Any, items: Any = ()) -> Reading:
-    if not isinstance(unit, str):
-        raise StoredValueError("a unit is text")
-    if isinstance(value, str):
-        return Reading.missing(value, unit)
-    if isinstance(value, float) and not math.isfinite(value):
-        return Reading.missing("the device reported no finite value", unit)
-    return Reading(number(value), unit, items=tuple(CountedItem(*_ITEM(item)) for item in items))
 
 
 def _core(digit: str) -> Reading:
     return Reading.missing("was not read", "%") if digit == "-" else Reading(int(digit, 16) * 100 / 15, "%")
-
-
-_ITEM = check_of(tuple[str, str, int | None, int | None])
-
-
-def _text(value: Any) -> str:
-    return json.dumps(value, separators=(",", ":"))
 
 
 class HeldSamples:

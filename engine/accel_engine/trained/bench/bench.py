@@ -32,9 +32,9 @@ from accel_engine.requests.protocol.model_reference import ModelReference
 from accel_engine.requests.protocol.request import Send, reports, unheard
 from accel_engine.trained.bench.device_choice import devices, precisions
 from accel_engine.trained.bench.trained_runtime import TrainedRuntime, computing_in, examples_of
+from accel_engine.trained.open_trained import TrainedModel, open_trained
 from accel_engine.trained.prediction.raw_columns import read_raw_columns
 from accel_engine.trained.split_batches import batches
-from accel_engine.trained.trained_model import TrainedModel, load
 from accel_engine.training.memory_meters import DeviceMemory, HostMemory, free_memory
 
 EXAMPLES = 1024
@@ -108,12 +108,18 @@ def _measure_trained_on(
     free_memory()
     with tf.device(device):  # where the weights are created
         reference = model.reference or ModelReference()
-        trained = load(reference, options.data, options.split, options.checkpoint, on_progress)
+        trained = open_trained(
+            reference.model,
+            data=options.data,
+            split=options.split,
+            checkpoint=options.checkpoint,
+            progress=on_progress,
+        )
     notes.update(dict.fromkeys(trained.notes))
-    own = trained.compiled.model.dtype_policy.name
+    own = trained.model.dtype_policy.name
     examples = examples_of(trained, EXAMPLES)
     free_memory()
-    host = HostMemory(sum(weight.numpy().nbytes for weight in trained.compiled.model.weights))
+    host = HostMemory(sum(weight.numpy().nbytes for weight in trained.model.weights))
     for precision in options.precisions or precisions(device, own):
         for xla in options.xla:
             setup = Setup(model=model.name, format="keras", device=device.lower(), xla=xla, precision=precision)
@@ -125,7 +131,7 @@ def _measure_trained_as(
 ) -> Iterator[Candidate]:
     """Measure it in a precision, with XLA or without; the program's memory is free afterwards."""
     free_memory()
-    with computing_in(trained.compiled.model, setup.precision):
+    with computing_in(trained.model, setup.precision):
         runtime = TrainedRuntime(trained, xla=setup.xla)
         yield from _measure(replace(setup, size=runtime.size), runtime, examples, settings, host)
 

@@ -13,11 +13,9 @@ from accel_engine.errors import ModelError
 from accel_engine.inference.runtime import Arrays
 from accel_engine.keras_support.model_structure import fixed_batch
 from accel_engine.models.exported_model import INPUT, OUTPUT
-from accel_engine.models.model_call import call_model
 from accel_engine.private_names.keras_names import all_layers
+from accel_engine.trained.open_trained import TrainedModel
 from accel_engine.trained.split_batches import batches
-from accel_engine.trained.trained_model import TrainedModel
-from accel_engine.training.core.run_scaling import scaler
 from accel_engine.user_code import reason
 
 
@@ -33,11 +31,11 @@ class TrainedRuntime:
     name = "keras"
 
     def __init__(self, trained: TrainedModel, *, xla: bool) -> None:
-        self._model = trained.compiled.model
+        self._model = trained.model
         self._structure = trained.dataset.spec.inputs
-        self._scale = scaler(trained.compiled.scaling.factor, trained.dataset)
+        self._outputs_of = trained.outputs_of
         self.inputs: Mapping[str, ArraySpec] = dict(named_leaves(self._structure, INPUT))
-        self.outputs: Mapping[str, ArraySpec] = dict(named_leaves(trained.compiled.outputs, OUTPUT))
+        self.outputs: Mapping[str, ArraySpec] = dict(named_leaves(trained.outputs, OUTPUT))
         self.size = sum(weight.numpy().nbytes for weight in self._model.weights)
         retraces_less = not xla and fixed_batch(self._model) is None
         self._function = tf.function(self._call, autograph=False, jit_compile=xla, reduce_retracing=retraces_less)
@@ -55,7 +53,7 @@ class TrainedRuntime:
     def _call(self, tensors: dict[str, tf.Tensor]) -> Structure:
         arrays = iter(tensors[name] for name, _ in named_leaves(self._structure, INPUT))
         inputs = map_structure(lambda _: next(arrays), self._structure)
-        return call_model(self._model, self._scale(inputs), training=False)
+        return self._outputs_of(inputs)
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from accel_engine.data.structure import Batch, Structure, only_array
 from accel_engine.requests.evaluate import ClassScores, Measurement
 from accel_engine.run.diagnostics.figures import figures_of_sums
 from accel_engine.trained.evaluation.resampling import Interval, share_interval
-from accel_engine.trained.trained_model import TrainedModel
+from accel_engine.trained.open_trained import TrainedModel
 from accel_engine.training.core.task import Task, probabilities_of
 from accel_engine.training.evaluation.reports.measures import class_indices
 
@@ -33,7 +33,7 @@ class ClassLabels:
     @classmethod
     def of(cls, source: TrainedModel) -> Self | None:
         """For a classifier, without examples; ``None`` for other models."""
-        task = source.compiled.task
+        task = source.task
         if task.name != "classification":
             return None
         return cls(task, source.dataset.class_names, np.empty((0, 2), np.int32))

@@ -12,7 +12,7 @@ from accel_engine.data.series.series_parts import span_of
 from accel_engine.data.structure import Batch, flatten, map_structure
 from accel_engine.errors import DataError, ModelError
 from accel_engine.json_values import json_number
-from accel_engine.keras_support.model_structure import fixed_batch
+from accel_engine.keras_support.model_structure import fixed_batch, has_custom_train_step
 from accel_engine.models.model_call import call_model
 from accel_engine.requests.evaluate import (
     Difference,
@@ -37,8 +37,8 @@ from accel_engine.trained.evaluation.resampling import (
     share_interval,
     swapped_sums,
 )
+from accel_engine.trained.open_trained import TrainedModel, open_trained
 from accel_engine.trained.split_batches import ProgressReports, batches, fingerprint, number_of_examples
-from accel_engine.trained.trained_model import TrainedModel, load
 from accel_engine.training.core.assembly import STEP_SERIES
 from accel_engine.training.evaluation.baseline import BaselineResult, baseline_of
 
@@ -90,7 +90,13 @@ def evaluate(request: EvaluationRequest, send: Send = unheard) -> Evaluation:
     models, options, on_progress = request.models, request.options, reports(send)
     measured = [
         _measure(
-            load(model, options.data, options.split, options.checkpoint, on_progress),
+            open_trained(
+                model.model,
+                data=options.data,
+                split=options.split,
+                checkpoint=options.checkpoint,
+                progress=on_progress,
+            ),
             options,
             _of_all(on_progress, index, len(models)),
         )
@@ -111,26 +117,26 @@ def _of_all(on_progress: Callable[[int, int], None], index: int, models: int) ->
 
 
 def _measure(source: TrainedModel, options: EvaluationOptions, on_progress: Callable[[int, int], None]) -> _Measured:
-    compiled, examples = source.compiled, source.examples
-    if compiled.has_custom_train_step:
+    model, examples = source.model, source.examples
+    if has_custom_train_step(model):
         raise ModelError("the model has a custom train_step, so its outputs cannot be interpreted")
     count = number_of_examples(examples)
     names = SeriesNames(*STEP_SERIES)
     limit = max(1, MAX_BYTES // (8 * max(count, options.resamples)))
-    states = ExampleStates(compiled.model, compiled.metrics, names, limit)
+    states = ExampleStates(model, source.metrics, names, limit)
     labels = ClassLabels.of(source)
     own_data = source.step > 0 and not options.data
-    baseline = baseline_of(compiled.task, source.dataset, compiled.outputs, is_training_data=own_data)
+    baseline = baseline_of(source.task, source.dataset, source.outputs, is_training_data=own_data)
 
     def measure(raw: Batch) -> tuple[tf.Tensor, ...]:
         batch = source.prepare(raw)
-        outputs = call_model(compiled.model, batch.inputs, training=False)
+        outputs = call_model(model, batch.inputs, training=False)
         pairs = labels.measure(batch, outputs) if labels else tf.zeros([0, 2], tf.int32)
         mask = tf.ones([tf.shape(flatten(batch)[0])[0]])
         beside = baseline.measure(batch, outputs, mask) if baseline else tf.zeros([0])
         return states.measure(batch, outputs), pairs, states.measure_batch(batch, outputs), beside
 
-    measure_batch = tf.function(measure, autograph=False, reduce_retracing=fixed_batch(compiled.model) is None)
+    measure_batch = tf.function(measure, autograph=False, reduce_retracing=fixed_batch(model) is None)
     values, classes, sums, reports = [], [], np.zeros(states.width), ProgressReports(on_progress, count)
     baseline_sums = np.zeros(baseline.width if baseline else 0)
     for rows, raw in batches(examples, source.plan.batch_size):
@@ -180,16 +186,17 @@ def _described(measured: _Measured, options: EvaluationOptions) -> EvaluatedMode
     reached = measured.baseline
     for name, value, samples in zip(measured.states.names, measured.metrics, measured.resampled.T, strict=True):
         metrics[name] = Measurement.of(value, *_interval(measured, name, value, samples, options.confidence))
+    notes = (
+        *measured.source.notes,
+        *evaluation_notes(measured.source, measured.states.left_out, coupled),
+        *block_notes(len(measured.values), measured.block),
+    )
     return EvaluatedModel(
         measured.source.name,
         measured.source.step,
         metrics,
         () if measured.labels is None else class_scores(measured.labels, options.confidence),
-        (
-            *measured.source.notes,
-            *evaluation_notes(measured.source, measured.states.left_out, coupled),
-            *block_notes(len(measured.values), measured.block),
-        ),
+        tuple(dict.fromkeys(notes)),
         {name: json_number(value) for name, value in reached.metrics.items()} if reached else {},
         reached.name if reached else "",
     )

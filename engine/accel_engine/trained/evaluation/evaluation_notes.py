@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from accel_engine.data.dataset import Split
-from accel_engine.trained.trained_model import TrainedModel
+from accel_engine.trained.open_trained import TrainedModel
 from accel_engine.training.core.metric_building import check_metrics
 from accel_engine.training.core.recipe.metrics import second_class_note
 
@@ -21,9 +21,8 @@ def evaluation_notes(source: TrainedModel, left_out: Sequence[str], coupled: Seq
     """
     if left_out:
         yield f"left out, as their states of all examples would not fit in memory: {', '.join(left_out)}"
-    compiled = source.compiled
-    yield from check_metrics(compiled.model, compiled.task, compiled.outputs, source.dataset)
-    yield from second_class_note(source.plan, compiled.task, compiled.outputs, source.dataset)
+    yield from check_metrics(source.model, source.task, source.outputs, source.dataset)
+    yield from second_class_note(source.plan, source.task, source.outputs, source.dataset)
     if coupled:
         size = f" of {source.plan.batch_size:,} examples" if isinstance(source.examples, Split) else ""
         yield (

@@ -14,13 +14,14 @@ from accel_engine.data.folders.image_header import SUFFIXES as IMAGES
 from accel_engine.data.structure import ArraySpec, Structure, flatten, has_texts, map_structure
 from accel_engine.data.tables.table_file import SUFFIXES as TABLES
 from accel_engine.errors import AccelError, DataError
+from accel_engine.plan import Plan
 from accel_engine.requests.predict import ExamplePredictions, OutputPrediction, PredictionRequest
 from accel_engine.requests.protocol.request import Send, reports, unheard
-from accel_engine.trained.prediction import file_examples, predicting_model
+from accel_engine.trained.open_trained import TrainedModel, open_trained
+from accel_engine.trained.outputs import OutputForm, PredictedOutput
+from accel_engine.trained.prediction import file_examples
 from accel_engine.trained.prediction.array_examples import read_arrays
 from accel_engine.trained.prediction.examples import Examples
-from accel_engine.trained.prediction.outputs import OutputForm, PredictedOutput
-from accel_engine.trained.prediction.predicting_model import PredictingModel
 from accel_engine.trained.prediction.raw_columns import read_raw_columns
 from accel_engine.trained.prediction.series_examples import read_last_windows
 from accel_engine.trained.prediction.table_examples import read_rows, read_text_column
@@ -42,12 +43,9 @@ def predict(request: PredictionRequest, send: Send = unheard) -> ExamplePredicti
         AccelError: The model cannot be used, or a file has no examples for it.
     """
     target = request.target
-    model = (
-        predicting_model.of_file(target, request.custom_objects)
-        if target.is_file()
-        else predicting_model.of_run(target, request.checkpoint)
-    )
-    found = [PredictedOutput() for _ in model.outputs]
+    reference = Plan(model=str(target), custom_objects=request.custom_objects) if target.is_file() else target
+    model = open_trained(reference, data=None, checkpoint=request.checkpoint)
+    found = [PredictedOutput() for _ in model.output_forms]
     names: list[tuple[str, str]] = []
     problems: dict[int, str] = {}
     notes = list(model.notes)
@@ -57,7 +55,7 @@ def predict(request: PredictionRequest, send: Send = unheard) -> ExamplePredicti
         notes += examples.notes
         if examples.inputs is not None:
             _add(model, examples.inputs, found, reports(send))
-    predicted = list(map(_predicted, model.outputs, found))
+    predicted = list(map(_predicted, model.output_forms, found))
     readable = [place for place in range(len(names)) if place not in problems]
     rows = sorted(set().union(*map(_not_finite, predicted)))
     problems |= {readable[row]: f"the model's outputs for {names[readable[row]][1]} are not finite" for row in rows}
@@ -115,9 +113,9 @@ def _joined(parts: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
     return np.concatenate(parts)
 
 
-def _read(model: PredictingModel, files: Sequence[Path], texts: Sequence[str]) -> Iterator[tuple[str, Examples]]:
+def _read(model: TrainedModel, files: Sequence[Path], texts: Sequence[str]) -> Iterator[tuple[str, Examples]]:
     if texts:
-        spec = model.inputs
+        spec = model.dataset.spec.inputs
         if not isinstance(spec, ArraySpec) or spec.dtype != "string":
             raise DataError(f"{model.name} does not take texts: its data is {model.form.kind}")
         yield "", file_examples.texts(texts, spec)
@@ -130,21 +128,20 @@ def _read(model: PredictingModel, files: Sequence[Path], texts: Sequence[str]) -
             yield str(path), Examples((str(path),), None, {0: str(error)})
 
 
-def _examples(model: PredictingModel, path: Path) -> Examples:
+def _examples(model: TrainedModel, path: Path) -> Examples:
     """Read a file as the model's data.
 
     Raises:
         DataError: It has no examples for the model.
     """
-    suffix, form, spec = path.suffix.lower(), model.form, model.inputs
-    if model.plan is not None and form.kind == "series":
+    suffix, form, spec = path.suffix.lower(), model.form, model.dataset.spec.inputs
+    if not model.is_file and form.kind == "series":
         return read_last_windows(path, form, model.plan)
     if suffix in _ARRAYS and form.kind != "table":
-        features = model.plan.features if model.plan else ()
-        return read_arrays(path, spec, features)
+        return read_arrays(path, spec, model.plan.features)
     if form.table is not None:
         return read_rows(path, form.table)
-    if form.kind == "table" and model.plan is None:
+    if form.kind == "table" and model.is_file:
         return read_raw_columns(path, spec, model.categories)
     if isinstance(spec, ArraySpec):
         if has_texts(spec) and suffix in TABLES:
@@ -153,11 +150,11 @@ def _examples(model: PredictingModel, path: Path) -> Examples:
             return file_examples.read_lines(path, spec)
         if form.kind == "audio" and suffix == ".wav":
             return file_examples.read_sound(path, spec, form.sample_rate)
-        if model.input_spec is not None and suffix in IMAGES:
-            return file_examples.read_images(path, model.input_spec)
-        if model.plan is not None and form.kind == "images" and suffix in IMAGES:
+        if (image := model.input_spec) and image.is_image and suffix in IMAGES:
+            return file_examples.read_images(path, image)
+        if not model.is_file and form.kind == "images" and suffix in IMAGES:
             raise DataError(f"{path.name} is an image, which {model.name} does not take: its examples are {spec}")
-    if model.plan is None and form.kind != "text":
+    if model.is_file and form.kind != "text":
         raise DataError(
             f"{model.name} takes arrays ({', '.join(_ARRAYS)}), not {path.name}: give the run, which has the "
             "preprocessing of other files"
@@ -166,7 +163,7 @@ def _examples(model: PredictingModel, path: Path) -> Examples:
 
 
 def _add(
-    model: PredictingModel,
+    model: TrainedModel,
     inputs: Structure,
     found: list[PredictedOutput],
     progress: Callable[[int, int], object],
@@ -177,6 +174,6 @@ def _add(
     rows = max(1, min(_ROWS, _BYTES // size))
     for start in range(0, count, rows):
         part = map_structure(lambda array: tf.convert_to_tensor(array[start : start + rows]), inputs)  # noqa: B023
-        for each, form, output in zip(found, model.outputs, flatten(model.outputs_of(part)), strict=True):
+        for each, form, output in zip(found, model.output_forms, flatten(model.outputs_of(part)), strict=True):
             each.add(form, output)
         progress(min(start + rows, count), count)

@@ -15,8 +15,7 @@ from accel_engine.errors import DataError, ModelError
 from accel_engine.requests.protocol.request import Send, unheard
 from accel_engine.requests.write_text import WritingRequest, WrittenPart, WrittenText
 from accel_engine.text import suggestion
-from accel_engine.trained.prediction import predicting_model
-from accel_engine.trained.prediction.predicting_model import PredictingModel
+from accel_engine.trained.open_trained import TrainedModel, open_trained
 from accel_engine.training.core.task import probabilities_of
 from accel_engine.training.evaluation.reports.text_generation import continued
 
@@ -35,11 +34,11 @@ def write(request: WritingRequest, send: Send = unheard) -> WrittenText:
         AccelError: The model cannot be restored, or writes no text.
     """
     options = request.options
-    model = predicting_model.of_run(request.directory, options.checkpoint)
+    model = open_trained(request.directory, data=None, checkpoint=options.checkpoint)
     window, any_length, dtype = _check(model)
     vocabulary = model.form.vocabulary
     prompt = encoded(options.prompt, vocabulary)
-    form = model.outputs[0]
+    form = model.output_forms[0]
 
     @tf.function(reduce_retracing=True)  # type: ignore[untyped-decorator]
     def compute(tokens: tf.Tensor, last: tf.Tensor) -> tf.Tensor:
@@ -112,16 +111,16 @@ def _of_characters(vocabulary: Sequence[str]) -> bool:
     return any(token.isspace() for token in vocabulary) or all(len(token) <= 1 for token in vocabulary)
 
 
-def _check(model: PredictingModel) -> tuple[int, bool, str]:
+def _check(model: TrainedModel) -> tuple[int, bool, str]:
     """The window of a language model, whether it takes fewer tokens, and the type of tokens.
 
     Raises:
         ModelError: It writes no text.
     """
-    spec, output = model.inputs, model.outputs[0]
+    spec, output = model.dataset.spec.inputs, model.output_forms[0]
     is_sequence = isinstance(spec, ArraySpec) and len(spec.shape) == 1 and "int" in spec.dtype
     own = (
-        len(model.outputs) == 1
+        len(model.output_forms) == 1
         and output.task.name == "sequence"
         and model.form.class_names
         in (
@@ -134,7 +133,7 @@ def _check(model: PredictingModel) -> tuple[int, bool, str]:
             f"its task is {output.task.name}" if output.task.name != "sequence" else "it has no vocabulary of its own"
         )
         raise ModelError(f"run {model.name} writes no text: {what}")
-    window = spec.shape[0] or (model.plan.window if model.plan else None) or 64
+    window = spec.shape[0] or model.plan.window or 64
     return window, spec.shape[0] is None, spec.dtype
 
 

@@ -1,13 +1,13 @@
 """Remembers how fast runs of a kind were with each number of threads per operation, on this machine."""
 
 import json
-import math
 import os
 from collections.abc import Mapping
-from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from typing import Annotated
 
 import keras
+import msgspec
 import tensorflow as tf
 
 from accel_engine import clock
@@ -17,10 +17,12 @@ from accel_engine.models import UserModel
 from accel_engine.plan import affecting
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.training.autotuning.thread_choice import WORTHWHILE
-from accel_engine.tuning_cache import is_recent, load, save
+from accel_engine.tuning_cache import Rate, is_recent, load, save
 from accel_engine.version import __version__
 
 _FILE = "threads.json"
+
+_Threads = Annotated[int, msgspec.Meta(ge=1)]
 
 _VARIABLES = ("TF_ENABLE_ONEDNN_OPTS", "TF_NUM_INTEROP_THREADS", "OMP_NUM_THREADS", "TF_XLA_FLAGS", "XLA_FLAGS")
 """Variables of the environment on which it depends."""
@@ -35,7 +37,7 @@ class RememberedRate:
         measured_at: When, in seconds since the Unix epoch.
     """
 
-    rate: float
+    rate: Rate
     measured_at: float
 
 
@@ -78,14 +80,9 @@ def rates_key(resolved: ResolvedPlan, inventory: Inventory) -> str:
 
 def _load(key: str) -> dict[int, RememberedRate]:
     """The remembered rates by number of threads."""
-    values, rates = load(_FILE, key), {}
-    for count, value in values.items() if isinstance(values, dict) else ():
-        with suppress(TypeError, ValueError):
-            remembered = RememberedRate(**value)
-            if is_recent(remembered.measured_at) and 0 < remembered.rate < math.inf and int(count) > 0:
-                rates[int(count)] = remembered
-    return rates
+    rates = load(_FILE, key, dict[_Threads, RememberedRate]) or {}
+    return {threads: remembered for threads, remembered in rates.items() if is_recent(remembered.measured_at)}
 
 
 def _save(key: str, rates: Mapping[int, RememberedRate]) -> None:
-    save(_FILE, key, {str(count): asdict(rate) for count, rate in rates.items()})
+    save(_FILE, key, rates)

@@ -2,7 +2,6 @@
 
 import json
 import os
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 
 import keras
@@ -15,7 +14,7 @@ from accel_engine.training.autotuning.trial import TrialSpeeds
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.loop import ExecutionMode
 from accel_engine.training.core.operation_threads import threads_in_use
-from accel_engine.tuning_cache import is_recent, load, save
+from accel_engine.tuning_cache import Rate, is_recent, load, save
 from accel_engine.version import __version__
 
 _FILE = "autotune.json"
@@ -32,8 +31,8 @@ class RememberedTrial:
         measured_at: When, in seconds since the Unix epoch.
     """
 
-    default: float
-    alternative: float
+    default: Rate
+    alternative: Rate
     compile_seconds: float
     measured_at: float
 
@@ -49,17 +48,14 @@ class RememberedTrial:
 
 def load_trial(key: str) -> RememberedTrial | None:
     """The trial of an earlier run; ``None`` if there is none or it is too old."""
-    with suppress(TypeError):
-        trial = RememberedTrial(**load(_FILE, key))
-        if is_recent(trial.measured_at) and trial.default > 0 and trial.alternative > 0:
-            return trial
-    return None
+    trial = load(_FILE, key, RememberedTrial)
+    return trial if trial and is_recent(trial.measured_at) else None
 
 
 def save_trial(key: str, speeds: TrialSpeeds, compile_seconds: float) -> None:
     """Remember a trial."""
     trial = RememberedTrial(speeds.default, speeds.alternative, compile_seconds, clock.now())
-    save(_FILE, key, asdict(trial))
+    save(_FILE, key, trial)
 
 
 def trial_key(assembly: Assembly, hardware: tuple[str, ...], alternative: ExecutionMode) -> str:

@@ -10,9 +10,9 @@ from accel_engine.data.structure import Structure
 from accel_engine.errors import ModelError, PlanError, join_words
 from accel_engine.keras_support.divisibility import is_mean_over_examples, is_sum_over_examples, why_indivisible
 from accel_engine.keras_support.losses import is_keras_defined, is_mean, is_over_batch, loss_name
-from accel_engine.keras_support.model_structure import has_custom_train_step, metrics_of
+from accel_engine.keras_support.model_structure import has_custom_train_step
 from accel_engine.keras_support.optimizers import optimizer_name, optimizer_of_steps
-from accel_engine.keras_support.output_form import output_activation, takes_logits
+from accel_engine.keras_support.output_form import logits_note
 from accel_engine.models.build import output_specs
 from accel_engine.models.loaded_data import describe_data
 from accel_engine.models.model_entry import ModelEntry
@@ -26,21 +26,15 @@ from accel_engine.training.build_plan_model import build_plan_model
 from accel_engine.training.core.batch_notes import uneven_note
 from accel_engine.training.core.changed_data import other_meaning_notes
 from accel_engine.training.core.custom_step_optimizers import build_optimizers
-from accel_engine.training.core.metric_building import build_metrics, build_plan_metrics, check_metrics
+from accel_engine.training.core.metric_building import Measures, measures_of
 from accel_engine.training.core.recipe.freezing import Freezing, freeze
 from accel_engine.training.core.recipe.initial_weights import load_initial_weights
 from accel_engine.training.core.recipe.loss import change_loss, loss_of_uncompiled
-from accel_engine.training.core.recipe.metrics import (
-    measure_in_units,
-    plan_metrics,
-    regression_metrics,
-    second_class_note,
-)
-from accel_engine.training.core.recipe.mixed_targets import mixed_metrics_note, take_mixed_targets
+from accel_engine.training.core.recipe.mixed_targets import take_mixed_targets
 from accel_engine.training.core.recipe.optimizer import plan_optimizer
 from accel_engine.training.core.recipe.rate_multiplier import multiply_rates
 from accel_engine.training.core.run_scaling import decide_scaling
-from accel_engine.training.core.task import Task, check_outputs, custom_task, find_task
+from accel_engine.training.core.task import Task, task_of
 from accel_engine.training.model_analysis.layer_table import changed_layer
 
 
@@ -103,25 +97,14 @@ def compile_model(resolved: ResolvedPlan, dataset: Dataset, trained: Diagnostics
         raise PlanError("loss", plan.loss, *wrong)
     notes += _compile(model, resolved, outputs, dataset, custom_step=custom_step)
     notes += take_mixed_targets(model, outputs, dataset, plan)
-    task = custom_task(model, outputs, dataset) if custom_step else find_task(model, outputs, dataset, plan.task)
-    activation = output_activation(model)
-    if activation in ("softmax", "sigmoid") and takes_logits(model.loss):
-        name = loss_name(model.loss)
-        notes.append(f"{name} has from_logits=True, but the model ends with a {activation}: leave out one of the two")
-    check_outputs(task, outputs, dataset, plan.model)
-    notes += filter(None, [task.note])
-    metrics: tuple[keras.Metric, ...] = ()
+    task = task_of(model, outputs, dataset, plan)
+    notes += filter(None, [logits_note(model), task.note])
+    measures = Measures()
     if not custom_step:
         batch = resolved.step_counts.per_replica_batch if resolved.step_counts else 1
-        build_metrics(model, task, outputs, dataset, batch)
-        information += measure_in_units(model, outputs, dataset)
-        # now that the names of the model's own are known
-        metrics = (*task.metrics(model), *regression_metrics(model, task, outputs, dataset))
-        metrics += plan_metrics(plan, task, outputs, dataset, (*metrics_of(model), *metrics))
-        build_plan_metrics(metrics, task, outputs, dataset)
-        information += second_class_note(plan, task, outputs, dataset)
-        notes += check_metrics(model, task, outputs, dataset)
-        notes += mixed_metrics_note(plan, task.name, (*metrics_of(model), *metrics))
+        measures = measures_of(model, task, outputs, dataset, plan, batch)
+        information += measures.information
+        notes += measures.notes
     _check_micro_batches(model, plan, custom_step)
     if replicas > 1 and not custom_step and not is_keras_defined(type(model).compute_loss):
         notes.append(
@@ -156,7 +139,7 @@ def compile_model(resolved: ResolvedPlan, dataset: Dataset, trained: Diagnostics
             "as in fit, the model is validated with its weights, and saved with the moving averages of its optimizer"
         )
     return CompiledModel(
-        model, scaling, task, outputs, metrics, freezing, custom_step, tuple(information), tuple(notes)
+        model, scaling, task, outputs, measures.metrics, freezing, custom_step, tuple(information), tuple(notes)
     )
 
 

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import keras
@@ -10,8 +11,10 @@ import tensorflow as tf
 from accel_engine.data.dataset import Dataset
 from accel_engine.data.structure import Batch, Structure, flatten, map_structure
 from accel_engine.errors import ModelError
+from accel_engine.keras_support.model_structure import metrics_of
 from accel_engine.models.model_call import call_model
 from accel_engine.models.user_code import reason
+from accel_engine.plan import Plan
 from accel_engine.private_names.keras_names import kept_losses
 from accel_engine.training.core.metric_states import (
     compute_loss,
@@ -19,10 +22,62 @@ from accel_engine.training.core.metric_states import (
     own_metrics,
     update_metrics,
 )
+from accel_engine.training.core.recipe.metrics import (
+    measure_in_units,
+    plan_metrics,
+    regression_metrics,
+    second_class_note,
+)
+from accel_engine.training.core.recipe.mixed_targets import mixed_metrics_note
 from accel_engine.training.core.task import Task
+
+
+@dataclass(frozen=True, slots=True)
+class Measures:
+    """What is measured of a model besides its own metrics.
+
+    Attributes:
+        metrics: The metrics.
+        information: Notes for the user.
+        notes: Warnings for the user.
+    """
+
+    metrics: tuple[keras.Metric, ...] = ()
+    information: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
 
 _MOST_TRIED = 10**7
 """Values of an example up to which the user's own metrics are tried before training."""
+
+
+def measures_of(
+    model: keras.Model, task: Task, outputs: Structure, dataset: Dataset, plan: Plan, batch: int
+) -> Measures:
+    """Create what is measured of a model, and the variables of its own losses and metrics.
+
+    Args:
+        model: Compiled, without a ``train_step`` of its own.
+        task: What it learns.
+        outputs: The specs of its outputs, ``(None, ...)``.
+        dataset: The data.
+        plan: The plan, with its metrics.
+        batch: Examples of a batch.
+
+    Raises:
+        ModelError: The loss or a metric does not fit the outputs and the targets, or there is none.
+        PlanError: A metric of the plan does not fit the task.
+    """
+    build_metrics(model, task, outputs, dataset, batch)
+    information = measure_in_units(model, outputs, dataset)
+    # now that the names of the model's own are known
+    metrics = (*task.metrics(model), *regression_metrics(model, task, outputs, dataset))
+    metrics += plan_metrics(plan, task, outputs, dataset, (*metrics_of(model), *metrics))
+    build_plan_metrics(metrics, task, outputs, dataset)
+    information += second_class_note(plan, task, outputs, dataset)
+    notes = check_metrics(model, task, outputs, dataset)
+    notes += mixed_metrics_note(plan, task.name, (*metrics_of(model), *metrics))
+    return Measures(metrics, tuple(information), tuple(notes))
 
 
 def build_metrics(model: keras.Model, task: Task, outputs: Structure, dataset: Dataset, batch: int) -> None:

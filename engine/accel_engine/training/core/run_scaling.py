@@ -48,8 +48,3 @@ def scaler(scale: float, dataset: Dataset) -> Callable[[Structure], Structure]:
         return floats * scale if scale != 1.0 else floats
 
     return lambda inputs: map_structure(scaled, inputs)
-
-
-def scale_of_data(plan: Plan, dataset: Dataset) -> float:
-    """The factor for examples of a model without preprocessing layers."""
-    return choose_scaling(plan.scale, dataset.value_range).factor

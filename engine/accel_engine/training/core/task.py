@@ -23,7 +23,9 @@ from accel_engine.keras_support.losses import (
     takes_indices,
 )
 from accel_engine.keras_support.metrics import MixedBinaryAccuracy
+from accel_engine.keras_support.model_structure import has_custom_train_step
 from accel_engine.keras_support.output_form import output_activation
+from accel_engine.plan import Plan
 from accel_engine.private_names.keras_names import loss_takes_logits
 
 SEVERAL_OUTPUTS = "several outputs"
@@ -136,6 +138,25 @@ def find_task(model: keras.Model, outputs: Structure, dataset: Dataset, chosen: 
         note,
         one_hot=encoding == ONE_HOT or (encoding == UNCHANGED and has_class_axis),
     )
+
+
+def task_of(model: keras.Model, outputs: Structure, dataset: Dataset, plan: Plan) -> Task:
+    """The task of a compiled model, with its own ``train_step`` or without.
+
+    Args:
+        model: Compiled.
+        outputs: The specs of its outputs, ``(None, ...)``; ``None`` if it cannot be called.
+        dataset: The data.
+        plan: The plan.
+
+    Raises:
+        PlanError: The data has no targets, or none of the plan's task.
+        ModelError: A classifier has too few outputs for the data's classes.
+    """
+    own_step = has_custom_train_step(model)
+    task = custom_task(model, outputs, dataset) if own_step else find_task(model, outputs, dataset, plan.task)
+    check_outputs(task, outputs, dataset, plan.model)
+    return task
 
 
 def custom_task(model: keras.Model, outputs: Structure, dataset: Dataset) -> Task:

@@ -11,7 +11,7 @@ import time
 import tensorflow as tf
 
 from accel_engine.devices.host_probe import processors
-from accel_engine.tuning_cache import load, save
+from accel_engine.tuning_cache import Rate, load, save
 
 SECONDS = 0.3
 """How long a measurement takes, about."""
@@ -28,8 +28,7 @@ def cached_peak(name: str) -> float | None:
     Args:
         name: The processor's product name.
     """
-    peak = load(_FILE, _key(name))
-    return float(peak) if isinstance(peak, (int, float)) and peak > 0 else None
+    return load(_FILE, _key(name), Rate)
 
 
 def measure_peak(name: str) -> float | None:

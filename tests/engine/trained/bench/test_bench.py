@@ -24,7 +24,7 @@ from accel_engine.run.directory.run_paths import trained_model
 from accel_engine.trained.bench.bench import bench
 from accel_engine.trained.bench.device_choice import devices, has_bfloat16, precisions
 from accel_engine.trained.bench.trained_runtime import TrainedRuntime, computing_in, examples_of
-from accel_engine.trained.trained_model import of_run
+from accel_engine.trained.open_trained import open_trained
 from accel_engine.training.memory_meters import HostMemory
 
 from ...training.conftest import Gym
@@ -81,20 +81,20 @@ def test_windows_are_told_while_a_run_is_measured(gym: Gym) -> None:
 
 @pytest.mark.parametrize("xla", [False, True])
 def test_the_runtime_computes_what_the_model_computes_from_raw_examples(gym: Gym, xla: bool) -> None:
-    trained = of_run(gym.train_once(PLAN).directory, "", "validation", "auto", lambda *_: None)
+    trained = open_trained(gym.train_once(PLAN).directory, split="validation")
     examples = examples_of(trained, 5)
     assert {name: array.shape for name, array in examples.items()} == {"inputs": (5, 8, 8, 1)}
-    scaled = tf.cast(examples["inputs"], tf.float32) * trained.compiled.scaling.factor
-    expected = call_model(trained.compiled.model, scaled, training=False).numpy()
+    scaled = tf.cast(examples["inputs"], tf.float32) * trained.scale
+    expected = call_model(trained.model, scaled, training=False).numpy()
     found = TrainedRuntime(trained, xla=xla).run(examples)
     np.testing.assert_allclose(found["outputs"], expected, atol=1e-5)
 
 
 def test_a_precision_is_that_of_the_layers(gym: Gym) -> None:
-    trained = of_run(gym.train_once(PLAN).directory, "", "validation", "auto", lambda *_: None)
+    trained = open_trained(gym.train_once(PLAN).directory, split="validation")
     examples = examples_of(trained, 50)
     exact = TrainedRuntime(trained, xla=False).run(examples)["outputs"]
-    with computing_in(trained.compiled.model, "mixed_bfloat16"):
+    with computing_in(trained.model, "mixed_bfloat16"):
         rough = TrainedRuntime(trained, xla=False).run(examples)["outputs"]
     difference = np.abs(exact - np.asarray(rough, np.float32)).max()
     assert 1e-6 < difference < 0.05

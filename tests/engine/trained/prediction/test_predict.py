@@ -21,10 +21,10 @@ from accel_engine.requests.predict import PredictionRequest
 from accel_engine.run import diagnostics
 from accel_engine.run.directory.run_paths import trained_model
 from accel_engine.run.store.connection import connect
-from accel_engine.trained.prediction.outputs import OutputForm, PredictedOutput
+from accel_engine.trained.open_trained import open_trained
+from accel_engine.trained.outputs import OutputForm, PredictedOutput
 from accel_engine.trained.prediction.predict import predict
 from accel_engine.trained.prediction.series_examples import read_last_windows
-from accel_engine.trained.trained_model import of_run
 from accel_engine.training.core.task import Task
 from accel_engine.training.reporting.data_formats import data_format_of
 
@@ -52,7 +52,7 @@ def saved(directory: Path) -> keras.Model:
 
 def exported(directory: Path, path: Path) -> Path:
     """A run's model as ``export --to keras`` writes it."""
-    Artefacts(of_run(directory, "", "auto", "auto", lambda *_: None, keeps_raw=True), "m").write("keras", "none", path)
+    Artefacts(open_trained(directory, keeps_raw=True), "m").write("keras", "none", path)
     return path
 
 
@@ -388,7 +388,7 @@ def test_a_checkpoint_can_be_chosen_and_a_run_without_a_recorded_form_reads_its_
     assert not np.allclose(first[1]["values 0"], last[1]["values 0"])
     read = diagnostics.read(directory)
     old = diagnostics.Diagnostics(read.input_spec, read.data, None, read.layers, read.validation)
-    monkeypatch.setattr("accel_engine.trained.prediction.predicting_model.read", lambda _: old)
+    monkeypatch.setattr("accel_engine.run.diagnostics.read", lambda _: old)
     np.testing.assert_allclose(predicted(directory, file)[1]["values 0"], last[1]["values 0"], atol=1e-6)
 
 

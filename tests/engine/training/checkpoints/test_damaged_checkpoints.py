@@ -15,7 +15,7 @@ from accel_engine.plan import Plan
 from accel_engine.run.damage.repair import repair
 from accel_engine.run.directory.checkpoint_files import damage, has_checksums
 from accel_engine.run.directory.run_paths import CHECKPOINTS, MODEL, checkpoint_steps
-from accel_engine.trained.prediction import predicting_model
+from accel_engine.trained.open_trained import open_trained
 from accel_engine.training.core.finiteness import Finiteness
 
 from ..conftest import Gym, Trained
@@ -114,12 +114,12 @@ def test_nothing_is_deleted_if_all_checkpoints_are_damaged(gym: Gym, stopped: Pa
     assert "Nothing was deleted: put back the files of checkpoints/ from a copy, or start a new run" in ended.reason
     assert {*before} <= {*stopped.rglob("*")}
     with pytest.raises(RunError, match="has no whole checkpoint"):
-        predicting_model.of_run(stopped)
+        open_trained(stopped, data=None)
 
 
 def test_predictions_pass_over_a_damaged_checkpoint_and_say_so(gym: Gym, stopped: Path) -> None:
     flip(stopped / CHECKPOINTS / f"step-8{DATA}")
-    model = predicting_model.of_run(stopped)
+    model = open_trained(stopped, data=None)
     assert model.step == 6
     (note,) = model.notes
     assert note.startswith("the checkpoint of step 8 is damaged")

@@ -14,7 +14,7 @@ from accel_engine.events import ModelBuilt, Outcome, Validated, Warned
 from accel_engine.models.build import build
 from accel_engine.plan import Plan
 from accel_engine.plan.estimate import count_steps
-from accel_engine.trained.restored_model import restore_model
+from accel_engine.trained.open_trained import open_trained
 from accel_engine.training.core.compiled_model import describe_data
 from accel_engine.training.core.epoch_order import epoch_orders
 
@@ -219,11 +219,9 @@ def test_what_does_not_fit_is_refused_before_the_first_step(gym: Gym, fields: di
 
 def test_a_restored_model_has_the_moving_average(gym: Gym) -> None:
     trained = gym.train(PLAN.replace(ema_momentum=0.8, epochs=2, validation="end"))
-    dataset = data.load(PLAN.data, PLAN.data_options)
-    plan = PLAN.replace(ema_momentum=0.8)
     saved = keras.models.load_model(trained.directory / "model.keras")
 
-    restored = restore_model(plan, dataset, lambda _: 1 / 255, trained.directory, 2 * STEPS).model
+    restored = open_trained(trained.directory, data=None, checkpoint=str(2 * STEPS)).model
 
     for ours, theirs in zip(restored.weights, saved.weights, strict=True):
         np.testing.assert_array_equal(ours, theirs)
@@ -292,7 +290,7 @@ def test_the_moving_average_of_the_models_own_optimizer_is_validated_saved_and_r
     expected, _ = model.evaluate(inputs, batch.targets, verbose=0)
     assert trained.only(Validated).metrics["loss"] == pytest.approx(expected, rel=1e-3)
     saved = keras.models.load_model(trained.directory / "model.keras")
-    restored = restore_model(plan, dataset, lambda _: 1 / 255, trained.directory, STEPS).model
+    restored = open_trained(trained.directory, data=None, checkpoint=str(STEPS)).model
     for theirs, ours, same in zip(model.weights, saved.weights, restored.weights, strict=True):
         np.testing.assert_allclose(ours, theirs, atol=1e-5)
         np.testing.assert_array_equal(same, ours)
@@ -361,6 +359,6 @@ def test_a_custom_step_is_validated_with_its_weights_and_saved_with_their_averag
     expected = model.evaluate(np.asarray(batch.inputs, np.float32) / 255, batch.targets, verbose=0)
     assert trained.only(Validated).metrics["loss"] == pytest.approx(expected, rel=1e-3)
     model.optimizer.finalize_variable_values(model.trainable_variables)
-    restored = restore_model(plan, dataset, lambda _: 1 / 255, trained.directory, STEPS).model
+    restored = open_trained(trained.directory, data=None, checkpoint=str(STEPS)).model
     for theirs, ours in zip(model.weights, restored.weights, strict=True):
         np.testing.assert_allclose(ours, theirs, atol=1e-5)

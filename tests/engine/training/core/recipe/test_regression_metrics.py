@@ -5,12 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from accel_engine.data.data_options import no_progress
 from accel_engine.data.dataset import Split
 from accel_engine.events import ModelBuilt, Validated, Warned
 from accel_engine.plan import Plan
 from accel_engine.plan.task_choices import ALWAYS_MEASURED
-from accel_engine.trained.trained_model import of_run
+from accel_engine.trained.open_trained import open_trained
 
 from ....trained.evaluation.test_evaluate import evaluated, values
 from ...conftest import Gym
@@ -61,12 +60,12 @@ def test_the_metrics_of_a_compiled_model_are_in_the_unit_of_the_targets(is_preci
     make = houses if is_precise else loads
     plan = make(tmp_path / "data.csv").replace(model=f"{tmp_path / 'own.py'}:compiled")
     trained = gym.train(plan if is_precise else plan.replace(target=("power",), horizon=1))
-    source = of_run(trained.directory, "", "validation", "last", no_progress)
+    source = open_trained(trained.directory, split="validation", checkpoint="last")
     assert isinstance(source.examples, Split)
     units = source.dataset.target_scaling
     assert units is not None
     standardized = np.asarray(source.examples.take(np.arange(len(source.examples))).targets, float).reshape(-1)
-    outputs = source.compiled.model.predict(source.examples.inputs, verbose=0).astype(float).reshape(-1)
+    outputs = source.model.predict(source.examples.inputs, verbose=0).astype(float).reshape(-1)
     true, predicted = units.restore(standardized), units.restore(outputs)
     errors = np.abs(predicted - true)
     # Differences from the mean, where float32 would lose the digits of the targets: they are hundreds.
@@ -91,11 +90,11 @@ def test_the_metrics_of_a_compiled_model_are_in_the_unit_of_the_targets(is_preci
 @pytest.mark.parametrize("make", [houses, loads])
 def test_they_are_measured_without_being_asked_in_the_unit_of_the_targets(make, gym: Gym, tmp_path: Path) -> None:
     trained = gym.train(make(tmp_path / "data.csv"))
-    source = of_run(trained.directory, "", "validation", "last", no_progress)
+    source = open_trained(trained.directory, split="validation", checkpoint="last")
     assert isinstance(source.examples, Split)
     units = source.dataset.target_scaling
     true = np.asarray(source.examples.take(np.arange(len(source.examples))).targets, float)
-    predicted = source.compiled.model.predict(source.examples.inputs, verbose=0).astype(float).reshape(true.shape)
+    predicted = source.model.predict(source.examples.inputs, verbose=0).astype(float).reshape(true.shape)
     if units is not None:
         true, predicted = units.restore(true), units.restore(predicted)
     true, predicted = (each.reshape(-1, true.shape[-1] if true.ndim > 1 else 1) for each in (true, predicted))

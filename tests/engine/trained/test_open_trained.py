@@ -1,6 +1,8 @@
-"""The model of a checkpoint, restored for inference."""
+"""The model of a checkpoint is opened as the run trained it."""
 
+import json
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,11 +13,17 @@ import pytest
 from accel_engine.data.dataset import Split
 from accel_engine.data.structure import Batch
 from accel_engine.errors import RunError
-from accel_engine.trained.restored_model import RestoredModel, restore_model
+from accel_engine.plan import Plan
+from accel_engine.plan.fields import USES
+from accel_engine.run.store.connection import connect
+from accel_engine.trained.open_trained import TrainedModel, open_trained
 from accel_engine.training.model_analysis import layer_table
 from accel_engine.training.model_analysis.flops import FlopCount
 
-from .conftest import Parts
+from ..training.checkpoints.conftest import Parts, parts
+from ..training.conftest import Gym
+
+__all__ = ["parts"]
 
 Make = Callable[..., Parts]
 
@@ -47,12 +55,11 @@ def own(tmp_path: Path) -> str:
     return f"{tmp_path}/own.py"
 
 
-def restored(run: Parts) -> RestoredModel:
+def restored(run: Parts) -> TrainedModel:
     """Save the checkpoint of a step, and restore its model in a process that has built none."""
     run.checkpoints.save(3)
     keras.config.set_dtype_policy("float32")
-    assembly = run.assembly
-    return restore_model(assembly.plan, assembly.dataset, lambda _: 1 / 255, run.directory, 3)
+    return open_trained(run.directory, data=None, checkpoint="3")
 
 
 def examples(run: Parts) -> Batch:
@@ -69,9 +76,9 @@ def test_a_restored_model_infers_as_the_run_does(parts: Make, random_model: str)
     np.testing.assert_array_equal(prepared.targets, expected.targets)
     assert prepared.weights is expected.weights
     outputs = run.assembly.model(expected.inputs, training=False)  # its dropout would change them
-    np.testing.assert_allclose(found.outputs(raw.inputs), outputs, atol=1e-6)
+    np.testing.assert_allclose(found.outputs_of(raw.inputs), outputs, atol=1e-6)
     assert found.model.loss.label_smoothing == 0.1
-    assert (found.task.name, found.output_specs.shape) == ("classification", (None, 10))
+    assert (found.task.name, found.outputs.shape) == ("classification", (None, 10))
 
 
 def test_it_has_the_moving_averages_and_the_precision_of_the_run(parts: Make) -> None:
@@ -119,3 +126,29 @@ def test_another_version_of_the_program_s_models_is_refused_but_not_of_the_user_
     mine = parts(model=f"{own}:compiled")
     write_layers(mine, "Bilinear")
     restored(mine)
+
+
+def test_no_setting_of_the_training_makes_a_run_unusable(gym: Gym) -> None:
+    directory = gym.train(Plan(model="mlp", epochs=1, batch_size=200)).directory
+    images = np.arange(192, dtype=np.uint8).reshape(3, 8, 8, 1)
+    expected = open_trained(directory).outputs_of(images).numpy()
+    nonsense = {name: "nonsense" for name, use in USES.items() if use.only_training}
+    with closing(connect(directory)) as connection:
+        (text,) = connection.execute("SELECT value FROM meta WHERE key = 'plan'").fetchone()
+        changed = {**json.loads(text), **nonsense, "strategy": "tpu", "initial_weights": "/gone.weights.h5"}
+        connection.execute("UPDATE main.meta SET value = ? WHERE key = 'plan'", (json.dumps(changed),))
+    moved = directory.rename(directory.with_name("moved"))
+    keras.config.set_dtype_policy("float32")
+    for data in ("", None):
+        found = open_trained(moved, data=data)
+        assert found.model.dtype_policy.name == "mixed_bfloat16"  # of the strategy, as the plan gives no precision
+        np.testing.assert_allclose(found.outputs_of(images), expected, atol=0.05)
+
+
+def test_a_file_without_trainable_weights_can_be_opened(tmp_path: Path) -> None:
+    model = keras.Sequential([keras.Input((8, 8, 1)), keras.layers.Flatten(), keras.layers.Dense(10, "softmax")])
+    model.trainable = False
+    model.save(tmp_path / "m.keras")
+    found = open_trained(Plan(model=f"{tmp_path}/m.keras", data="digits"))
+    assert (found.split, found.task.name, found.step) == ("validation", "classification", 0)
+    assert found.notes == ("the model is not compiled: using sparse_categorical_crossentropy",)

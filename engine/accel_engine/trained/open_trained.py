@@ -1,0 +1,281 @@
+"""Opens a trained model to use it: that of a run's checkpoint, or that of a file.
+
+Only this module decides what is read of a run's plan, which checkpoint is used, in which precision, and what a model
+file without a run means. What is done with a trained model is a function over the :class:`TrainedModel`.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+import keras
+import tensorflow as tf
+
+from accel_engine import models
+from accel_engine.data.data_options import Progress, no_progress
+from accel_engine.data.dataset import Dataset, Examples
+from accel_engine.data.structure import Batch, Structure, map_structure
+from accel_engine.errors import ModelError, RunError, join_words
+from accel_engine.keras_support.model_structure import fixed_batch, has_custom_train_step
+from accel_engine.keras_support.output_form import logits_note
+from accel_engine.models.build import output_specs
+from accel_engine.models.build_options import BuildOptions
+from accel_engine.models.exported_model import categories
+from accel_engine.models.model_call import call_model
+from accel_engine.models.saved_model import UNSAFE_NOTE, load_saved
+from accel_engine.plan import Plan
+from accel_engine.run import RunReader, diagnostics
+from accel_engine.run.diagnostics import DataFormat, Diagnostics, InputSpec
+from accel_engine.run.directory.run_paths import CHECKPOINTS
+from accel_engine.run.history.chosen_checkpoint import chosen_step
+from accel_engine.trained.file_data import load_for
+from accel_engine.trained.model_file import describe_file
+from accel_engine.trained.outputs import OutputForm, output_forms
+from accel_engine.trained.run_data import OpenedData, form_of_data, load_data
+from accel_engine.training.build_plan_model import build_plan_model
+from accel_engine.training.core.metric_building import Measures, measures_of
+from accel_engine.training.core.readable_checkpoint import reading
+from accel_engine.training.core.recipe.loss import change_loss, loss_of_uncompiled
+from accel_engine.training.core.run_scaling import decide_scaling, scaler
+from accel_engine.training.core.saved_weights import restore_weights
+from accel_engine.training.core.task import INPUTS, Task, task_of
+from accel_engine.training.evaluation.input_specs import input_spec_of
+from accel_engine.training.model_analysis.layer_table import changed_layer
+from accel_engine.training.reporting.data_formats import data_format_of, dataset_of
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedModel:
+    """A trained model, and what it is used with.
+
+    Attributes:
+        name: The run's id, or the file's name.
+        step: Steps that it was trained for; 0 for a file.
+        plan: What it was trained with, without what only training needs; of a file, only its model and data.
+        is_file: Whether it is the model of a file, of which no run is known.
+        model: The model with its weights, its loss and its own metrics.
+        task: What it learned.
+        outputs: The specs of its outputs, with the batch; ``None`` if it cannot be called.
+        output_names: The names of its outputs, where they are a list.
+        scale: The factor that raw inputs are multiplied by.
+        outputs_of: Computes its outputs for raw inputs; in a graph, too.
+        metrics: What is measured besides the model's own metrics; empty if it was opened without data.
+        dataset: The data; without examples, if it was opened without.
+        split: The name of the split, or the file name of other data; empty if it was opened without data.
+        examples: The examples of the split.
+        input_spec: How raw inputs look, and become an example; ``None`` if unknown.
+        categories: The categories of a table's inputs, where only the file of the model tells them.
+        notes: Warnings for the user.
+        recorded_form: The form of the data, if it was opened without: see :attr:`form`.
+    """
+
+    name: str
+    step: int
+    plan: Plan
+    is_file: bool
+    model: keras.Model
+    task: Task
+    outputs: Structure
+    output_names: Sequence[str]
+    scale: float
+    outputs_of: Callable[[Structure], Structure]
+    metrics: tuple[keras.Metric, ...]
+    dataset: Dataset
+    split: str
+    examples: Examples
+    input_spec: InputSpec | None
+    categories: Mapping[str, Sequence[str]]
+    notes: tuple[str, ...]
+    recorded_form: DataFormat | None
+
+    def prepare(self, raw: Batch) -> Batch:
+        """What the model and its loss take, from raw examples; in a graph."""
+        inputs = scaler(self.scale, self.dataset)(raw.inputs)
+        return Batch(inputs, self.task.encode(raw.targets, inputs), raw.weights)
+
+    @cached_property
+    def form(self) -> DataFormat:
+        """The form of its data.
+
+        Raises:
+            ModelError: It cannot be described.
+        """
+        if form := self.recorded_form or data_format_of(self.dataset, self.plan, self.task.name):
+            return form
+        raise ModelError(f"the data of {self.name} has statistics that are not finite")
+
+    @cached_property
+    def output_forms(self) -> tuple[OutputForm, ...]:
+        """What each of its outputs means."""
+        loss = getattr(self.model, "loss", None)
+        return output_forms(self.outputs, loss, self.form, self.task, self.dataset.spec.targets, self.output_names)
+
+    @property
+    def limits(self) -> tuple[float, float] | None:
+        """The values of its outputs that are black and white, where it reconstructs its inputs."""
+        spec = self.input_spec
+        return (spec.low * self.scale, spec.high * self.scale) if spec and self.task.encoding == INPUTS else None
+
+
+def open_trained(
+    reference: Path | Plan,
+    *,
+    data: str | None = "",
+    split: str = "auto",
+    checkpoint: str = "auto",
+    keeps_raw: bool = False,
+    progress: Progress = no_progress,
+) -> TrainedModel:
+    """Open a trained model.
+
+    Args:
+        reference: The directory of its run; or a plan with the file of a model, and its data.
+        data: Data to use instead of the run's own, as of a plan; empty for the run's or the plan's; ``None`` for none:
+            then a run's data is read only where nothing else tells what its model is, such as the words of texts.
+        split: One of :data:`accel_engine.trained.run_data.SPLITS`.
+        checkpoint: Of a run: see :func:`accel_engine.run.history.chosen_checkpoint.chosen_step`.
+        keeps_raw: Whether the raw rows of a table are needed.
+        progress: Reports the number of examples read.
+
+    Raises:
+        AccelError: The model cannot be loaded or restored, or the data does not fit it.
+    """
+    if isinstance(reference, Plan):
+        return _open_file(reference, split, progress) if data is not None else _open_file_alone(reference)
+    notes: list[str] = []
+    step = chosen_step(reference, notes.append, checkpoint)
+    with closing(RunReader(reference)) as reader:
+        values = reader.info().plan_values
+    recorded = diagnostics.read(reference)
+    source = form_of_data(reference, values, recorded) if data is None else None
+    source = source or load_data(values, recorded, data or "", split, progress, keeps_raw=keeps_raw)
+    keras.config.set_dtype_policy(source.plan.policy)
+    model = _built(source, recorded, reference.name)
+    opened = _opened(reference.name, step, model, source, recorded)
+    with reading(reference / CHECKPOINTS, step) as path:
+        restore_weights(model, path, averages=True)
+    return replace(opened, notes=(*notes, *source.notes))
+
+
+def _built(source: OpenedData, recorded: Diagnostics, run: str) -> keras.Model:
+    """The model of a run, with other weights.
+
+    Raises:
+        RunError: It was trained with another version of a model of the program.
+    """
+    plan = source.plan
+    if source.saved is not None:
+        return load_saved(str(source.saved), _options(plan))
+    model = build_plan_model(plan, source.description)
+    change = changed_layer(model, recorded.layers)
+    if change and not isinstance(models.find(plan.model), models.UserModel):
+        raise RunError(f"run {run} was trained with another version of model {plan.model}: {change}")
+    return model
+
+
+def _open_file(plan: Plan, split: str, progress: Progress) -> TrainedModel:
+    """The model of a file, with its weights as they are, and the data of a plan."""
+    keras.utils.set_random_seed(plan.seed)
+    keras.config.set_dtype_policy(plan.policy)
+    dataset = load_for(load_saved(plan.model, _options(plan)), plan, progress)
+    source = OpenedData.of(plan, dataset, split, dataset.warnings)
+    model = build_plan_model(plan, source.description)
+    return _opened(Path(plan.model).name, 0, model, source, None)
+
+
+def _open_file_alone(plan: Plan) -> TrainedModel:
+    """The model of a file; exported classifiers have the names of their classes, others do not.
+
+    Raises:
+        ModelError: It has no inputs of a known shape, or no outputs of numbers.
+    """
+    keras.config.set_dtype_policy(plan.policy)
+    model, name = load_saved(plan.model, _options(plan)), Path(plan.model).name
+    found = describe_file(model, name)
+    dataset = dataset_of(found.form)
+    return TrainedModel(
+        name,
+        0,
+        plan,
+        is_file=True,
+        model=model,
+        task=found.task,
+        outputs=found.outputs,
+        output_names=found.output_names,
+        scale=1.0,
+        outputs_of=found.outputs_of,
+        metrics=(),
+        dataset=dataset,
+        split="",
+        examples=dataset.train,
+        input_spec=None,
+        categories=categories(model),
+        notes=(),
+        recorded_form=found.form,
+    )
+
+
+def _options(plan: Plan) -> BuildOptions:
+    return BuildOptions(custom_objects=plan.custom_objects, unsafe=plan.unsafe_load == "on")
+
+
+def _opened(name: str, step: int, model: keras.Model, source: OpenedData, recorded: Diagnostics | None) -> TrainedModel:
+    """Give a model its loss, its task and its metrics.
+
+    Args:
+        name: The run's id, or the file's name.
+        step: Steps that it was trained for.
+        model: Built, with any weights.
+        source: Its data.
+        recorded: The diagnostics of its run; ``None`` for the model of a file.
+
+    Raises:
+        AccelError: The data does not fit it.
+    """
+    plan, dataset, has_data = source.plan, source.dataset, source.form is None
+    recorded_input = recorded.input_spec if recorded else None
+    scaling = decide_scaling(plan, dataset, model, recorded_input)
+    outputs = output_specs(model, source.description)
+    notes = [UNSAFE_NOTE] if plan.unsafe_load == "on" else []
+    notes += [join_words(scaling.note), *_give_loss(model, outputs, dataset, plan), logits_note(model)]
+    task = task_of(model, outputs, dataset, plan)
+    measures = Measures()
+    if has_data and not has_custom_train_step(model):
+        batch = fixed_batch(model) or plan.batch_size
+        measures = measures_of(model, task, outputs, dataset, plan, batch)
+    scaled = scaler(scaling.factor, dataset)
+
+    def outputs_of(raw: Structure) -> Structure:
+        return call_model(model, scaled(map_structure(tf.convert_to_tensor, raw)), training=False)
+
+    return TrainedModel(
+        name,
+        step,
+        plan,
+        is_file=recorded is None,
+        model=model,
+        task=task,
+        outputs=outputs,
+        output_names=getattr(model, "output_names", None) or (),
+        scale=scaling.factor,
+        outputs_of=outputs_of,
+        metrics=measures.metrics,
+        dataset=dataset,
+        split=source.split,
+        examples=source.examples,
+        input_spec=recorded_input or (input_spec_of(dataset, scaling.factor) if has_data else None),
+        categories={},
+        notes=(*source.notes, *filter(None, (*notes, task.note, *measures.notes))),
+        recorded_form=source.form,
+    )
+
+
+def _give_loss(model: keras.Model, outputs: Structure, dataset: Dataset, plan: Plan) -> list[str]:
+    """Compile an uncompiled model with a loss; a compiled one keeps what the plan does not override; returns notes."""
+    if model.compiled:
+        return [] if has_custom_train_step(model) else change_loss(model, outputs, dataset, plan)
+    loss = loss_of_uncompiled(model, outputs, dataset, plan)
+    model.compile(loss=loss)
+    return [f"the model is not compiled: using {loss.name}"]
