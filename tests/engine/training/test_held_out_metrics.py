@@ -282,8 +282,8 @@ def test_an_export_of_a_model_whose_layers_add_losses_is_proved_by_its_outputs_a
     (tmp_path / "nets.py").write_text(ADDS_LOSS)
     directory = gym.train(DIGITS.replace(model=f"{tmp_path}/nets.py:build")).directory
     found = exported(directory, tmp_path, target(tmp_path, "keras"))
-    assert (found["exported"][0]["problem"], found["exported"][0]["metrics"]) == ("", {})
-    assert found["original"]["metrics"] == pytest.approx(metrics_of(directory), rel=1e-4)
+    assert (found.exported[0].problem, found.exported[0].metrics) == ("", {})
+    assert found.original.metrics == pytest.approx(metrics_of(directory), rel=1e-4)
 
 
 def test_a_file_that_names_its_inputs_takes_those_of_data_without_names(tmp_path: Path) -> None:
@@ -306,7 +306,7 @@ def test_an_exported_file_of_a_series_is_evaluated_in_the_units_of_its_data(gym:
     directory = gym.train(Plan(model="linear", epochs=2, **options)).directory
     exported(directory, tmp_path, target(tmp_path, "keras"))
     expected = metrics_of(directory)
-    found = {each["name"]: each["value"] for each in evaluated(model=f"{tmp_path}/m.keras", **options)["metrics"]}
+    found = {name: each.value for name, each in evaluated(model=f"{tmp_path}/m.keras", **options).metrics.items()}
     names = ("root_mean_squared_error", "r2_score")
     assert {name: found[name] for name in names} == pytest.approx({name: expected[name] for name in names}, rel=1e-3)
     assert found["loss"] == pytest.approx(expected["root_mean_squared_error"] ** 2, rel=1e-3)
@@ -321,7 +321,7 @@ def test_a_table_whose_numbers_float32_would_lose_is_evaluated_by_its_file(gym: 
     model = keras.models.load_model(directory / "model.keras")  # a name was given twice, and nothing was saved
     assert {each.name: each.dtype for each in model.inputs} == {"when": "float64", "size": "float32"}
     assert model.output.dtype == "float64"
-    found = {each["name"]: each["value"] for each in evaluated(model=f"{directory}/model.keras", **options)["metrics"]}
+    found = {name: each.value for name, each in evaluated(model=f"{directory}/model.keras", **options).metrics.items()}
     assert found["mean_absolute_error"] == pytest.approx(metrics_of(directory)["mean_absolute_error"], rel=1e-3)
 
     given = {name: keras.Input((1,), name=name) for name in ("when", "size")}
