@@ -41,6 +41,15 @@ def private_directory(path: Path) -> None:
     path.mkdir(exist_ok=True)
 
 
+def open_log(path: Path) -> int:
+    """Open a log to add to it; only its owner can read one that this creates. Returns a descriptor.
+
+    Raises:
+        OSError: It cannot be opened.
+    """
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+
+
 def regular(path: Path, *, or_pipe: bool = False) -> Path:
     """Return the path of a regular file, or of a link to one.
 

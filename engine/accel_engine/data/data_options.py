@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 from typing import TypeAlias
 
 from accel_engine.data.column_format import ColumnFormat
-from accel_engine.errors import DataError, FieldValue, UnreadableError
+from accel_engine.errors import DataError, FieldValue, PlanError, UnreadableError
 
 TASKS = (
     "auto",
@@ -28,6 +28,17 @@ SPLITS = ("auto", "random", "stratified", "ordered", "none")
 
 INVALID_EXAMPLES = ("auto", "fail", "skip")
 """Values of a plan's ``invalid_examples``; ``auto`` skips the damaged files of a folder, and fails otherwise."""
+
+
+def check_split(field: str, value: str) -> None:
+    """Check a plan's ``split``.
+
+    Raises:
+        PlanError: It is neither one of :data:`SPLITS` nor ``column:NAME``.
+    """
+    if value not in SPLITS and not value.startswith("column:"):
+        raise PlanError(field, value, f"must be one of {', '.join(SPLITS)} or column:NAME")
+
 
 TOKENIZERS = ("characters", "bytes")
 """Values of a plan's ``tokenizer``."""

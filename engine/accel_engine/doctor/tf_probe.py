@@ -1,17 +1,18 @@
 """Probes TensorFlow in a separate process, as importing it may hang or abort."""
 
 import contextlib
-import json
 import os
 import re
 import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+from accel_engine.json_values import convert_or_none, parse_object
 
 PROBE_TIMEOUT = 90.0
 """Timeout in seconds: from a cold disk or over a network, the import takes a minute."""
@@ -82,30 +83,23 @@ def probe_tensorflow(command: Sequence[str] = COMMAND, timeout: float = PROBE_TI
             process.wait()
         output.seek(0)
         errors.seek(0)
-        facts = _parse(output.read())
+        found = _parse(output.read())
         log = errors.read().decode(errors="replace")
-    return TensorFlowDevices(
-        version=facts.get("version", ""),
-        file=facts.get("file", ""),
-        keras=facts.get("keras", ""),
-        cuda=facts.get("cuda", ""),
-        gpus=tuple(facts.get("gpus", ())),
-        seconds=facts.get("seconds", 0.0),
+    return replace(
+        found,
         problem=_last_error(log) if process.returncode else "",
         signal="" if timed_out or process.returncode >= 0 else _signal_name(-process.returncode),
         timed_out=timed_out,
         log=log,
-        capabilities=tuple(facts.get("capabilities", ())),
-        built=tuple(facts.get("built", ())),
     )
 
 
-def _parse(output: bytes) -> Mapping[str, Any]:
+def _parse(output: bytes) -> TensorFlowDevices:
     facts: dict[str, Any] = {}
-    for line in output.splitlines():
-        with contextlib.suppress(ValueError, TypeError):  # a truncated line, or another library's output
-            facts |= json.loads(line)
-    return facts
+    for line in output.decode(errors="replace").splitlines():
+        with contextlib.suppress(ValueError):  # a truncated line, or another library's output
+            facts |= parse_object(line)
+    return convert_or_none(facts, TensorFlowDevices) or TensorFlowDevices()
 
 
 def _signal_name(number: int) -> str:

@@ -20,6 +20,7 @@ from accel_engine.engine_main.tensorflow_import import TensorFlowImport
 from accel_engine.engine_main.warm_server import WarmServer
 from accel_engine.errors import AccelError
 from accel_engine.events import Outcome
+from accel_engine.files import open_log
 from accel_engine.keep_alive.launch import ensure_watched
 from accel_engine.plan import Plan, isolation
 from accel_engine.plan.resolved_plan import resolve
@@ -76,7 +77,7 @@ def _wait_for_run(tensorflow: TensorFlowImport) -> Path | None:
     directory = server.serve()
     if directory is None:
         return None
-    log = os.open(directory / LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    log = open_log(directory / LOG)
     with suppress(OSError):  # what TensorFlow has printed, if that is in a file
         os.write(log, os.pread(2, MAX_OUTPUT, 0))
     os.dup2(log, 1)

@@ -1,15 +1,14 @@
 """Starts the process that watches a run."""
 
 import os
-import subprocess
-import sys
 from contextlib import closing, suppress
 from pathlib import Path
 
-from accel_engine import hangup
-from accel_engine.errors import AccelError, UsageError
+from accel_engine.errors import AccelError, RunError, UsageError
+from accel_engine.process.detached import leave, start_detached
 from accel_engine.run import RunReader
 from accel_engine.run.directory import lock
+from accel_engine.run.directory.log_file import note
 from accel_engine.run.directory.run_paths import LOG, WATCHER_LOCK
 from accel_engine.strategies.cluster_spec import ClusterSpec
 
@@ -17,8 +16,8 @@ from accel_engine.strategies.cluster_spec import ClusterSpec
 def ensure_watched(directory: Path) -> None:
     """Start a process that watches a run, if its plan says so and there is none yet.
 
-    It is in a session of its own, and outlives the engine, the dashboard and the terminal. The workers that a chief
-    starts are started again with the chief.
+    The workers that a chief starts are started again with the chief. That no process can be started is noted in the
+    run's log.
     """
     with suppress(AccelError), closing(RunReader(directory, steps=False)) as reader:
         if reader.info().plan_values.get("keep_alive") != "on" or _has_chief():
@@ -28,19 +27,11 @@ def ensure_watched(directory: Path) -> None:
 
 
 def _start(directory: Path) -> None:
-    log = os.open(directory / LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    what = f"the process that watches run {directory.name}"
     try:
-        with hangup.held():
-            process = subprocess.Popen(
-                [sys.executable, "-m", "accel_engine.keep_alive", str(directory)],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
-    finally:
-        os.close(log)
-    process.returncode = 0  # it outlives this process: without this, Python would warn of that at the exit
+        leave(start_detached(what, "-m", "accel_engine.keep_alive", str(directory), log=directory / LOG))
+    except RunError as error:
+        note(directory, f"{error}. Nothing starts the engine again if it is lost")
 
 
 def _has_chief() -> bool:

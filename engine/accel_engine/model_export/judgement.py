@@ -12,8 +12,9 @@ import numpy.typing as npt
 from accel_engine.data.data_options import OF_CLASSES
 from accel_engine.data.structure import flatten
 from accel_engine.models.exported_model import PROBABILITIES
+from accel_engine.plan.monitor import is_better_lower
 from accel_engine.private_names.keras_names import loss_takes_logits
-from accel_engine.run.store.series_names import is_better_lower, is_loss
+from accel_engine.run.store.series_names import is_loss
 from accel_engine.text import format_metric
 from accel_engine.trained.open_trained import TrainedModel
 from accel_engine.training.core.task import BY_RANK, SEVERAL_OUTPUTS

@@ -103,15 +103,26 @@ def _reasons(
     if task not in (*TASKS, "auto"):
         yield (f"is for {', '.join(TASKS)}; the task is {task}",)
         return
-    parts = parts_of(names, task)
-    if all(part in parts for part in MIXING):
-        yield ("mixup and cutmix are alternatives: choose one of them (strong contains cutmix)",)
-    for part in parts:
+    yield from mixing_reasons(names, task, weighted)
+    for part in parts_of(names, task):
         if task not in (*MIXING.get(part, TASKS), "auto"):
             yield (f"{part} is for {' and '.join(MIXING[part])}; the task is {task}",)
         if part in OF_PIXELS and not known_range:
             yield (f"{part} needs pixels of a known range: store the images as uint8",)
         if shape[2] is not None and shape[2] not in _CHANNELS.get(part, (shape[2],)):
             yield (f"{part} takes images with 1 or 3 channels; the data has {shape[2]}",)
-        if part in MIXING and weighted:
-            yield (f"{part} mixes examples, whose weights cannot be mixed: leave out ", *weighted, f" or {part}")
+
+
+def mixing_reasons(names: Sequence[str], task: str, weighted: Words) -> Iterator[Words]:
+    """Yield why examples cannot be mixed as an augmentation says.
+
+    Args:
+        names: The plan's ``augmentation``.
+        task: The task; ``auto`` if it is unknown.
+        weighted: Where the examples' weights are from, by :func:`weights_of`.
+    """
+    mixing = [part for part in parts_of(names, task) if part in MIXING]
+    if mixing[1:]:
+        yield ("mixup and cutmix are alternatives: choose one of them (strong contains cutmix)",)
+    for part in mixing if weighted else ():
+        yield (f"{part} mixes examples, whose weights cannot be mixed: leave out ", *weighted, f" or {part}")

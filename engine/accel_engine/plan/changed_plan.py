@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from accel_engine.plan.field_needs import without_ignored
 from accel_engine.plan.plan import Plan, option_words
+from accel_engine.plan.plan_checks import without_ignored
 from accel_engine.text import shell_command
 
 

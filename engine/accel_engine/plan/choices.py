@@ -25,6 +25,18 @@ LAST_BATCHES = ("keep", "drop")
 REDUCTIONS = ("auto", "nccl", "hierarchical-copy", "one-device", "ring")
 RATE_SCALINGS = ("none", "linear", "square-root")
 SCHEDULES = ("auto", "constant", "linear", "cosine", "exponential", "steps", "one-cycle")
+WITH_MOMENTUM = ("sgd", "rmsprop")
+"""Optimizers with an argument ``momentum``."""
+
+DECAYING = ("linear", "cosine", "exponential", "one-cycle")
+"""Schedules that end at ``final_rate``."""
+
+IMAGENET = "imagenet"
+"""The ``initial_weights`` that Keras downloads."""
+
+WEIGHT_FILES = (".keras", ".weights.h5")
+"""Endings of files with weights."""
+
 AUGMENTATIONS = (
     "light",
     "strong",

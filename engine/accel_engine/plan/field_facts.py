@@ -82,7 +82,6 @@ class FieldUse:
         argument: The argument of Keras' optimizers that it sets.
         replaced_by: What replaces it in a model with a custom ``train_step``: that, or the model's several optimizers.
         fits_tasks: Whether its value fits some tasks only, and is left out for other ones.
-        of_own_data: Whether built-in data has no use for it.
     """
 
     affects: tuple[Effect, ...]
@@ -93,4 +92,3 @@ class FieldUse:
     argument: str = ""
     replaced_by: Literal["", "train_step", "optimizers"] = ""
     fits_tasks: bool = False
-    of_own_data: bool = False

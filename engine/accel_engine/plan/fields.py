@@ -3,10 +3,14 @@
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from accel_engine.data.data_options import INVALID_EXAMPLES, SPLITS, TASKS, TOKENIZERS
+from accel_engine.data.data_options import INVALID_EXAMPLES, SPLITS, TASKS, TOKENIZERS, check_split
+from accel_engine.data.dataset_entry import parse_size
 from accel_engine.data.pixel_scaling import SCALES
+from accel_engine.errors import FieldValue
+from accel_engine.plan import purposes
 from accel_engine.plan.choices import (
     AUGMENTATIONS,
+    DECAYING,
     LAST_BATCHES,
     NOT_A_NUMBER_ACTIONS,
     OPTIMIZERS,
@@ -17,15 +21,65 @@ from accel_engine.plan.choices import (
     REMAT_MODES,
     SCHEDULES,
     VALIDATIONS,
+    WITH_MOMENTUM,
     XLA_MODES,
 )
 from accel_engine.plan.field_facts import Effect, FieldUse, FieldWords
-from accel_engine.plan.field_spec import FieldSpec
-from accel_engine.plan.task_choices import LOSS_ALIASES, LOSSES, METRIC_ALIASES, METRICS
+from accel_engine.plan.field_rules import (
+    Alternatives,
+    Contradiction,
+    FieldRules,
+    Need,
+    both,
+    contradicts,
+    either,
+    is_set,
+    one_of,
+)
+from accel_engine.plan.field_spec import AUTO, FieldSpec
+from accel_engine.plan.interval import (
+    check_drops,
+    check_share_or_steps,
+    check_step_numbers,
+    parse_duration,
+    parse_interval,
+)
+from accel_engine.plan.task_choices import LOSS_ALIASES, LOSSES, METRIC_ALIASES, METRICS, SMOOTHED, is_of_training
 
 
-def _field(default: Any, spec: FieldSpec, words: FieldWords, use: FieldUse) -> Any:
-    return field(default=default, metadata={"spec": spec, "words": words, "use": use})
+def _field(default: Any, spec: FieldSpec, words: FieldWords, use: FieldUse, **rules: Any) -> Any:
+    metadata = {"spec": spec, "words": words, "use": use, "rules": FieldRules(**rules)}
+    return field(default=default, metadata=metadata)
+
+
+def _check_size(_: str, value: str | None) -> None:
+    if value is not None:
+        parse_size(value)
+
+
+def _check_time_limit(name: str, value: str) -> None:
+    if value:
+        parse_duration(name, value)
+
+
+def _check_checkpoints(name: str, value: str) -> None:
+    if value != AUTO:
+        parse_interval(name, value)
+
+
+def _ends_at_zero(plan: Any) -> bool:
+    return bool(plan.schedule == "exponential" and plan.final_rate == 0)
+
+
+_SERIES = either(is_set("time", what="time"), is_set("window", what="window"), what="windows of a time series")
+_DROPS = one_of("schedule", "steps", what="the schedule steps")
+_MIRRORED = FieldValue("strategy", "mirrored")
+_TRAINING_METRIC = Need(
+    lambda plan: is_of_training(plan.monitor), "a metric of training", (FieldValue("monitor", "loss"),)
+)
+
+CLIPPED_ONCE = Alternatives("gradients are clipped once")
+"""Shared by the fields that clip gradients; Keras takes one of them."""
 
 
 _OTHER_EXAMPLES = "trials with other validation examples cannot be compared"
@@ -75,6 +129,7 @@ class PlanFields:
         FieldSpec("What is learned; auto follows from the model and the data", str, choices=TASKS),
         FieldWords("Task, inputs", "model and data together leave one, or the usual one"),
         FieldUse(("data", "speed", "memory"), changed_by="nothing", fixed=_OTHER_EXAMPLES, only_training=False),
+        only_for=purposes.OWN_WORK,
     )
     image_size: str | None = _field(
         None,
@@ -86,6 +141,8 @@ class PlanFields:
             synonyms=("resize", "resolution"),
         ),
         FieldUse(("data", "speed", "memory"), changed_by="nothing", fixed="", only_training=False),
+        check_form=_check_size,
+        only_for=purposes.IMAGE_FOLDERS,
     )
     scale: str = _field(
         "auto",
@@ -94,12 +151,14 @@ class PlanFields:
             "Task, inputs", "networks train best on small numbers", synonyms=("rescaling", "normalize", "preprocessing")
         ),
         FieldUse(("learning", "speed", "memory"), changed_by="nothing", fixed="", only_training=False),
+        only_for=purposes.OWN_WORK,
     )
     tokenizer: str = _field(
         "characters",
         FieldSpec("Tokens of a text for a language model", str, choices=TOKENIZERS),
         FieldWords("Task, inputs", "it needs no download and fits every text"),
-        FieldUse(("data", "speed", "memory"), changed_by="nothing", fixed="", only_training=False, of_own_data=True),
+        FieldUse(("data", "speed", "memory"), changed_by="nothing", fixed="", only_training=False),
+        only_for=purposes.LANGUAGE_MODELS,
     )
     invalid_examples: str = _field(
         "auto",
@@ -108,6 +167,7 @@ class PlanFields:
         ),
         FieldWords("Task, inputs", "one damaged file stops no training; the rest is your decision", label="if invalid"),
         FieldUse(("data", "speed", "memory"), changed_by="nothing", fixed=_OTHER_EXAMPLES, only_training=False),
+        only_for=purposes.OWN_DATA,
     )
     name: str = _field(
         "",
@@ -124,8 +184,8 @@ class PlanFields:
             changed_by="nothing",
             fixed=_OTHER_EXAMPLES,
             only_training=False,
-            of_own_data=True,
         ),
+        only_for=purposes.COLUMNS,
     )
     features: tuple[str, ...] = _field(
         (),
@@ -133,19 +193,22 @@ class PlanFields:
         FieldWords(
             "Columns", "all columns may help to predict the target", placeholder="all others", synonyms=("x", "inputs")
         ),
-        FieldUse(("data", "speed", "memory"), changed_by="nothing", fixed="", only_training=False, of_own_data=True),
+        FieldUse(("data", "speed", "memory"), changed_by="nothing", fixed="", only_training=False),
+        only_for=purposes.COLUMNS,
     )
     ignore: tuple[str, ...] = _field(
         (),
         FieldSpec("Columns or arrays to leave out", tuple, optional=True, example="id"),
         FieldWords("Columns", "all columns may help to predict the target", placeholder="none"),
-        FieldUse(("data", "speed", "memory"), changed_by="nothing", fixed="", only_training=False, of_own_data=True),
+        FieldUse(("data", "speed", "memory"), changed_by="nothing", fixed="", only_training=False),
+        only_for=purposes.COLUMNS,
     )
     kinds: tuple[str, ...] = _field(
         (),
         FieldSpec("Kinds of columns: number, category, text or date", tuple, optional=True, example="zip=category"),
         FieldWords("Columns", "the values tell the kind of most columns"),
-        FieldUse(("data", "speed", "memory"), changed_by="nothing", fixed="", only_training=False, of_own_data=True),
+        FieldUse(("data", "speed", "memory"), changed_by="nothing", fixed="", only_training=False),
+        only_for=purposes.TABLES,
     )
     time: str = _field(
         "",
@@ -158,8 +221,8 @@ class PlanFields:
             changed_by="nothing",
             fixed=_OTHER_EXAMPLES,
             only_training=False,
-            of_own_data=True,
         ),
+        only_for=purposes.ROWS_IN_ORDER,
     )
     window: int | None = _field(
         None,
@@ -171,13 +234,16 @@ class PlanFields:
             "a row is an example, unless the data is a text or a series",
             synonyms=("sequence_length", "context"),
         ),
-        FieldUse(("data", "speed", "memory"), changed_by="nothing", fixed="", only_training=False, of_own_data=True),
+        FieldUse(("data", "speed", "memory"), changed_by="nothing", fixed="", only_training=False),
+        only_for=purposes.WINDOWS,
     )
     horizon: int = _field(
         1,
         FieldSpec("Steps of a time series to predict", int, minimum=1),
         FieldWords("Time series", "the next step", synonyms=("forecast", "sequence_stride")),
         FieldUse(("data", "speed", "memory"), changed_by="nothing", fixed=_OTHER_EXAMPLES, only_training=False),
+        needs=_SERIES,
+        only_for=purposes.FORECASTS,
     )
     group: str = _field(
         "",
@@ -188,8 +254,9 @@ class PlanFields:
             changed_by="nothing",
             fixed=_OTHER_EXAMPLES,
             only_training=False,
-            of_own_data=True,
         ),
+        needs=_SERIES,
+        only_for=purposes.SEVERAL_SERIES,
     )
     split: str = _field(
         "auto",
@@ -200,6 +267,8 @@ class PlanFields:
             suggestions=(*((split, "") for split in SPLITS), ("column:", "")),
         ),
         FieldUse(("data", "speed", "memory"), changed_by="nothing", fixed=_OTHER_EXAMPLES, only_training=False),
+        check_form=check_split,
+        only_for=purposes.UNSPLIT_DATA,
     )
     validation_split: float = _field(
         0.1,
@@ -211,12 +280,15 @@ class PlanFields:
             synonyms=("holdout", "val"),
         ),
         FieldUse(("data", "speed", "memory"), changed_by="nothing", fixed=_OTHER_EXAMPLES, only_training=False),
+        only_for=purposes.SPLIT_OFF_VALIDATION,
     )
     test_split: float = _field(
         0.0,
         FieldSpec("Share of the examples that training never sees", float, minimum=0, maximum=0.9),
         FieldWords("Splits", "validation is enough, unless you choose among many runs", synonyms=("holdout",)),
         FieldUse(("data", "speed", "memory"), changed_by="nothing", fixed=_OTHER_EXAMPLES, only_training=False),
+        contradictions=(contradicts("split", "none", "needs another split than ", FieldValue("split", "none")),),
+        only_for=purposes.UNTESTED_DATA,
     )
     split_seed: int | None = _field(
         None,
@@ -227,6 +299,7 @@ class PlanFields:
             synonyms=("random_state", "shuffle"),
         ),
         FieldUse(("data",), changed_by="nothing", fixed=_OTHER_EXAMPLES, only_training=False),
+        only_for=purposes.UNSPLIT_DATA,
     )
     validation_data: str = _field(
         "",
@@ -245,8 +318,8 @@ class PlanFields:
             changed_by="nothing",
             fixed=_OTHER_EXAMPLES,
             only_training=False,
-            of_own_data=True,
         ),
+        only_for=purposes.OTHER_VALIDATION,
     )
     epochs: int = _field(
         10,
@@ -311,18 +384,21 @@ class PlanFields:
             synonyms=("layer_names", "gradient checkpointing"),
         ),
         FieldUse(("memory", "speed"), changed_by="continuation", fixed="", only_training=True),
+        needs=one_of("remat", "on", what="rematerialization"),
     )
     last_batch: str = _field(
         "keep",
         FieldSpec("The last, smaller batch of an epoch", str, choices=LAST_BATCHES),
         FieldWords("Epochs, batches", "no example is left out", synonyms=("drop_remainder", "drop_last")),
         FieldUse(("learning", "speed", "memory", "steps"), changed_by="nothing", fixed="", only_training=True),
+        only_for=purposes.OWN_WORK,
     )
     shuffle: str = _field(
         "on",
         FieldSpec("Shuffle the training examples in each epoch", str, choices=("on", "off")),
         FieldWords("Epochs, batches", "batches in the order of the data often train worse"),
         FieldUse(("learning",), changed_by="nothing", fixed="", only_training=True),
+        only_for=purposes.OWN_WORK,
     )
     seed: int = _field(
         0,
@@ -369,6 +445,8 @@ class PlanFields:
             replaced_by="train_step",
             fits_tasks=True,
         ),
+        needs=one_of("loss", *SMOOTHED, "auto", what=f"the loss {' or '.join(SMOOTHED)}"),
+        only_for=purposes.CLASSES,
     )
     class_weight: tuple[str, ...] = _field(
         (),
@@ -387,6 +465,7 @@ class PlanFields:
             suggestions=(("balanced", "by the number of examples of each class"),),
         ),
         FieldUse(("learning", "loss", "speed"), changed_by="nothing", fixed="", only_training=False),
+        only_for=purposes.WEIGHTED_CLASSES,
     )
     metrics: tuple[str, ...] = _field(
         (),
@@ -438,6 +517,7 @@ class PlanFields:
         ),
         FieldWords("Loss, metrics", "follows from the metric: highest accuracy, lowest loss"),
         FieldUse(("report",), changed_by="continuation", fixed=_OTHER_FIGURE, only_training=False),
+        needs=is_set("monitor", "validation_loss", what="a monitor"),
     )
     gradient_norm: str = _field(
         "off",
@@ -482,6 +562,7 @@ class PlanFields:
         FieldSpec("Scale the learning rate with the number of replicas", str, choices=RATE_SCALINGS),
         FieldWords("Optimizer", "the learning rate is used as you give it", synonyms=("lr", "scale_lr")),
         FieldUse(("learning",), changed_by="nothing", fixed="", only_training=True),
+        only_for=purposes.SEVERAL_DEVICES,
     )
     weight_decay: float | None = _field(
         None,
@@ -519,6 +600,7 @@ class PlanFields:
             argument="momentum",
             replaced_by="optimizers",
         ),
+        needs=one_of("optimizer", *WITH_MOMENTUM, what=f"the optimizer {' or '.join(WITH_MOMENTUM)}"),
     )
     nesterov: str = _field(
         "off",
@@ -531,6 +613,11 @@ class PlanFields:
             only_training=True,
             argument="nesterov",
             replaced_by="optimizers",
+        ),
+        needs=both(
+            one_of("optimizer", "sgd", what="sgd"),
+            is_set("momentum", "0.9", what="momentum"),
+            what="the optimizer sgd with momentum",
         ),
     )
     ema_momentum: float | None = _field(
@@ -558,6 +645,9 @@ class PlanFields:
             argument="ema_momentum",
             replaced_by="train_step",
         ),
+        contradictions=(
+            contradicts("strategy", "central-storage", "central-storage keeps no averages of weights: use ", _MIRRORED),
+        ),
     )
     clip_norm: float | None = _field(
         None,
@@ -573,6 +663,7 @@ class PlanFields:
             argument="clipnorm",
             replaced_by="train_step",
         ),
+        alternatives=CLIPPED_ONCE,
     )
     global_clip_norm: float | None = _field(
         None,
@@ -598,6 +689,7 @@ class PlanFields:
             argument="global_clipnorm",
             replaced_by="train_step",
         ),
+        alternatives=CLIPPED_ONCE,
     )
     clip_value: float | None = _field(
         None,
@@ -617,6 +709,7 @@ class PlanFields:
             argument="clipvalue",
             replaced_by="train_step",
         ),
+        alternatives=CLIPPED_ONCE,
     )
     learning_rate_factor: float = _field(
         1.0,
@@ -662,6 +755,8 @@ class PlanFields:
             synonyms=("lr", "warmup_steps", "ramp"),
         ),
         FieldUse(("learning",), changed_by="nothing", fixed="", only_training=True),
+        check_form=check_share_or_steps,
+        needs=one_of("schedule", "cosine", *SCHEDULES[1:], what="a schedule"),
     )
     final_rate: float | None = _field(
         None,
@@ -681,6 +776,8 @@ class PlanFields:
             synonyms=("lr", "alpha", "end_learning_rate", "eta_min", "decay"),
         ),
         FieldUse(("learning",), changed_by="nothing", fixed="", only_training=True),
+        needs=one_of("schedule", "cosine", *DECAYING, what="a schedule other than constant and steps"),
+        contradictions=(Contradiction(_ends_at_zero, ("must be above 0 for an exponential schedule",)),),
     )
     rate_drops: tuple[str, ...] = _field(
         ("50%", "75%"),
@@ -696,6 +793,8 @@ class PlanFields:
             synonyms=("lr", "milestones", "boundaries", "PiecewiseConstantDecay", "MultiStepLR"),
         ),
         FieldUse(("learning",), changed_by="nothing", fixed="", only_training=True),
+        check_form=check_drops,
+        needs=_DROPS,
     )
     rate_drop_factor: float = _field(
         0.1,
@@ -707,6 +806,7 @@ class PlanFields:
             synonyms=("lr", "gamma", "decay_rate"),
         ),
         FieldUse(("learning",), changed_by="nothing", fixed="", only_training=True),
+        needs=_DROPS,
     )
     augmentation: tuple[str, ...] = _field(
         (),
@@ -726,6 +826,15 @@ class PlanFields:
             leads_group=True,
         ),
         FieldUse(("learning", "speed", "memory"), changed_by="nothing", fixed="", only_training=True, fits_tasks=True),
+        contradictions=(
+            contradicts(
+                "strategy",
+                "central-storage",
+                "central-storage cannot update the state of random layers on several devices: use ",
+                _MIRRORED,
+            ),
+        ),
+        only_for=purposes.IMAGES,
     )
     initial_weights: str = _field(
         "",
@@ -771,6 +880,7 @@ class PlanFields:
             "Fine-tuning", "frozen layers stay as they are", synonyms=("trainable", "thaw", "transfer learning")
         ),
         FieldUse(("learning", "speed", "memory"), changed_by="nothing", fixed="", only_training=True),
+        needs=is_set("freeze", "all-but-head", what="frozen layers"),
     )
     custom_objects: str = _field(
         "",
@@ -783,12 +893,14 @@ class PlanFields:
             takes_files=True,
         ),
         FieldUse(("learning", "speed", "memory"), changed_by="nothing", fixed=_NOT_TRAINED, only_training=False),
+        only_for=purposes.SAVED_MODELS,
     )
     unsafe_load: str = _field(
         "off",
         FieldSpec("Load a FILE.keras with lambda layers, which run code from the file", str, choices=("on", "off")),
         FieldWords("Fine-tuning", "a file from others could run any code", synonyms=("safe_mode", "lambda")),
         FieldUse((), changed_by="nothing", fixed=_NOT_TRAINED, only_training=False),
+        only_for=purposes.SAVED_MODELS,
     )
     validation: str = _field(
         "epoch",
@@ -808,6 +920,8 @@ class PlanFields:
             "Validation", "once per pass over the data", label="val every", synonyms=("validation_freq", "eval", "val")
         ),
         FieldUse(("intervals",), changed_by="command", fixed=_OTHER_FIGURE, only_training=True),
+        check_form=parse_interval,
+        needs=one_of("validation", "epoch", what="validation during training"),
     )
     validation_steps: int | None = _field(
         None,
@@ -820,6 +934,8 @@ class PlanFields:
             synonyms=("eval", "val"),
         ),
         FieldUse(("report",), changed_by="continuation", fixed=_OTHER_EXAMPLES, only_training=False),
+        needs=one_of("validation", "epoch", "end", what="validation"),
+        only_for=purposes.VALIDATION_STREAMS,
     )
     patience: int | None = _field(
         None,
@@ -835,6 +951,7 @@ class PlanFields:
             "Early stopping", "the run trains all its epochs", synonyms=("EarlyStopping", "early stopping", "callbacks")
         ),
         FieldUse((), changed_by="continuation", fixed="", only_training=True),
+        needs=either(one_of("validation", "epoch", what="epoch"), _TRAINING_METRIC, what="validation during training"),
     )
     min_delta: float = _field(
         0.0,
@@ -845,6 +962,11 @@ class PlanFields:
             "Early stopping", "any improvement counts", synonyms=("EarlyStopping", "early stopping", "tolerance")
         ),
         FieldUse((), changed_by="continuation", fixed="", only_training=True),
+        needs=either(
+            is_set("patience", "5", what="patience"),
+            one_of("restore_best", "on", what="restore best"),
+            what="patience or restore best",
+        ),
     )
     restore_best: str = _field(
         "off",
@@ -857,6 +979,7 @@ class PlanFields:
             synonyms=("restore_best_weights", "save_best_only", "EarlyStopping", "ModelCheckpoint", "callbacks"),
         ),
         FieldUse((), changed_by="continuation", fixed="", only_training=True),
+        needs=either(one_of("validation", "epoch", "end", what="epoch"), _TRAINING_METRIC, what="validation"),
     )
     time_limit: str = _field(
         "",
@@ -868,6 +991,7 @@ class PlanFields:
             synonyms=("timeout", "budget", "max_time"),
         ),
         FieldUse((), changed_by="continuation", fixed=_NOT_TRAINED, only_training=True),
+        check_form=_check_time_limit,
     )
     checkpoint_every: str = _field(
         "auto",
@@ -879,6 +1003,7 @@ class PlanFields:
             synonyms=("save_freq", "ModelCheckpoint", "BackupAndRestore", "callbacks"),
         ),
         FieldUse(("intervals",), changed_by="command", fixed=_SET_BY_SEARCH, only_training=True),
+        check_form=_check_checkpoints,
     )
     keep_checkpoints: int = _field(
         3,
@@ -926,6 +1051,10 @@ class PlanFields:
         ),
         FieldWords("Checkpoints", "every batch trains the model", synonyms=("skip batch", "bad batch")),
         FieldUse((), changed_by="continuation", fixed="", only_training=True),
+        check_form=check_step_numbers,
+        contradictions=(
+            contradicts("strategy", "parameter-server", "parameter-server takes steps in no order: leave it empty"),
+        ),
     )
     keep_alive: str = _field(
         "off",
@@ -975,6 +1104,7 @@ class PlanFields:
             synonyms=("gpu", "cpu", "CUDA_VISIBLE_DEVICES"),
         ),
         FieldUse(("speed", "memory", "steps"), changed_by="continuation", fixed=_SET_BY_QUEUE, only_training=True),
+        only_for=purposes.NO_TPU,
     )
     virtual_cpus: int = _field(
         1,
@@ -983,6 +1113,7 @@ class PlanFields:
             "Devices", "several are only for trying a strategy out", label="virtual CPUs", synonyms=("logical devices",)
         ),
         FieldUse(("speed", "memory", "steps"), changed_by="continuation", fixed="", only_training=True),
+        only_for=purposes.LOGICAL_CPUS,
     )
     precision: str = _field(
         "auto",
@@ -999,6 +1130,7 @@ class PlanFields:
         FieldSpec("Allow mixed_float16 on a CPU, which is very slow", str, choices=("on", "off")),
         FieldWords("Devices", "float16 is far slower than float32 on CPUs"),
         FieldUse((), changed_by="continuation", fixed=_NOT_TRAINED, only_training=True),
+        only_for=purposes.FORCED,
     )
     xla: str = _field(
         "auto",
@@ -1023,6 +1155,7 @@ class PlanFields:
             synonyms=("onednn", "convolution"),
         ),
         FieldUse(("speed", "memory"), changed_by="continuation", fixed="", only_training=True),
+        only_for=purposes.CPU_LAYERS,
     )
     threads: int | None = _field(
         None,
@@ -1040,18 +1173,21 @@ class PlanFields:
             synonyms=("intra_op_parallelism_threads", "TF_NUM_INTRAOP_THREADS", "cores"),
         ),
         FieldUse(("speed", "memory"), changed_by="continuation", fixed="", only_training=True),
+        only_for=purposes.CPUS,
     )
     reduction: str = _field(
         "auto",
         FieldSpec("All-reduce algorithm for gradients", str, choices=REDUCTIONS),
         FieldWords("Devices", "TensorFlow chooses for the devices", synonyms=("all-reduce", "cross_device_ops")),
         FieldUse(("speed", "memory"), changed_by="continuation", fixed="", only_training=True),
+        only_for=purposes.REDUCTIONS,
     )
     local_workers: int = _field(
         0,
         FieldSpec("Number of worker processes on this machine", int, minimum=0, maximum=64),
         FieldWords("Devices", "no further processes", synonyms=("processes", "TF_CONFIG")),
         FieldUse(("speed", "memory", "steps"), changed_by="continuation", fixed=_SET_BY_QUEUE, only_training=True),
+        only_for=purposes.LOCAL_WORKERS,
     )
     isolate_workers: str = _field(
         "auto",
@@ -1066,24 +1202,29 @@ class PlanFields:
             synonyms=("network namespace", "ports", "security"),
         ),
         FieldUse((), changed_by="continuation", fixed=_SET_BY_QUEUE, only_training=True),
+        needs=is_set("local_workers", "2", what="local workers"),
+        only_for=purposes.LOCAL_WORKERS,
     )
     tpu: str = _field(
         "",
         FieldSpec("TPU: local, grpc://HOST:8470 or a name; default: from the environment", str, example="local"),
         FieldWords("Devices", "set by the environment on Cloud TPUs", label="TPU", placeholder="auto"),
         FieldUse(("speed", "memory", "steps"), changed_by="continuation", fixed=_SET_BY_QUEUE, only_training=True),
+        only_for=purposes.TPUS,
     )
     memory_growth: str = _field(
         "on",
         FieldSpec("Allocate GPU memory as needed, not all at once", str, choices=("on", "off")),
         FieldWords("Devices", "leaves memory to other programs", synonyms=("set_memory_growth", "gpu memory")),
         FieldUse(("speed", "memory"), changed_by="continuation", fixed="", only_training=True),
+        only_for=purposes.GPUS,
     )
     memory_limit: float | None = _field(
         None,
         FieldSpec("Memory limit of each GPU in GiB; default: all", float, above=0, optional=True, none="all"),
         FieldWords("Devices", "all of it, as it is needed", synonyms=("gpu memory", "oom")),
         FieldUse(("memory", "speed"), changed_by="continuation", fixed=_SET_BY_QUEUE, only_training=True),
+        only_for=purposes.GPUS,
     )
 
 
@@ -1095,6 +1236,9 @@ WORDS: dict[str, FieldWords] = {item.name: item.metadata["words"] for item in fi
 
 USES: dict[str, FieldUse] = {item.name: item.metadata["use"] for item in fields(PlanFields)}
 """What each field does."""
+
+RULES: dict[str, FieldRules] = {item.name: item.metadata["rules"] for item in fields(PlanFields)}
+"""What each field needs, what contradicts it, and what it is for."""
 
 DEFAULTS: dict[str, Any] = {item.name: item.default for item in fields(PlanFields)}
 """Defaults by field name."""

@@ -1,7 +1,9 @@
-"""Intervals and durations in a plan: ``2 epochs``, ``500 steps``, ``10 minutes``, ``2h``."""
+"""Intervals, durations and numbers of steps in a plan: ``2 epochs``, ``10 minutes``, ``2h``, ``50%``."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from accel_engine.errors import PlanError
 
@@ -10,6 +12,9 @@ UNITS = ("epochs", "steps", "minutes")
 
 MAX_CHECKPOINT_TIME_SHARE = 0.02
 """The share of a run's time that checkpoints after epochs may take; after short epochs some are skipped."""
+
+ONE_CYCLE_WARMUP = 0.3
+"""Share of the steps in which a one-cycle schedule rises, unless the plan says otherwise; as in fastai and PyTorch."""
 
 _INTERVAL = re.compile(r"(\d+)\s*(epoch|step|minute)s?", re.IGNORECASE)
 _DURATION = re.compile(r"(?:(\d+(?:\.\d+)?)h)?\s*(?:(\d+(?:\.\d+)?)m(?:in)?)?\s*(?:(\d+(?:\.\d+)?)s)?", re.IGNORECASE)
@@ -69,3 +74,67 @@ def _duration_advice(text: str, *, is_duration: bool) -> str:
     if text.isdecimal():
         return f"needs a unit: {text}s, {text}m or {text}h"
     return "must be a duration above 0, e.g. 45s, 30m, 2h or 1h30m"
+
+
+def parse_drop(text: str) -> tuple[float, bool]:
+    """Parse one of ``rate_drops``; returns its number, and whether it is a share of all steps.
+
+    Raises:
+        ValueError: It is neither a positive number of steps nor a share between 0 and 100 %.
+    """
+    text = text.strip()
+    if text.endswith("%"):
+        share = float(text[:-1]) / 100
+        if not 0 < share < 1:
+            raise ValueError(text)
+        return share, True
+    if int(text) < 1:
+        raise ValueError(text)
+    return int(text), False
+
+
+def check_drops(name: str, values: Sequence[str]) -> None:
+    """Check steps or shares of all steps that increase.
+
+    Raises:
+        PlanError: They are none.
+    """
+    try:
+        drops = [parse_drop(each) for each in values]
+    except ValueError:
+        reason = "must be steps or shares of all steps, e.g. 1000,2000 or 50%,75%"
+        raise PlanError(name, values, reason) from None
+    if not drops or len({share for _, share in drops}) > 1 or drops != sorted(set(drops)):
+        raise PlanError(name, values, "must be steps, or shares of all steps, that increase")
+
+
+def check_step_numbers(name: str, values: Sequence[str]) -> None:
+    """Check numbers of steps.
+
+    Raises:
+        PlanError: One is no number.
+    """
+    if not all(each.strip().isdecimal() for each in values):
+        raise PlanError(name, values, "must be numbers of steps, counted from 0, e.g. 120,348")
+
+
+def check_share_or_steps(name: str, value: float) -> None:
+    """Check a share below 1, or a whole number of steps.
+
+    Raises:
+        PlanError: It is another number.
+    """
+    if value >= 1 and value != int(value):
+        raise PlanError(name, value, "must be a whole number of steps, or a share of all steps below 100%")
+
+
+def warmup_steps(plan: Any, total_steps: int) -> int:
+    """The steps of a plan's warm-up, in a run of so many steps."""
+    share = ONE_CYCLE_WARMUP if plan.schedule == "one-cycle" and not plan.warmup else plan.warmup
+    return round(share * total_steps) if share < 1 else int(share)
+
+
+def drop_steps(plan: Any, total_steps: int) -> list[int]:
+    """The steps at which a plan's learning rate drops, in a run of so many steps."""
+    drops = map(parse_drop, plan.rate_drops)
+    return [round(number * total_steps if is_share else number) for number, is_share in drops]

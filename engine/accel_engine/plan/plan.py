@@ -7,13 +7,13 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
 from accel_engine import data, models, strategies
-from accel_engine.data.data_options import PLAN_FIELDS, SPLITS, DataOptions
+from accel_engine.data.data_options import PLAN_FIELDS, DataOptions
 from accel_engine.errors import FieldValue, PlanError, UsageError
+from accel_engine.plan.choices import WEIGHT_FILES
 from accel_engine.plan.field_spec import AUTO
 from accel_engine.plan.fields import DEFAULTS, SPECS, USES, WORDS, PlanFields
-from accel_engine.plan.recipe_checks import recipe_errors
+from accel_engine.plan.plan_checks import errors_of_plan
 from accel_engine.plan.source_text import SourceError, parse_json, parse_toml
-from accel_engine.plan.tuning_checks import WEIGHT_FILES
 from accel_engine.text import shell_command
 from accel_engine.user_paths import user_path
 
@@ -32,11 +32,7 @@ class Plan(PlanFields):
         models.find(self.model)
         data.find(self.data)
         strategies.find(self.strategy)
-        if self.image_size is not None:
-            data.parse_size(self.image_size)
-        if self.split not in SPLITS and not self.split.startswith("column:"):
-            raise PlanError("split", self.split, f"must be one of {', '.join(SPLITS)} or column:NAME")
-        for error in recipe_errors(self):
+        for error in errors_of_plan(self):
             raise error
 
     @classmethod

@@ -14,18 +14,17 @@ from accel_engine import data as datasets
 from accel_engine import models, strategies
 from accel_engine.data import DatasetEntry
 from accel_engine.data.pixel_scaling import choose_scaling
-from accel_engine.data.structure import Structure, has_texts
 from accel_engine.devices.device_types import Device
 from accel_engine.errors import AccelError, PlanError, UsageError, Words
 from accel_engine.models import AutoModel, ModelEntry, UserModel, choose, user_code
 from accel_engine.models.data_description import DataDescription, describe_entry
 from accel_engine.plan import SPECS, Plan
+from accel_engine.plan.choices import IMAGENET
 from accel_engine.plan.estimate import StepCounts, count_steps
-from accel_engine.plan.new_run_checks import new_run_errors
+from accel_engine.plan.fit_checks import errors_of_fit
 from accel_engine.plan.placement import Placement, check_isolation, find_cluster, find_tpu, place
 from accel_engine.plan.plan_errors import InvalidPlanError
-from accel_engine.plan.recipe_fit import task_errors
-from accel_engine.plan.tuning_checks import IMAGENET, tuning_errors
+from accel_engine.plan.purposes import Situation, kind_of_devices
 from accel_engine.strategies import StrategyEntry
 from accel_engine.strategies.cluster_spec import ClusterSpec
 from accel_engine.strategies.tpu_endpoint import TpuEndpoint
@@ -45,6 +44,7 @@ class ResolvedPlan:
         data: What is known of its dataset.
         cluster: The cluster that this process belongs to; ``None`` for a single process.
         tpu: The endpoint of the TPU; ``None`` under other strategies.
+        devices: The devices of the machine; ``None`` while they are unknown.
         placement: The devices that train; ``None`` while the machine's devices are unknown, or if they do not fit.
         step_counts: Batch sizes and steps; ``None`` while the number of examples or replicas is unknown, or if they do
             not fit.
@@ -61,6 +61,7 @@ class ResolvedPlan:
     data: DatasetEntry
     cluster: ClusterSpec | None = None
     tpu: TpuEndpoint | None = None
+    devices: Sequence[Device] | None = None
     placement: Placement | None = None
     step_counts: StepCounts | None = None
     errors: Mapping[str, Words] = field(default_factory=dict)
@@ -95,7 +96,15 @@ class ResolvedPlan:
         Raises:
             PlanError: They do not fit.
         """
-        return replace(self, placement=place(self.plan, self.strategy, devices, self.cluster, self.tpu))
+        placement = place(self.plan, self.strategy, devices, self.cluster, self.tpu)
+        return replace(self, devices=devices, placement=placement)
+
+    def situation(self, devices: Sequence[Device] | None = None) -> Situation:
+        """What the plan is trained with on some devices; ``None`` while they are unknown."""
+        # Other processes of a cluster may have other devices.
+        kind = "" if self.cluster is not None else kind_of_devices(self.plan, self.strategy, devices)
+        gpus = sum(device.kind == "gpu" for device in devices or ())
+        return Situation(self.plan, self.strategy, self.model, self.data, kind, gpus)
 
     def with_data(self, data: DatasetEntry) -> Self:
         """Complete the plan with what is known of its dataset, such as a survey of the user's files."""
@@ -103,22 +112,19 @@ class ResolvedPlan:
         with _collected(errors):
             if data.value_range is not None:
                 choose_scaling(self.plan.scale, data.value_range)
-        with _collected(errors):
-            check_compilable(self.plan, data.spec)
         replicas = self.placement.replicas if self.placement else None
         model, described = models.find(self.plan.model), describe_entry(data, self.plan.task)
         with _collected(errors):
             model = choose.resolve(model, described, pretrained=self._pretrained)
         if isinstance(model, ModelEntry) and described and (mismatch := model.mismatch(described)):
             errors["model"] = (mismatch,)
-        for error in tuning_errors(self.plan, model, self.strategy, data):
-            errors.setdefault(error.field, error.reason)
         with _collected(errors):
             if replicas is not None and data.examples is not None:
                 step_counts = count_steps(self.plan, data.examples, replicas)
-        learned = described.learned_task if described and isinstance(model, ModelEntry) else "auto"
-        errors = {**task_errors(self.plan, learned, step_counts, self.chosen), **errors}
-        return replace(self, model=model, data=data, step_counts=step_counts, errors=errors)
+        resolved = replace(self, model=model, data=data, step_counts=step_counts)
+        for error in errors_of_fit(resolved.situation(self.devices), step_counts, self.chosen):
+            errors.setdefault(error.field, error.reason)
+        return replace(resolved, errors=errors)
 
     def with_chosen_model(self, data: DataDescription | None = None) -> Self:
         """Replace ``auto`` by the model that it stands for, in the plan too, so that a continued run has the same.
@@ -179,20 +185,6 @@ class ResolvedPlan:
         return self
 
 
-def check_compilable(plan: Plan, spec: Structure) -> None:
-    """Raise if the plan compiles a step of texts with XLA.
-
-    Args:
-        plan: The plan.
-        spec: The specs of an example; ``None`` if they are unknown.
-
-    Raises:
-        PlanError: It does.
-    """
-    if plan.xla == "on" and has_texts(spec):
-        raise PlanError("xla", plan.xla, "must be auto or off: XLA cannot compile operations on texts")
-
-
 def resolve(
     plan: Plan,
     devices: Sequence[Device] | None = None,
@@ -220,9 +212,6 @@ def resolve(
         environment_error = str(error)
         errors["strategy"] = (environment_error,)
     data = datasets.find(plan.data)
-    for problem in new_run_errors(plan, data):
-        if problem.field in chosen:
-            errors.setdefault(problem.field, problem.reason)
     return ResolvedPlan(
         plan=plan,
         strategy=strategy,
@@ -230,6 +219,7 @@ def resolve(
         data=data,
         cluster=cluster,
         tpu=tpu,
+        devices=devices,
         placement=placement,
         errors=errors,
         environment_error=environment_error,

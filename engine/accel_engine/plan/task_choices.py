@@ -26,6 +26,9 @@ _ERRORS = {
     "mape": "mean_absolute_percentage_error",
 }
 
+SMOOTHED = ("categorical_crossentropy", "binary_crossentropy")
+"""Losses with an argument ``label_smoothing``."""
+
 LOSS_ALIASES = {
     **_ERRORS,
     "msle": "mean_squared_logarithmic_error",
@@ -51,7 +54,12 @@ LOSSES_OF: Mapping[str, tuple[str, ...]] = {
 _METRICS_OF_LABELS = ("accuracy", "auc", "precision", "recall", "f1_score")
 _METRICS_OF_NUMBERS = (*_OF_NUMBERS, "root_mean_squared_error")
 
-METRICS = (*_METRICS_OF_LABELS, "top_k_categorical_accuracy", "mean_io_u", *_METRICS_OF_NUMBERS, "r2_score")
+TOP_K = 5
+"""The classes that :data:`TOP_K_ACCURACY` counts, the most probable ones."""
+
+TOP_K_ACCURACY = "top_k_categorical_accuracy"
+
+METRICS = (*_METRICS_OF_LABELS, TOP_K_ACCURACY, "mean_io_u", *_METRICS_OF_NUMBERS, "r2_score")
 """Keras' names of metrics."""
 
 METRIC_ALIASES = {
@@ -79,3 +87,14 @@ ALWAYS_MEASURED: Mapping[str, tuple[str, ...]] = {
     "regression": ("mean_absolute_error", "root_mean_squared_error", "r2_score"),
 }
 """What is measured without being asked, by task; errors of numbers in the unit of the targets."""
+
+
+def metric_name(name: str) -> str:
+    """The name of a metric as runs have it: ``val_accuracy``, as in Keras, is ``validation_accuracy``."""
+    name = name.strip()
+    return f"validation_{name.removeprefix('val_')}" if name.startswith("val_") else name
+
+
+def is_of_training(monitor: str) -> bool:
+    """Whether a monitor is a metric of training."""
+    return bool(monitor) and not metric_name(monitor).startswith("validation_")

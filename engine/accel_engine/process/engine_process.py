@@ -1,8 +1,6 @@
 """Starts engine processes, from programs that do not import TensorFlow.
 
-An engine runs in its own session and ignores hangups, so that neither a closed terminal nor a crash of the dashboard
-affects it.
-Programs communicate with it through the run's directory only.
+An engine that trains a run is detached: programs communicate with it through the run's directory only.
 """
 
 import os
@@ -17,7 +15,8 @@ from accel_engine import hangup, network_namespace
 from accel_engine.devices.installation import Installation as Installation
 from accel_engine.devices.installation import find_installation as find_installation
 from accel_engine.devices.installation import installed_versions
-from accel_engine.errors import EngineMissingError, RunError
+from accel_engine.errors import EngineMissingError
+from accel_engine.process.detached import start_detached
 from accel_engine.version import __version__
 
 
@@ -54,18 +53,10 @@ def start(directory: Path, environment: Mapping[str, str] | None = None) -> "sub
     from accel_engine.run.directory.run_paths import LOG  # these are slow to import
     from accel_engine.run.runs.creation import assign_process
 
-    try:
-        log = os.open(directory / LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    except OSError as error:
-        raise RunError(f"cannot write the log of run {directory.name}: {error.strerror}") from error
-    try:
-        process = spawn(
-            "--run", str(directory), stdin=subprocess.DEVNULL, stdout=log, stderr=log, environment=environment
-        )
-    except OSError as error:  # such as too little memory
-        raise RunError(f"cannot start the engine of run {directory.name}: {error.strerror}") from error
-    finally:
-        os.close(log)
+    require_installation()
+    what = f"the engine of run {directory.name}"
+    words = ("-m", "accel_engine.process", "--run", str(directory))
+    process = start_detached(what, *words, log=directory / LOG, environment=environment)
     assign_process(directory, process.pid)
     return process
 

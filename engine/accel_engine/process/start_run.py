@@ -10,14 +10,13 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from accel_engine import data
 from accel_engine.devices import detect
 from accel_engine.devices.device_types import Device
 from accel_engine.errors import RunError
 from accel_engine.plan import Plan, resolved_plan
 from accel_engine.plan.estimate import estimate_disk
-from accel_engine.plan.field_needs import without_ignored
-from accel_engine.plan.new_run_checks import fields_of_other_data
+from accel_engine.plan.fit_checks import effect_errors
+from accel_engine.plan.plan_checks import without_ignored
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.process import engine_process
 from accel_engine.process.warm_engine import USABLE, WarmEngine
@@ -130,8 +129,8 @@ def hand_over(directory: Path, engine: WarmEngine | None) -> "subprocess.Popen[s
 
 
 def for_a_new_run(plan: Plan) -> Plan:
-    """A plan without the fields that have no effect on its data, with which a new run would be refused."""
-    dropped = {*fields_of_other_data(plan, data.find(plan.data))}
+    """A plan without the fields that have no effect, with which a new run would be refused."""
+    dropped = {error.field for error in effect_errors(resolved_plan.resolve(plan).situation())}
     return Plan.from_mapping(without_ignored({n: v for n, v in plan.to_mapping().items() if n not in dropped}))
 
 

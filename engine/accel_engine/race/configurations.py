@@ -71,7 +71,7 @@ def find_configurations(
         if problem:
             refused.append(UnsupportedConfiguration(configuration, problem))
             continue
-        key = effective(_resolved(resolved, devices, configuration.plan), devices)
+        key = effective(_resolved(resolved, devices, configuration.plan, differing), devices)
         if key not in seen:
             seen.append(key)
             others.append(configuration)
@@ -142,7 +142,7 @@ def _configuration(
         plan = reference.plan.replace(**changes)
     except PlanError as error:
         return Configuration(title, reference.plan, changes, kinds), error.allowed
-    resolved = _resolved(reference, devices, plan)
+    resolved = _resolved(reference, devices, plan, changes)
     is_synchronous = not resolved.strategy.coordinated
     updates_differ = is_synchronous and reference.strategy.coordinated
     configuration = Configuration(title, plan, changes, kinds, updates_differ)
@@ -165,8 +165,9 @@ def _how_to_measure(plan: Plan) -> str:
     return f"; to measure it, race with {options}"
 
 
-def _resolved(reference: ResolvedPlan, devices: Sequence[Device], plan: Plan) -> ResolvedPlan:
-    return resolve(plan, devices).with_data(reference.data)
+def _resolved(reference: ResolvedPlan, devices: Sequence[Device], plan: Plan, changes: Collection[str]) -> ResolvedPlan:
+    """A changed plan; what the reference has besides, such as a limit of the GPUs' memory, refuses no change."""
+    return resolve(plan, devices, chosen=changes).with_data(reference.data)
 
 
 def _changes(

@@ -5,8 +5,8 @@ import sys
 import time
 from contextlib import closing
 
-from accel_engine import hangup
-from accel_engine.errors import AccelError, RunError
+from accel_engine.errors import RunError
+from accel_engine.process.detached import work_alone
 from accel_engine.run.directory.lock import WriterLock
 from accel_engine.run.directory.run_paths import home
 from accel_engine.run_queue.engine_environment import matters
@@ -21,28 +21,19 @@ PATIENCE_SECONDS = 600.0
 
 def main() -> int:
     """Start queued runs; returns the exit status."""
-    hangup.ignore()
-    os.umask(0o077)
     os.chdir(home())  # so that no other file system stays in use
     for name in filter(matters, list(os.environ)):
         del os.environ[name]  # an engine has those of the terminal where its run was queued
-    try:
-        _start_runs(WriterLock(home(), WAITER_LOCK))
-    except BlockingIOError:
-        return 0  # another process starts them
-    except AccelError as error:
-        print(f"accel-tui: {error}", file=sys.stderr, flush=True)  # noqa: T201 (this is the queue's log)
-        return 1
-    return 0
+    return work_alone(home(), WAITER_LOCK, _start_runs)
 
 
-def _start_runs(lock: WriterLock) -> None:
-    """Start runs until none waits.
+def _start_runs(lock: WriterLock) -> int:
+    """Start runs until none waits; returns the exit status.
 
     Raises:
         RunError: The queue was unusable for :data:`PATIENCE_SECONDS`.
     """
-    with lock, MachineReader() as machine, open_queue() as queue, closing(Waiter(queue, machine)) as waiter:
+    with MachineReader() as machine, open_queue() as queue, closing(Waiter(queue, machine)) as waiter:
         usable = time.monotonic()
         while True:
             try:
@@ -50,7 +41,7 @@ def _start_runs(lock: WriterLock) -> None:
                 with queue.transaction():  # nobody adds a run between the last look and the release of the lock
                     if not waiter.has_work():
                         lock.release()
-                        return
+                        return 0
                 waiter.wait_for_change()
                 usable = time.monotonic()
             except RunError:

@@ -1,11 +1,8 @@
 """Makes sure that somebody starts the runs that wait."""
 
-import os
-import subprocess
-import sys
 from contextlib import suppress
 
-from accel_engine import hangup
+from accel_engine.process.detached import leave, start_detached
 from accel_engine.run.directory import lock
 from accel_engine.run.directory.run_paths import home
 from accel_engine.run_queue.queue_database import read_entries
@@ -30,23 +27,17 @@ def is_running() -> bool:
 
 
 def start_waiter() -> None:
-    """Start that process, in a session of its own; it exits at once if there is one.
+    """Start that process; it exits at once if there is one.
 
     Raises:
-        OSError: It cannot be started.
+        RunError: It cannot be started.
     """
     directory = home().absolute()
-    log = os.open(directory / WAITER_LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    try:
-        with hangup.held():
-            process = subprocess.Popen(
-                [sys.executable, "-m", "accel_engine.run_queue"],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                env=os.environ | {"ACCEL_TUI_HOME": str(directory)},
-                start_new_session=True,
-            )
-    finally:
-        os.close(log)
-    process.returncode = 0  # it outlives this process: without this, Python would warn of that at the exit
+    process = start_detached(
+        "the process that starts queued runs",
+        "-m",
+        "accel_engine.run_queue",
+        log=directory / WAITER_LOG,
+        environment={"ACCEL_TUI_HOME": str(directory)},
+    )
+    leave(process)

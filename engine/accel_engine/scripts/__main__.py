@@ -47,10 +47,11 @@ def main() -> int:
 
 def _leave_streams(run: Path) -> None:
     """Let go of the user's terminal and pipes; errors of this process go to the log."""
+    from accel_engine.files import open_log
     from accel_engine.run.directory.run_paths import LOG
 
     null = os.open(os.devnull, os.O_RDONLY)
-    log = os.open(run / LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    log = open_log(run / LOG)
     for descriptor, file in ((0, null), (1, log), (2, log)):
         os.dup2(file, descriptor)
     os.close(null)

@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+from accel_engine.files import open_log
 from accel_engine.run.directory.log_file import LogFile, follow_run
 
 
@@ -14,7 +15,7 @@ class OutputLog:
     """
 
     def __init__(self, path: Path) -> None:
-        self._file = LogFile(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
+        self._file = LogFile(open_log(path))
         self._held = b""
 
     def write(self, data: bytes, *, terminal: bool = False) -> None:

@@ -3,16 +3,15 @@
 import os
 import socket
 import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from accel_engine import hangup
 from accel_engine.devices.cuda_visible_devices import choice_of
 from accel_engine.devices.device_types import Device
 from accel_engine.errors import RunError, UsageError
+from accel_engine.process.detached import leave, start_detached
 from accel_engine.run.runs.creation import assign_process, create_recorded
 from accel_engine.text import shell_command
 
@@ -81,7 +80,7 @@ def start_script(
     environment: Mapping[str, str] | None = None,
     attach: socket.socket | None = None,
 ) -> None:
-    """Start a script under a supervisor in a session of its own.
+    """Start a script under a detached supervisor.
 
     Args:
         directory: The script's run, from :func:`create_script_run`.
@@ -92,33 +91,28 @@ def start_script(
             input, and its output goes to the log only.
 
     Raises:
-        RunError: The run cannot be written.
+        RunError: The system cannot start a process.
     """
     words = ["--run", str(directory), *(word for pattern in patterns for word in ("--parse", pattern))]
     if attach:
         attach.set_inheritable(True)
         words += ["--attach", str(attach.fileno())]
-    nothing = None if attach else subprocess.DEVNULL
     try:
-        with hangup.held():
-            process = subprocess.Popen(
-                # -P: the supervisor imports nothing from the current directory, where a file may have any name
-                [sys.executable, "-P", "-m", "accel_engine.scripts", *words, "--", *script.python_arguments],
-                stdin=nothing,
-                stdout=nothing,
-                stderr=nothing,
-                env=os.environ | (environment or {}),
-                close_fds=False,  # the user's own descriptors are the script's
-                start_new_session=True,
-            )
-    except OSError as error:
-        raise RunError(f"cannot start the script: {error.strerror}") from error
+        process = start_detached(
+            "the script",
+            # -P: the supervisor imports nothing from the current directory, where a file may have any name
+            *("-P", "-m", "accel_engine.scripts", *words, "--", *script.python_arguments),
+            log=None,
+            environment=environment,
+            streams=None if attach else subprocess.DEVNULL,
+            close_fds=False,  # the user's own descriptors are the script's
+        )
     finally:
         if attach:
             attach.close()
     with suppress(RunError):  # it runs already, and writes this itself
         assign_process(directory, process.pid)
-    process.returncode = 0  # it outlives this process: without this, Python would warn of that at the exit
+    leave(process)
 
 
 def environment_for(wanted: Sequence[str], devices: Sequence[Device]) -> dict[str, str]:

@@ -12,6 +12,7 @@ from accel_engine.errors import DataError, RunError
 from accel_engine.events import EpochEnded, Event, RunEnded, Validated
 from accel_engine.plan import Plan
 from accel_engine.process import engine_process
+from accel_engine.process.detached import leave
 from accel_engine.process.start_run import prepare_continuation, prepare_run
 from accel_engine.run import RunReader, Status, list_runs, reopen, request, runs_directory
 from accel_engine.run.directory.checkpoint_files import check_any_whole
@@ -47,7 +48,7 @@ class DirectStarter:
 
     def start(self, directory: Path) -> str:
         """Start a run now."""
-        engine_process.start(directory).returncode = 0  # it may outlive this process
+        leave(engine_process.start(directory))
         return ""
 
     def cancel(self, directory: Path) -> None:

@@ -6,8 +6,9 @@ from accel_engine import models
 from accel_engine.errors import FieldValue, PlanError, UsageError, join_words
 from accel_engine.models import ModelEntry, UserModel
 from accel_engine.models.data_description import describe_entry
-from accel_engine.plan.monitor import metric_name, wrong_monitor
+from accel_engine.plan.monitor import wrong_monitor
 from accel_engine.plan.resolved_plan import ResolvedPlan
+from accel_engine.plan.task_choices import metric_name
 from accel_engine.search.definition import Parameter
 from accel_engine.search.objectives import FIGURES
 

@@ -11,8 +11,9 @@ from accel_engine.errors import PlanError, UsageError
 from accel_engine.models.data_description import describe_entry
 from accel_engine.plan import Plan
 from accel_engine.plan.interval import parse_duration
-from accel_engine.plan.monitor import measured_names, metric_name
+from accel_engine.plan.monitor import measured_names
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
+from accel_engine.plan.task_choices import metric_name
 from accel_engine.process.engine_process import require_installation
 from accel_engine.run.store.series_names import VALIDATION_PREFIX, infer_monitor
 from accel_engine.search.definition import (

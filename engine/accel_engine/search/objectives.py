@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from accel_engine.errors import UsageError
-from accel_engine.plan.monitor import metric_name
-from accel_engine.run.store.series_names import is_better_lower
+from accel_engine.plan.monitor import is_better_lower
+from accel_engine.plan.task_choices import metric_name
 from accel_engine.search.definition import Objective
 
 FIGURES = {

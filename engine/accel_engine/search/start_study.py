@@ -5,6 +5,7 @@ from pathlib import Path
 
 from accel_engine.devices import detect
 from accel_engine.plan import Plan
+from accel_engine.process.detached import leave
 from accel_engine.search import launch
 from accel_engine.search.new_study import SearchOptions, begin, define
 from accel_engine.search.study_database import StudyDatabase
@@ -41,4 +42,4 @@ def resume_study(directory: Path) -> None:
     launch.require_optuna()  # before anything is written
     with StudyDatabase(directory) as database:
         database.set_ended(None)
-    launch.start(directory).returncode = 0  # it outlives this process, of which Python would warn at the exit
+    leave(launch.start(directory))

@@ -8,9 +8,10 @@ from typing import Any
 
 from accel_engine.devices.device_types import Device
 from accel_engine.plan import DEFAULTS, Plan, resolved_plan
-from accel_engine.plan.field_needs import NEEDS, Need, valid_fields, without_ignored
+from accel_engine.plan.field_rules import Need
 from accel_engine.plan.interval import parse_interval
-from accel_engine.run.store.series_names import is_better_lower
+from accel_engine.plan.monitor import is_better_lower
+from accel_engine.plan.plan_checks import NEEDS, valid_fields, without_ignored
 from accel_engine.search.definition import Parameter, StudyDefinition
 from accel_engine.search.trial import Trial
 

@@ -152,27 +152,31 @@ def open_trained(
     source = form_of_data(reference, values, recorded) if data is None else None
     source = source or load_data(values, recorded, data or "", split, progress, keeps_raw=keeps_raw)
     keras.config.set_dtype_policy(source.plan.policy)
-    model = _built(source, recorded, reference.name)
+    model = _built(source)
+    notes += _changes_of(model, source.plan, recorded, reference.name)
     opened = _opened(reference.name, step, model, source, recorded)
     with reading(reference / CHECKPOINTS, step) as path:
         restore_weights(model, path, averages=True)
     return replace(opened, notes=(*notes, *source.notes))
 
 
-def _built(source: OpenedData, recorded: Diagnostics, run: str) -> keras.Model:
-    """The model of a run, with other weights.
+def _built(source: OpenedData) -> keras.Model:
+    """The model of a run, with other weights."""
+    if source.saved is not None:
+        return load_saved(str(source.saved), _options(source.plan))
+    return build_plan_model(source.plan, source.description)
+
+
+def _changes_of(model: keras.Model, plan: Plan, recorded: Diagnostics, run: str) -> list[str]:
+    """A warning on a model of the user's that is not the one that the run was trained with.
 
     Raises:
-        RunError: It was trained with another version of a model of the program.
+        RunError: A model of the program is not.
     """
-    plan = source.plan
-    if source.saved is not None:
-        return load_saved(str(source.saved), _options(plan))
-    model = build_plan_model(plan, source.description)
     change = changed_layer(model, recorded.layers)
     if change and not isinstance(models.find(plan.model), models.UserModel):
         raise RunError(f"run {run} was trained with another version of model {plan.model}: {change}")
-    return model
+    return [f"the model has changed since the run was trained: {change}"] if change else []
 
 
 def _open_file(plan: Plan, split: str, progress: Progress) -> TrainedModel:

@@ -6,7 +6,7 @@ from accel_engine.models.build import build
 from accel_engine.models.build_options import BuildOptions
 from accel_engine.models.data_description import DataDescription
 from accel_engine.plan import Plan
-from accel_engine.plan.tuning_checks import IMAGENET
+from accel_engine.plan.choices import IMAGENET
 
 
 def build_plan_model(plan: Plan, data: DataDescription, *, starts: bool = False) -> keras.Model:

@@ -16,7 +16,7 @@ from accel_engine.keep_alive.restart import Restart
 from accel_engine.keep_alive.watcher import MAX_RESTARTS, Restarts, Watcher
 from accel_engine.plan import Plan
 from accel_engine.plan.memory_cures import MemoryFacts
-from accel_engine.process import engine_process
+from accel_engine.process import detached, engine_process
 from accel_engine.run import RunReader, RunWriter, Status, reopen
 from accel_engine.run.directory.lock import WriterLock
 from accel_engine.run.directory.run_paths import WATCHER_LOCK
@@ -78,7 +78,7 @@ def test_a_process_that_the_system_cannot_start_is_an_error_of_the_run(
     def fail(*_: object, **__: object) -> NoReturn:
         raise OSError(12, "Cannot allocate memory")
 
-    monkeypatch.setattr(engine_process.subprocess, "Popen", fail)
+    monkeypatch.setattr(detached.subprocess, "Popen", fail)
     with pytest.raises(RunError, match=r"cannot start the engine of run .*: Cannot allocate memory"):
         engine_process.start(directory)
 

@@ -8,8 +8,8 @@ import pytest
 
 from accel_engine.errors import FieldValue, PlanError, UsageError
 from accel_engine.plan import DEFAULTS, SPECS, USES, WORDS, Plan
-from accel_engine.plan.field_needs import NEEDS, ignored, valid_fields
 from accel_engine.plan.plan import default_text
+from accel_engine.plan.plan_checks import NEEDS, ignored, valid_fields
 from accel_engine.plan.resolved_plan import resolve
 
 CONTRADICTING = {"global_clip_norm", "clip_value", "final_rate", "validation"}

@@ -7,8 +7,8 @@ import pytest
 from accel_engine.devices.device_types import Device
 from accel_engine.errors import PlanError
 from accel_engine.plan import Plan
-from accel_engine.plan.field_needs import without_ignored
 from accel_engine.plan.interval import Interval, parse_duration, parse_interval
+from accel_engine.plan.plan_checks import without_ignored
 from accel_engine.plan.resolved_plan import resolve
 
 CPU = (Device("cpu:0", "cpu", "a processor", 8 << 30, 2),)
@@ -64,6 +64,19 @@ CPU = (Device("cpu:0", "cpu", "a processor", 8 << 30, 2),)
         ({"metrics": ("acuracy",)}, "metrics", "did you mean accuracy"),
         ({"ema_momentum": 1.0}, "ema_momentum", "below 1"),
         ({"ema_momentum": 0.9, "strategy": "central-storage"}, "ema_momentum", "--strategy mirrored"),
+        ({"ema_momentum": 0.9, "strategy": "Central_Storage"}, "ema_momentum", "--strategy mirrored"),
+        ({"augmentation": ("flip",), "strategy": "central-storage"}, "augmentation", "--strategy mirrored"),
+        ({"augmentation": ("mixup", "cutmix"), "data": "json:load"}, "augmentation", "choose one of them"),
+        (
+            {"augmentation": ("mixup",), "class_weight": ("0=2",), "data": "json:load"},
+            "augmentation",
+            "leave out --class-weight or mixup",
+        ),
+        (
+            {"test_split": 0.1, "split": "none", "data": "json:load"},
+            "test_split",
+            "needs another split than --split none",
+        ),
         ({"optimizer": "adm"}, "optimizer", "did you mean adam"),
     ],
 )

@@ -10,7 +10,7 @@ from accel_engine.models.exported_model import LABEL, PROBABILITIES, categories
 from accel_engine.plan import Plan
 from accel_engine.trained.file_data import load_for
 from accel_engine.trained.open_trained import open_trained
-from accel_engine.trained.prediction.raw_columns import read_raw_columns
+from accel_engine.trained.prediction.table_examples import read_raw_columns
 
 from ..data.tables.test_other_formats import ROWS, options, table, write
 

@@ -125,7 +125,8 @@ def test_another_version_of_the_program_s_models_is_refused_but_not_of_the_user_
 
     mine = parts(model=f"{own}:compiled")
     write_layers(mine, "Bilinear")
-    restored(mine)
+    change = "layer Bilinear is now Dense"
+    assert restored(mine).notes == (f"the model has changed since the run was trained: {change}",)
 
 
 def test_no_setting_of_the_training_makes_a_run_unusable(gym: Gym) -> None:

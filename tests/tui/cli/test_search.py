@@ -28,11 +28,11 @@ SEARCH = f"search {OVER} --trials 3 --epochs 2 --confirm 1 --name s"
 
 
 @pytest.fixture
-def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list["subprocess.Popen[bytes]"]:
+def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list["subprocess.Popen[str]"]:
     """The processes of searches, whose trials are stand-ins."""
-    processes: list[subprocess.Popen[bytes]] = []
+    processes: list[subprocess.Popen[str]] = []
 
-    def start(directory: Path) -> "subprocess.Popen[bytes]":
+    def start(directory: Path) -> "subprocess.Popen[str]":
         process = subprocess.Popen([sys.executable, PROGRAM, str(directory), str(tmp_path / "stand-ins")])
         processes.append(process)
         return process
@@ -178,8 +178,8 @@ def test_a_killed_process_is_reported_and_the_search_can_be_continued(
 ) -> None:
     start: Any = launch.start
 
-    def killed(directory: Path) -> "subprocess.Popen[bytes]":
-        process: subprocess.Popen[bytes] = start(directory)
+    def killed(directory: Path) -> "subprocess.Popen[str]":
+        process: subprocess.Popen[str] = start(directory)
         process.kill()
         return process
 

@@ -1,14 +1,16 @@
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from accel_engine.devices.device_types import Device
-from accel_engine.plan import SPECS, Plan
-from accel_engine.plan.field_needs import DECAYING, NEEDS
+from accel_engine.plan import RULES, SPECS, Plan
+from accel_engine.plan.choices import DECAYING
+from accel_engine.plan.plan_checks import ignored, valid_fields
 from accel_engine.plan.resolved_plan import resolve
 from accel_tui.plan import form
-from accel_tui.plan.relevance import _PURPOSES, _RULES, drop_irrelevant, is_relevant, needs
+from accel_tui.plan.relevance import drop_irrelevant, is_relevant, needs
 
 CPU = (Device("cpu:0", "cpu", "AMD EPYC", cores=4),)
 GPU = (*CPU, Device("gpu:0", "gpu", "NVIDIA L4"))
@@ -146,8 +148,9 @@ def test_a_value_that_contradicts_a_hidden_field_is_no_error() -> None:
 
 
 def test_every_field_that_may_be_hidden_says_what_it_needs() -> None:
-    assert _RULES.keys() == _PURPOSES.keys()
-    assert {name: needs(name) for name in (*_RULES, *NEEDS) if len(needs(name)) > 56} == {}
+    hidden = {name for name, rules in RULES.items() if rules.needs or rules.only_for}
+    assert {name for name in SPECS if needs(name)} == hidden
+    assert {name: needs(name) for name in hidden if len(needs(name)) > 56} == {}
 
 
 @pytest.mark.parametrize(
@@ -179,3 +182,75 @@ def test_a_value_of_a_field_that_built_in_data_rarely_needs_keeps_it_in_the_form
     assert not is_relevant("shuffle", resolve(Plan()), CPU)
     assert is_relevant("shuffle", resolve(Plan(shuffle="off")), CPU)
     assert form.evaluate({"target": "x", "shuffle": "off"}, CPU).plan == Plan(shuffle="off")
+
+
+def relevant_fields(plan: Plan, devices: tuple[Device, ...] = CPU, **data: Any) -> set[str]:
+    resolved = resolve(plan)
+    found = replace(resolved, data=replace(resolved.data, **data))
+    return {name for name in SPECS if is_relevant(name, found, devices)}
+
+
+def test_fields_that_have_an_effect_are_shown(tmp_path: Path) -> None:
+    for name in ("a.npz", "a.csv", "mine.py"):
+        (tmp_path / name).write_text("")
+    arrays, folder = Plan(data=str(tmp_path / "a.npz"), window=4), Plan(data=str(tmp_path))
+    assert relevant_fields(arrays) >= {"time", "group", "horizon"}
+    assert relevant_fields(Plan(data=f"{tmp_path / 'mine.py'}:load", window=4)) >= {"time", "group", "target"}
+    assert "window" in relevant_fields(folder, reader="folders.audio_folder")
+    assert relevant_fields(Plan(data="gs://bucket/train.tfrecord")) >= {"target", "features", "ignore", "image_size"}
+    for task in ("sequence", "segmentation"):
+        assert "label_smoothing" in relevant_fields(folder, task=task)
+    assert "force" in relevant_fields(Plan(xla="on"), GPU)
+    assert "window" not in relevant_fields(Plan(data=str(tmp_path / "a.csv")))
+    assert "window" in relevant_fields(Plan(data=str(tmp_path / "a.csv"), window=4))  # rows in the order of the file
+    assert "test_split" in relevant_fields(Plan(test_split=0.2))
+
+
+def test_fields_that_have_no_effect_are_hidden(tmp_path: Path) -> None:
+    folder = Plan(data=str(tmp_path))
+    for reader in ("prepared.hugging_face", "prepared.tensorflow_datasets", "prepared.tfrecord"):
+        assert not relevant_fields(folder, reader=reader) & {"kinds", "time"}
+    assert "validation_data" in relevant_fields(folder, reader="prepared.hugging_face")
+    assert "validation_data" not in relevant_fields(folder, reader="prepared.tensorflow_datasets")
+    for fields in ({"validation_data": "b.csv"}, {"split": "none"}, {"split": "column:a"}):
+        assert "validation_split" not in relevant_fields(folder.replace(**fields))
+
+
+VALUES = {
+    "target": "y", "features": "x", "ignore": "x", "kinds": "x=number", "time": "day", "window": "4", "horizon": "2",
+    "group": "house", "tokenizer": "bytes", "image_size": "8x8", "validation_split": "0.2", "test_split": "0.2",
+    "split": "ordered", "split_seed": "3", "validation_data": "b.csv", "validation_steps": "3",
+    "custom_objects": "layers.py", "unsafe_load": "on", "label_smoothing": "0.1", "virtual_cpus": "2",
+    "memory_growth": "off", "memory_limit": "4", "cpu_kernels": "off", "rate_scaling": "linear", "reduction": "ring",
+    "local_workers": "2", "tpu": "local", "threads": "1",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("data", "devices"),
+    [
+        ("digits", CPU),
+        ("synthetic", GPUS),
+        ("a.csv", CPU),
+        ("a.npz", GPU),
+        ("a.txt", CPU),
+        ("a.py:load", CPU),
+        (".", CPU),
+    ],
+)
+@pytest.mark.parametrize("fields", [{}, {"window": 4}, {"time": "day"}, {"task": "regression", "devices": ("cpu:0",)}])
+def test_the_form_leaves_out_what_a_new_run_would_be_refused_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data: str, devices: tuple[Device, ...], fields: dict[str, Any]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("a.csv", "a.npz", "a.txt", "a.py"):
+        (tmp_path / name).write_text("")
+    for name, text in VALUES.items():
+        values = {"data": data, **fields, name: SPECS[name].parse(name, text)}
+        if name in ignored(valid_fields(values)):
+            continue
+        plan = Plan.from_mapping(values)
+        is_refused = name in resolve(plan, devices).errors
+        is_shown = is_relevant(name, resolve(plan), devices)
+        # What the first two ask for is so anyway; a horizon is shown where a window may still be set.
+        assert is_shown is not is_refused or name in ("cpu_kernels", "rate_scaling", "horizon"), name

@@ -166,7 +166,7 @@ class _Follower:
     """
 
     def __init__(
-        self, database: StudyDatabase, view: SearchView, process: "subprocess.Popen[bytes]", interrupts: list[int]
+        self, database: StudyDatabase, view: SearchView, process: "subprocess.Popen[str]", interrupts: list[int]
     ) -> None:
         self._database = database
         self._view = view

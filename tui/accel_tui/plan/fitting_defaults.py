@@ -7,9 +7,8 @@ from typing import Any
 from accel_engine.devices.device_types import Device
 from accel_engine.errors import AccelError, PlanError
 from accel_engine.plan import USES, Plan
-from accel_engine.plan.field_needs import without_ignored
+from accel_engine.plan.plan_checks import alternatives_to, without_ignored
 from accel_engine.plan.plan_errors import valid_part
-from accel_engine.plan.recipe_checks import CLIPPING
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
 from accel_tui.plan.relevance import is_relevant
 
@@ -30,9 +29,8 @@ def with_fitting_defaults(
     Returns:
         The values, and why defaults with an effect are left out.
     """
-    left = {name: value for name, value in defaults.items() if name not in chosen}
-    if not chosen.keys().isdisjoint(CLIPPING):  # gradients are clipped once
-        left = {name: value for name, value in left.items() if name not in CLIPPING}
+    other_ways = {other for name in chosen for other in alternatives_to(name)}
+    left = {name: value for name, value in defaults.items() if name not in chosen and name not in other_ways}
     reasons: list[PlanError] = []
     while True:
         values = without_ignored({**left, **chosen}, wanted=chosen)

@@ -4,8 +4,9 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from accel_engine.plan.monitor import is_better_lower
 from accel_engine.run import RunSummary, Status
-from accel_engine.run.store.series_names import VALIDATION_PREFIX, is_better_lower
+from accel_engine.run.store.series_names import VALIDATION_PREFIX
 from accel_tui.formatting import names, numbers
 from accel_tui.formatting.bench_figures import figure
 from accel_tui.formatting.text import shorten, shorten_start

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from accel_engine.plan import DEFAULTS
+from accel_engine.plan.monitor import is_better_lower
 from accel_engine.run import RunSummary
-from accel_engine.run.store.series_names import BATCH_SIZE, LEARNING_RATE, VALIDATION_PREFIX, is_better_lower
+from accel_engine.run.store.series_names import BATCH_SIZE, LEARNING_RATE, VALIDATION_PREFIX
 from accel_engine.run.store.steps import THROUGHPUT
 from accel_engine.text import printable_line
 from accel_tui.formatting import field_labels, names, numbers

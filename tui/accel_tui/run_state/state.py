@@ -7,8 +7,9 @@ from pathlib import Path
 
 from accel_engine import clock, events
 from accel_engine.devices.peaks import utilization
+from accel_engine.plan.monitor import is_better_lower
 from accel_engine.run import RunInfo, Status
-from accel_engine.run.store.series_names import MEAN_PREFIXES, VALIDATION_PREFIX, choose_monitor, is_better_lower
+from accel_engine.run.store.series_names import MEAN_PREFIXES, VALIDATION_PREFIX, choose_monitor
 from accel_tui.run_state.curve import Curve
 from accel_tui.run_state.device_curves import DeviceCurves
 from accel_tui.run_state.device_meter import Meter

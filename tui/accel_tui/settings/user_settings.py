@@ -11,9 +11,9 @@ from typing import Any
 from accel_engine.errors import PlanError, UsageError, first_errors, show_value
 from accel_engine.plan import SPECS as PLAN_SPECS
 from accel_engine.plan import Plan
-from accel_engine.plan.field_needs import NoEffectError, valid_fields
 from accel_engine.plan.field_spec import FieldSpec
 from accel_engine.plan.fields import PlanFields
+from accel_engine.plan.plan_checks import NoEffectError, valid_fields
 from accel_engine.plan.plan_errors import valid_part
 from accel_engine.plan.source_lines import toml_lines
 from accel_engine.plan.source_text import SourceError, parse_toml, read_source

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from accel_engine.errors import RunError
 from accel_engine.measure.plan_trials import PlanTrial, PlanTrials
 from accel_engine.measure.trial_statistics import Comparison, compare_losses
-from accel_engine.run.store.series_names import is_better_lower
+from accel_engine.plan.monitor import is_better_lower
 
 ORDERS = 3
 """Orders of the examples in which both plans train."""

@@ -7,7 +7,7 @@ from accel_engine.advice.finding import Confidence, Cure, Evidence, Finding
 from accel_engine.advice.poor.findings import poor_finding, set_field, text_cure
 from accel_engine.advice.poor.learning import Learning
 from accel_engine.events import Validated
-from accel_engine.run.store.series_names import is_better_lower
+from accel_engine.plan.monitor import is_better_lower
 from accel_engine.text import format_metric
 
 FEW_VALIDATIONS = 3

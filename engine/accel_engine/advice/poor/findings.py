@@ -5,7 +5,7 @@ from typing import Any
 
 from accel_engine.advice.finding import Confidence, Cure, Evidence, Finding, Gain, Trouble
 from accel_engine.advice.poor.learning import Learning
-from accel_engine.plan.recipe_checks import CLIPPING
+from accel_engine.plan.plan_checks import CLIPPING
 
 
 def poor_finding(

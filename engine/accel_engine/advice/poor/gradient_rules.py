@@ -7,7 +7,7 @@ import numpy as np
 from accel_engine.advice.finding import Confidence, Evidence, Finding
 from accel_engine.advice.poor.findings import poor_finding, set_field, text_cure
 from accel_engine.advice.poor.learning import Learning
-from accel_engine.plan.recipe_checks import CLIPPING
+from accel_engine.plan.plan_checks import CLIPPING
 from accel_engine.run.store.series_names import GRADIENT_NORM, MICRO_BATCH_NORM
 
 VANISHED = 1e-3

@@ -10,9 +10,10 @@ import numpy as np
 
 from accel_engine.advice.recorded import EMPTY, Floats, Recorded, Series
 from accel_engine.events import EpochEnded, LearningRateChanged, PartStarted, Validated
+from accel_engine.plan.monitor import is_better_lower
 from accel_engine.plan.task_choices import LOSS_ALIASES, LOSSES
 from accel_engine.run.diagnostics import ClassificationReport, DataProfile, RegressionReport
-from accel_engine.run.store.series_names import LEARNING_RATE, is_better_lower, is_loss
+from accel_engine.run.store.series_names import LEARNING_RATE, is_loss
 
 STEP_LOSSES = ("loss", "mean_loss")
 """Series with the loss of single steps, the best first."""

@@ -1,6 +1,5 @@
 """Copies the rows that are whole from a damaged database to a new one."""
 
-import json
 import sqlite3
 from bisect import bisect_right
 from collections.abc import Iterator
@@ -11,6 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from accel_engine.events import RunStarted
+from accel_engine.json_values import encode
 from accel_engine.run import diagnostics, media
 from accel_engine.run.damage.salvage import DamagedFile, damaged_file
 from accel_engine.run.store import downsampled_steps
@@ -188,7 +188,7 @@ def _name(database: Database, run: str) -> None:
     meta = read_meta(database)
     started = last_event(database, RunStarted)
     if "plan" not in meta and started:
-        database.set_meta(plan=json.dumps(started.plan))
+        database.set_meta(plan=encode(started.plan))
     plan = read_meta(database).get("plan")
     name = meta.get("name") or str((stored_plan(plan) if plan else {}).get("name") or "") or run
     suffix = " (repaired)"

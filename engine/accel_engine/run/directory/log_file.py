@@ -9,6 +9,7 @@ from collections import deque
 from contextlib import suppress
 from pathlib import Path
 
+from accel_engine.files import open_log
 from accel_engine.run.directory.run_paths import LOG
 
 NOTED = "accel-tui: "
@@ -77,7 +78,7 @@ def never_fail_to_print() -> None:
 
 def note(directory: Path, message: str) -> None:
     """Add a message of this program to the log of a run; a full disk does not take it."""
-    with suppress(OSError), open(os.open(directory / LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "a") as log:
+    with suppress(OSError), open(open_log(directory / LOG), "a") as log:
         log.write(f"{NOTED}{message}\n")
 
 
@@ -101,7 +102,7 @@ def follow_run(former: Path, directory: Path, log: int = 1) -> None:
         output = os.fstat(log)
         if output.st_nlink and not os.path.samestat(output, (former / LOG).stat()):
             return
-        copy = os.open(directory / LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        copy = open_log(directory / LOG)
         with suppress(OSError), open(f"/proc/self/fd/{log}", "rb") as source, open(copy, "ab", closefd=False) as file:
             shutil.copyfileobj(source, file)
         for descriptor in (1, 2, log):

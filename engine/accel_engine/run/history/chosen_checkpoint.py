@@ -6,11 +6,11 @@ from pathlib import Path
 
 from accel_engine.errors import RunError
 from accel_engine.events import ModelBuilt
+from accel_engine.plan.monitor import is_better_lower
 from accel_engine.run.directory.checkpoint_files import by_preference, damage, damaged_message, first_whole, none_whole
 from accel_engine.run.directory.run_paths import CHECKPOINTS, checkpoint_steps
 from accel_engine.run.history.early_stopping import EarlyStopping
 from accel_engine.run.reading.reader import RunReader
-from accel_engine.run.store.series_names import is_better_lower
 
 CHOICES = ("auto", "best", "last")
 """What can be chosen besides a step: ``auto`` is ``best`` for a run that restores its best weights, else ``last``."""

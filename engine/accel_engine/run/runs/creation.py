@@ -1,6 +1,5 @@
 """Creates run directories and assigns them to engine processes."""
 
-import json
 import re
 import secrets
 import socket
@@ -8,7 +7,6 @@ import sqlite3
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -17,8 +15,8 @@ from accel_engine.errors import PlanError, RunError, UsageError
 from accel_engine.files import replacing
 from accel_engine.json_values import encode
 from accel_engine.plan import Plan
+from accel_engine.plan.choices import IMAGENET, WEIGHT_FILES
 from accel_engine.plan.resolved_plan import resolve
-from accel_engine.plan.tuning_checks import IMAGENET, WEIGHT_FILES
 from accel_engine.run.directory.run_paths import (
     LOG,
     WORKERS,
@@ -80,7 +78,7 @@ def create_recorded(values: Mapping[str, object], script: str, *, launched: bool
         RunError: The directory of runs cannot be written.
     """
     directory = _new_directory(str(values["name"] or f"{values['model']} on {values['data']}"))
-    _initialize_run(directory, json.dumps(values), script=script, **({"launched": 1} if launched else {}))
+    _initialize_run(directory, encode(values), script=script, **({"launched": 1} if launched else {}))
     log = directory / LOG
     try:
         log.touch(mode=0o600)
@@ -107,7 +105,7 @@ def create_imported(
     Raises:
         RunError: The directory of runs cannot be written.
     """
-    return _ended_run(str(values["name"]), values, created, host, source=json.dumps(asdict(source)))
+    return _ended_run(str(values["name"]), values, created, host, source=encode(source))
 
 
 def create_bench(values: Mapping[str, object], scenario: str, created: float) -> AbstractContextManager[Path]:
@@ -131,7 +129,7 @@ def _ended_run(title: str, values: Mapping[str, object], created: float, host: s
     """Yield the directory of a run that no process of this machine trains, with what made it."""
     with new_run(title, ".import-") as unfinished:
         meta = {"created": created, "pending": None, "machine": None, "host": host}
-        _initialize_run(unfinished, json.dumps(values), **made, **meta)
+        _initialize_run(unfinished, encode(values), **made, **meta)
         yield unfinished
 
 

@@ -12,12 +12,13 @@ from pathlib import Path
 
 from accel_engine.errors import RunError, UsageError
 from accel_engine.events import EpochEnded, ModelBuilt, RunEnded, Validated
+from accel_engine.plan.monitor import is_better_lower
 from accel_engine.run.directory.run_paths import latest_checkpoint, runs_directory
 from accel_engine.run.engine.status import RunInfo, Status, read_info
 from accel_engine.run.runs.worker_runs import Membership, read_membership
 from accel_engine.run.store.connection import DATABASE, connect, explained
 from accel_engine.run.store.database import Database
-from accel_engine.run.store.series_names import LEARNING_RATE, VALIDATION_PREFIX, choose_monitor, is_better_lower
+from accel_engine.run.store.series_names import LEARNING_RATE, VALIDATION_PREFIX, choose_monitor
 from accel_engine.run.store.stored_events import (
     all_values,
     decoded_events,

@@ -3,7 +3,6 @@
 They are rows of ``meta``.
 """
 
-import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from accel_engine.errors import UsageError
+from accel_engine.json_values import encode
 from accel_engine.run.store.connection import check_writable, writing
 from accel_engine.run.store.meta import read_meta
 from accel_engine.text import printable
@@ -109,7 +109,7 @@ def write_annotations(directory: Path, change: Callable[[Annotations], Annotatio
         before = read_annotations(read_meta(database))
         after = change(before)
         if after != before:
-            database.set_meta(name=after.name, note=after.note, tags=json.dumps(after.tags))
+            database.set_meta(name=after.name, note=after.note, tags=encode(after.tags))
     return after
 
 

@@ -10,7 +10,7 @@ import msgspec
 
 from accel_engine.json_values import Count, JsonValue, Text, convert, decode
 from accel_engine.plan import SPECS
-from accel_engine.plan.field_needs import without_ignored
+from accel_engine.plan.plan_checks import without_ignored
 from accel_engine.run.store.database import Database
 from accel_engine.run.store.whole_rows import MAX_TIME
 

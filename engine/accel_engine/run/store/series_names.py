@@ -6,7 +6,7 @@ from itertools import islice, product
 from math import prod
 from typing import Any
 
-from accel_engine.plan.monitor import metric_name
+from accel_engine.plan.task_choices import metric_name
 from accel_engine.run.store.schema import FIXED_CHUNK_COLUMNS
 
 LEARNING_RATE = "learning_rate"
@@ -30,17 +30,6 @@ MEAN_PREFIXES = ("mean_", "running_")
 VALIDATION_PREFIX = "validation_"
 """Prefix of the metrics of validation where they stand beside those of training."""
 
-_LOWER_IS_BETTER = re.compile(
-    r"loss|error|perplexity|divergence|(cross)?entropy|poisson|hinge|(log)?cosh|mae|mse|rmse|mape|msle|kld|nll|wer|cer|fid|"
-    r"latency|p50|p90|p99|p999|memory|energy|seconds"
-)
-_AT_MOST_ONE = (
-    r"acc|accuracy|auc|auroc|auprc|f1|fbeta|iou|miou|dice|precision|recall|sensitivity|specificity|r2|similarity|"
-    r"ssim|mrr|ndcg|kappa|correlation|map"
-)
-_HIGHER_IS_BETTER = re.compile(rf"{_AT_MOST_ONE}|score|bleu|rouge|psnr|hits|throughput")
-"""Words of metrics' names. The losses come first: a ``cosine_similarity_loss`` is a loss."""
-
 _RESERVED = frozenset((*FIXED_CHUNK_COLUMNS, "event", "step", "epoch", "time", "seconds", "steps_per_second"))
 """Names of other columns in files, tables and JSON lines, which no series can have."""
 
@@ -49,30 +38,6 @@ def series_name(name: str) -> str:
     """Convert a metric's name to a valid series name: ``Acc@1`` to ``acc_1``, ``time`` to ``metric_time``."""
     plain = re.sub(r"\W", "_", name.lower(), flags=re.ASCII)
     return f"metric_{plain}" if plain in _RESERVED or not plain or plain[0].isdigit() else plain
-
-
-def is_better_lower(name: str, mode: object = "auto") -> bool | None:
-    """Whether lower values of a metric are better; ``None`` if its name does not tell.
-
-    Args:
-        name: The metric.
-        mode: The plan's ``monitor_mode``, if it monitors the metric: ``min``, ``max``, or anything else to judge by the
-            name.
-    """
-    if mode in ("min", "max"):
-        return mode == "min"
-    words = name.lower().replace("io_u", "iou").split("_")  # Keras' name of IoU
-    if name.endswith(("positives", "negatives")):
-        return "false" in words
-    if any(_LOWER_IS_BETTER.fullmatch(word) for word in words):
-        return True
-    return False if any(_HIGHER_IS_BETTER.fullmatch(word) for word in words) else None
-
-
-def is_at_most_one(name: str) -> bool:
-    """Whether a metric is 1 at best, such as an accuracy, unless it is recorded in percent."""
-    known = any(re.fullmatch(_AT_MOST_ONE, word) for word in name.lower().replace("io_u", "iou").split("_"))
-    return known and is_better_lower(name) is False
 
 
 def is_loss(name: str) -> bool:

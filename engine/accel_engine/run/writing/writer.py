@@ -1,6 +1,5 @@
 """Writes a run's events, steps, samples, diagnostics and media."""
 
-import json
 import sqlite3
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -72,7 +71,7 @@ class RunWriter(OwnedRun):
     def write_values(self, values: Mapping[str, Any]) -> None:
         """Replace the known plan fields of a script's run."""
         with self._writing():
-            self._database.set_meta(plan=json.dumps(values))
+            self._database.set_meta(plan=encode(values))
 
     @waits_for_disk
     def write_chunk(self, first_step: int, started: float, ended: float, series: "Mapping[str, npt.ArrayLike]") -> None:

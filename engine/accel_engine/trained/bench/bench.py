@@ -33,7 +33,7 @@ from accel_engine.requests.protocol.request import Send, reports, unheard
 from accel_engine.trained.bench.device_choice import devices, precisions
 from accel_engine.trained.bench.trained_runtime import TrainedRuntime, computing_in, examples_of
 from accel_engine.trained.open_trained import TrainedModel, open_trained
-from accel_engine.trained.prediction.raw_columns import read_raw_columns
+from accel_engine.trained.prediction.table_examples import read_raw_columns
 from accel_engine.trained.split_batches import batches
 from accel_engine.training.memory_meters import DeviceMemory, HostMemory, free_memory
 

@@ -14,6 +14,7 @@ from accel_engine.errors import DataError, ModelError
 from accel_engine.json_values import json_number
 from accel_engine.keras_support.model_structure import fixed_batch, has_custom_train_step
 from accel_engine.models.model_call import call_model
+from accel_engine.plan.monitor import is_better_lower
 from accel_engine.requests.evaluate import (
     Difference,
     EvaluatedModel,
@@ -24,7 +25,7 @@ from accel_engine.requests.evaluate import (
     MetricDifference,
 )
 from accel_engine.requests.protocol.request import Send, reports, unheard
-from accel_engine.run.store.series_names import SeriesNames, is_better_lower
+from accel_engine.run.store.series_names import SeriesNames
 from accel_engine.trained.evaluation.class_scores import ClassLabels, class_scores
 from accel_engine.trained.evaluation.evaluation_notes import block_notes, evaluation_notes
 from accel_engine.trained.evaluation.example_states import ExampleStates

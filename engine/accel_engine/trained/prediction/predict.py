@@ -22,9 +22,8 @@ from accel_engine.trained.outputs import OutputForm, PredictedOutput
 from accel_engine.trained.prediction import file_examples
 from accel_engine.trained.prediction.array_examples import read_arrays
 from accel_engine.trained.prediction.examples import Examples
-from accel_engine.trained.prediction.raw_columns import read_raw_columns
 from accel_engine.trained.prediction.series_examples import read_last_windows
-from accel_engine.trained.prediction.table_examples import read_rows, read_text_column
+from accel_engine.trained.prediction.table_examples import read_raw_columns, read_rows, read_text_column
 
 _ROWS, _BYTES = 1024, 1 << 24
 """The most examples of a batch, and their bytes."""

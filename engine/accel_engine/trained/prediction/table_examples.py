@@ -1,4 +1,4 @@
-"""Reads rows of a table to predict; without TensorFlow until they are preprocessed."""
+"""Reads rows of a table to predict: as a run's own, or the raw columns that a model file takes."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -10,7 +10,7 @@ from accel_engine.data.data_options import DataOptions
 from accel_engine.data.structure import ArraySpec, map_structure
 from accel_engine.data.tables.columns import Columns, read_columns
 from accel_engine.data.tables.preprocessing import unseen_notes
-from accel_engine.data.tables.raw_inputs import raw_inputs
+from accel_engine.data.tables.raw_inputs import RawInput, formats_for, raw_inputs
 from accel_engine.errors import DataError, FieldValue
 from accel_engine.run.diagnostics.data_format import TableFormat
 from accel_engine.trained.prediction.examples import Examples, without_problems
@@ -43,6 +43,39 @@ def read_rows(path: Path, table: TableFormat) -> Examples:
     notes += unseen_notes(table.vocabularies, raw, np.arange(found.rows), path)
     kept = without_problems(map_structure(np.asarray, matrix), problems)
     return Examples(rows, kept, problems, tuple(notes))
+
+
+def read_raw_columns(
+    path: Path, specs: Mapping[str, ArraySpec], categories: Mapping[str, Sequence[str]] | None = None
+) -> Examples:
+    """Read the raw columns that a ``model.keras`` of a table takes, which has its preprocessing inside, by their names.
+
+    Args:
+        path: A CSV, TSV, Parquet or JSON lines file.
+        specs: The spec of each input, ``[1]``: texts or numbers.
+        categories: The categories of inputs, where the model tells them.
+
+    Raises:
+        DataError: The file cannot be read, lacks a column, or has no category that the model knows.
+    """
+    categories = categories or {}
+    columns = read_all_rows(path, DataOptions())
+    check_columns(path, specs, _by_key(columns))
+    formats = formats_for(columns.columns, {key: spec.dtype for key, spec in specs.items()}, categories)
+    found = _by_key(columns := read_all_rows(path, DataOptions(), formats))
+    inputs, problems = {}, dict[int, str]()
+    for key, spec in specs.items():
+        values = found[key].values
+        if spec.dtype != "string":
+            values = values.astype(spec.dtype)
+            for row in np.flatnonzero(np.isinf(values)).tolist():
+                problems.setdefault(row, f"row {row + 1:,} of {path.name} has an infinite number in {found[key].name}")
+        inputs[key] = values[:, np.newaxis]
+    rows = tuple(str(row + 1) for row in range(columns.rows))
+    taken = {found[key].name for key in specs}
+    notes = [note for name in taken & columns.columns.keys() for note in columns.columns[name].notes]
+    notes += unseen_notes(categories, list(found.values()), np.arange(columns.rows), path)
+    return Examples(rows, without_problems(inputs, problems), problems, tuple(notes))
 
 
 def read_text_column(path: Path, names: Sequence[str], spec: ArraySpec) -> Examples:
@@ -91,3 +124,7 @@ def check_columns(path: Path, wanted: Iterable[str], given: Iterable[str]) -> No
         raise DataError(
             f"{path.name} has no {noun} {', '.join(lacking)}, which the model needs; it has {', '.join(given)}"
         )
+
+
+def _by_key(columns: Columns) -> dict[str, RawInput]:
+    return {raw.key: raw for raw in raw_inputs(columns.columns, columns.columns)}

@@ -19,7 +19,8 @@ from accel_engine.models import AutoModel
 from accel_engine.models.loaded_data import describe_data
 from accel_engine.plan import Plan
 from accel_engine.plan.estimate import StepCounts, count_steps, count_stream_steps, tpu_advice
-from accel_engine.plan.resolved_plan import ResolvedPlan, check_compilable
+from accel_engine.plan.fit_checks import why_not_compilable
+from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.private_names.keras_names import all_layers, averages_of, unseeded_state
 from accel_engine.run.diagnostics import Diagnostics
 from accel_engine.run.store.series_names import LEARNING_RATE, SeriesNames, rounded_rate
@@ -237,7 +238,8 @@ def assemble(
     entry = resolved.strategy
     strategy = strategy or build_strategy(devices, resolved)
     dataset = data.load(plan.data, plan.data_options, progress)
-    check_compilable(plan, dataset.spec)
+    if why := why_not_compilable(plan, dataset.spec):
+        raise PlanError("xla", plan.xla, why)
     notes = changed_data_notes(dataset, plan, trained)
     if isinstance(models.find(plan.model), AutoModel):
         resolved = resolved.with_chosen_model(describe_data(dataset, plan.task))

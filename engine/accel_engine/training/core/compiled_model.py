@@ -18,7 +18,7 @@ from accel_engine.models.loaded_data import describe_data
 from accel_engine.models.model_entry import ModelEntry
 from accel_engine.models.saved_model import UNSAFE_NOTE
 from accel_engine.plan import DEFAULTS, USES, Plan
-from accel_engine.plan.recipe_fit import wrong_loss
+from accel_engine.plan.fit_checks import NO_LOSS_SCALING, wrong_loss
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.private_names.keras_names import averages_of, replace_optimizer
 from accel_engine.run.diagnostics import Diagnostics
@@ -117,11 +117,7 @@ def compile_model(resolved: ResolvedPlan, dataset: Dataset, trained: Diagnostics
             f"divided by {replicas}, as in fit"
         )
     if resolved.strategy.name == "central-storage" and isinstance(model.optimizer, keras.optimizers.LossScaleOptimizer):
-        raise PlanError(
-            "precision",
-            plan.precision,
-            "central-storage does not support loss scaling: use mixed_bfloat16, or the mirrored strategy",
-        )
+        raise PlanError("precision", plan.precision, NO_LOSS_SCALING)
     if replicas > 1 and not custom_step and is_over_batch(model.loss):
         notes.append(
             f"as in fit, each of {replicas} replicas computes {loss_name(model.loss)} over the examples that it takes, "

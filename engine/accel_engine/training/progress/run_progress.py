@@ -5,15 +5,15 @@ from contextlib import closing
 from dataclasses import replace
 from typing import TypeGuard
 
-from accel_engine.errors import FieldValue, PlanError
+from accel_engine.errors import PlanError
 from accel_engine.events import EpochEnded, Event, Outcome, Validated
 from accel_engine.plan import Plan
 from accel_engine.plan.interval import Interval
-from accel_engine.plan.monitor import unmeasured
+from accel_engine.plan.monitor import NOTHING_TO_VALIDATE, is_better_lower, unknown_direction, unmeasured
 from accel_engine.run import RunReader
 from accel_engine.run.history.early_stopping import EarlyStopping
 from accel_engine.run.reading.reader import drop_discarded
-from accel_engine.run.store.series_names import VALIDATION_PREFIX, is_better_lower
+from accel_engine.run.store.series_names import VALIDATION_PREFIX
 from accel_engine.training.progress.timetable import Timetable
 from accel_engine.training.reporting.run_reporter import RunReporter
 
@@ -226,12 +226,10 @@ def _follow(
     matters = plan.patience is not None or plan.restore_best == "on"
     name = monitor.removeprefix(VALIDATION_PREFIX)
     if matters and name != monitor and not validates:
-        words = "there is nothing to validate: monitor a metric of training, such as ", FieldValue("monitor", "loss")
-        raise PlanError("monitor", plan.monitor, *words)
+        raise PlanError("monitor", plan.monitor, *NOTHING_TO_VALIDATE)
     if matters and measured and (reason := unmeasured(monitor, trained, measured)):
         raise PlanError("monitor", plan.monitor, *reason)
     lower = is_better_lower(monitor, plan.monitor_mode)
     if lower is None and matters:
-        words = f"the name {monitor} does not tell whether lower values are better: set ", FieldValue("monitor_mode")
-        raise PlanError("monitor_mode", plan.monitor_mode, *words)
+        raise PlanError("monitor_mode", plan.monitor_mode, *unknown_direction(monitor))
     return EarlyStopping(monitor, lower=bool(lower), min_delta=plan.min_delta, patience=plan.patience)

@@ -3,13 +3,12 @@
 import numpy as np
 import pytest
 
+from accel_engine.plan.monitor import is_at_most_one, is_better_lower
 from accel_engine.run.store.series_names import (
     MAX_ELEMENTS,
     SeriesNames,
     elements,
     infer_monitor,
-    is_at_most_one,
-    is_better_lower,
     series_name,
 )
 

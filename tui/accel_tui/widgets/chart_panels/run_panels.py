@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from accel_engine.plan.monitor import is_at_most_one
 from accel_engine.run import RunInfo
 from accel_engine.run.store.series_names import (
     LEARNING_RATE,
     MEAN_PREFIXES,
     VALIDATION_PREFIX,
     elements,
-    is_at_most_one,
     is_loss,
 )
 from accel_engine.run.store.steps import THROUGHPUT

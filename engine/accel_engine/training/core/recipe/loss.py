@@ -10,7 +10,7 @@ from accel_engine.errors import ModelError, PlanError
 from accel_engine.keras_support.losses import is_of_keras, loss_name, single_loss
 from accel_engine.models.traits import returns_logits
 from accel_engine.plan import Plan
-from accel_engine.plan.field_needs import SMOOTHED
+from accel_engine.plan.task_choices import SMOOTHED
 from accel_engine.private_names.keras_names import compiled_metrics, loss_takes_logits, replace_loss
 from accel_engine.training.core.task import are_labels, is_like_inputs
 
@@ -34,9 +34,6 @@ LOSSES: dict[str, type[keras.losses.Loss]] = {
     "kl_divergence": keras.losses.KLDivergence,
 }
 """Keras' losses by the names of :data:`accel_engine.plan.task_choices.LOSSES`."""
-
-_SMOOTHED = tuple(name for name in SMOOTHED if name in LOSSES)
-"""Those that have label smoothing."""
 
 
 def loss_of_uncompiled(model: keras.Model, outputs: Structure, dataset: Dataset, plan: Plan) -> keras.losses.Loss:
@@ -79,8 +76,8 @@ def change_loss(model: keras.Model, outputs: Structure, dataset: Dataset, plan: 
     before = loss_name(loss)
     logits = loss_takes_logits(loss) if loss is not None and is_of_keras(loss) else returns_logits(model)
     name = plan.loss if plan.loss != "auto" else before.removeprefix("sparse_")
-    if plan.loss == "auto" and (name not in _SMOOTHED or not is_of_keras(loss)):
-        raise PlanError(field, value, f"the model's loss {before} has none; use {' or '.join(_SMOOTHED)}")
+    if plan.loss == "auto" and (name not in SMOOTHED or not is_of_keras(loss)):
+        raise PlanError(field, value, f"the model's loss {before} has none; use {' or '.join(SMOOTHED)}")
     metrics, weighted = compiled_metrics(model)
     new = _make(name, plan, leaves[0], dataset, logits=logits)
     if "sparse" not in new.name and (sparse := [each for each in flatten([metrics, weighted]) if _is_sparse(each)]):
@@ -98,8 +95,8 @@ def _make(name: str, plan: Plan, output: Any, dataset: Dataset, *, logits: bool)
         return keras.losses.SparseCategoricalCrossentropy(from_logits=logits)
     options: dict[str, Any] = {"from_logits": logits} if "crossentropy" in name else {}
     if plan.label_smoothing:
-        if name not in _SMOOTHED:
-            reason = f"the loss {name} has none; it is of {' and '.join(_SMOOTHED)}"
+        if name not in SMOOTHED:
+            reason = f"the loss {name} has none; it is of {' and '.join(SMOOTHED)}"
             raise PlanError("label_smoothing", plan.label_smoothing, reason)
         options["label_smoothing"] = plan.label_smoothing
     return LOSSES[name](**options)

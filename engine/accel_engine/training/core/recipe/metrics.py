@@ -15,13 +15,10 @@ from accel_engine.errors import PlanError
 from accel_engine.keras_support.losses import is_keras_defined
 from accel_engine.keras_support.model_structure import metrics_of
 from accel_engine.plan import Plan
-from accel_engine.plan.recipe_fit import wrong_metrics
-from accel_engine.plan.task_choices import ALWAYS_MEASURED
+from accel_engine.plan.fit_checks import wrong_metrics, wrong_top_k
+from accel_engine.plan.task_choices import ALWAYS_MEASURED, TOP_K
 from accel_engine.private_names.keras_names import mask_of, set_mask
 from accel_engine.training.core.task import Task, probabilities_of
-
-TOP_K = 5
-"""The number of classes of ``top_k_categorical_accuracy``, as in Keras."""
 
 Numbers: TypeAlias = npt.NDArray[np.float32]
 
@@ -314,6 +311,5 @@ def _make(name: str, plan: Plan, task: Task, output: Any, dataset: Dataset) -> k
         case "top_k_categorical_accuracy" if units > TOP_K:
             return _OfClasses(keras.metrics.TopKCategoricalAccuracy(TOP_K, name=name), task, units)
         case "top_k_categorical_accuracy":
-            reason = f"{name} counts the {TOP_K} most probable of the classes; there are {max(units, 2)}"
-            raise PlanError("metrics", plan.metrics, reason)
+            raise PlanError("metrics", plan.metrics, wrong_top_k(max(units, 2)))
     raise ValueError(f"no metric {name}")

@@ -7,13 +7,11 @@ from keras.optimizers import schedules
 
 from accel_engine.errors import FieldValue, PlanError
 from accel_engine.plan import Plan
-from accel_engine.plan.recipe_checks import parse_drop
+from accel_engine.plan.fit_checks import wrong_drops, wrong_warmup
+from accel_engine.plan.interval import drop_steps, warmup_steps
 
 EXPONENTIAL_END = 0.01
 """Where an exponential schedule ends, as a share of the highest rate, unless the plan says otherwise."""
-
-ONE_CYCLE_WARMUP = 0.3
-"""Share of the steps in which a one-cycle schedule rises, unless the plan says otherwise; as in fastai and PyTorch."""
 
 ONE_CYCLE_START = 1 / 25
 """Where a one-cycle schedule starts, as a share of its highest rate; as in fastai and PyTorch."""
@@ -69,15 +67,10 @@ def make_schedule(plan: Plan, highest: float, total_steps: int) -> schedules.Lea
     if needs_total and not total_steps:
         reason = "depends on the number of steps, which is unknown for this stream: set "
         raise PlanError("schedule", plan.schedule, reason, FieldValue("steps_per_epoch"))
-    warmup = _warmup_steps(plan, total_steps)
-    if total_steps and warmup >= total_steps:
-        raise PlanError("warmup", plan.warmup, f"must be below the {total_steps} steps of the run")
+    warmup = warmup_steps(plan, total_steps)
+    if total_steps and (wrong := wrong_warmup(warmup, total_steps)):
+        raise PlanError("warmup", plan.warmup, *wrong)
     return _schedule(plan, highest, total_steps, warmup)
-
-
-def _warmup_steps(plan: Plan, total_steps: int) -> int:
-    share = ONE_CYCLE_WARMUP if plan.schedule == "one-cycle" and not plan.warmup else plan.warmup
-    return round(share * total_steps) if share < 1 else int(share)
 
 
 def _schedule(plan: Plan, highest: float, total_steps: int, warmup: int) -> schedules.LearningRateSchedule | float:
@@ -106,11 +99,9 @@ def _decay(plan: Plan, highest: float, steps: int, warmup: int, total_steps: int
         case "exponential":
             return schedules.ExponentialDecay(highest, steps, plan.final_rate or EXPONENTIAL_END)
         case "steps":
-            drops = [(number * total_steps if share else number) for number, share in map(parse_drop, plan.rate_drops)]
-            boundaries = [round(drop) - warmup for drop in drops]
-            if boundaries[0] < 0:
-                reason = f"must be after the warm-up of {warmup} steps"
+            if reason := wrong_drops(plan, warmup, total_steps):
                 raise PlanError("rate_drops", plan.rate_drops, reason)
-            rates = [highest * plan.rate_drop_factor**number for number in range(len(drops) + 1)]
+            boundaries = [drop - warmup for drop in drop_steps(plan, total_steps)]
+            rates = [highest * plan.rate_drop_factor**number for number in range(len(boundaries) + 1)]
             return schedules.PiecewiseConstantDecay(boundaries, rates)
     return schedules.CosineDecay(highest, steps, alpha=plan.final_rate or 0.0)

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from accel_engine.errors import DataError
 from accel_engine.run.diagnostics import InputSpec
-from accel_engine.trained.prediction.image_examples import example_of
+from accel_engine.trained.prediction.file_examples import example_of
 
 
 def write(path: Path, pixels: np.ndarray) -> Path:

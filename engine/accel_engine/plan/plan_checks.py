@@ -1,0 +1,91 @@
+"""The first stage of the checks of a plan: the plan alone, without files, its model, its data or the machine.
+
+Most rules stand at the entries of the fields; here are those that no entry can hold.
+"""
+
+from collections.abc import Container, Iterator, Mapping
+from contextlib import suppress
+from typing import Any
+
+from accel_engine.errors import FieldValue, PlanError
+from accel_engine.plan.augmentation import mixing_reasons, weights_of
+from accel_engine.plan.field_rules import Need
+from accel_engine.plan.fields import CLIPPED_ONCE, DEFAULTS, RULES, SPECS, PlanFields
+
+NEEDS: Mapping[str, Need] = {name: rules.needs for name, rules in RULES.items() if rules.needs is not None}
+"""What fields need of others, by field."""
+
+CLIPPING = tuple(name for name, rules in RULES.items() if rules.alternatives is CLIPPED_ONCE)
+"""Fields that clip gradients; Keras takes one of them."""
+
+
+class NoEffectError(PlanError):
+    """A field that has no effect without another one."""
+
+
+def errors_of_plan(plan: PlanFields) -> Iterator[PlanError]:
+    """Yield an error for each field that is malformed, contradicts another one, or has no effect without one."""
+    for name, rules in RULES.items():
+        try:
+            if rules.check_form is not None:
+                rules.check_form(name, getattr(plan, name))
+        except PlanError as error:
+            yield error
+    for name in RULES:
+        yield from _contradictions(plan, name)
+    for reason in mixing_reasons(plan.augmentation, plan.task, weights_of(plan.class_weight, of_data=False)):
+        yield PlanError("augmentation", plan.augmentation, *reason)
+    for name in ignored(plan):
+        yield NoEffectError(name, getattr(plan, name), *NEEDS[name].words)
+
+
+def _contradictions(plan: PlanFields, name: str) -> Iterator[PlanError]:
+    """Yield the errors of a field that contradicts others."""
+    rules, value = RULES[name], getattr(plan, name)
+    if value == DEFAULTS[name]:
+        return
+    for contradiction in rules.contradictions:
+        if contradiction.holds(plan):
+            yield PlanError(name, value, *contradiction.reason)
+    if rules.alternatives is None:
+        return
+    first = next(each for each in alternatives_to(name) if getattr(plan, each) != DEFAULTS[each])
+    if first != name:
+        yield PlanError(name, value, f"{rules.alternatives.reason}: leave out ", FieldValue(first))
+
+
+def alternatives_to(name: str) -> tuple[str, ...]:
+    """The fields, this one included, of which a plan sets one; empty if there are no others."""
+    shared = RULES[name].alternatives if name in RULES else None
+    return tuple(each for each, rules in RULES.items() if shared is not None and rules.alternatives is shared)
+
+
+def ignored(plan: PlanFields) -> Iterator[str]:
+    """Yield the fields that have a value, but no effect."""
+    for name, need in NEEDS.items():
+        if getattr(plan, name) != DEFAULTS[name] and not need.is_met(plan):
+            yield name
+
+
+def without_ignored(values: Mapping[str, Any], wanted: Container[str] = ()) -> dict[str, Any]:
+    """Leave out the fields of a plan that have no effect.
+
+    Args:
+        values: Values by name; those of other names, and invalid ones, are kept.
+        wanted: Fields to keep anyway, so that the plan is refused.
+    """
+    kept = dict(values)
+    while dropped := [name for name in ignored(valid_fields(kept)) if name not in wanted]:
+        for name in dropped:
+            del kept[name]
+    return kept
+
+
+def valid_fields(values: Mapping[str, Any]) -> PlanFields:
+    """The fields with valid values, each by itself; the others have their defaults."""
+    valid: dict[str, Any] = {}
+    for name, value in values.items():
+        if name in SPECS:
+            with suppress(PlanError):
+                valid[name] = SPECS[name].check(name, value)
+    return PlanFields(**valid)
