@@ -12,7 +12,7 @@ from accel_engine.advice.cures.advice_actions import try_finding
 from accel_engine.advice.cures.cure_trial import CureResult
 from accel_engine.errors import AccelError
 from accel_engine.plan.changed_plan import options_text
-from accel_engine.run.store.series_names import is_better_lower
+from accel_engine.plan.monitor import is_better_lower
 
 SECONDS = 6.0
 """How long a trial takes turns."""

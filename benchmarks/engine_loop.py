@@ -3,7 +3,7 @@
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import resolve
 from accel_engine.training.core.assembly import Assembly, assemble
-from accel_engine.training.core.epoch_order import epoch_orders
+from accel_engine.training.core.batches import epoch_orders
 from accel_engine.training.core.feed import Segment
 from accel_engine.training.core.loop import ExecutionMode, Loop
 from accel_engine.training.core.step_rate import StepRate

@@ -20,9 +20,8 @@ from accel_engine.text import printable_fields
 from accel_tui.cli import main
 from accel_tui.run_state.curve import CAPACITY
 from accel_tui.run_state.device_curves import READINGS, DeviceCurvesReader
-from accel_tui.run_state.diagnostics import DiagnosticsReading, read_diagnostics
+from accel_tui.run_state.diagnostics import DiagnosticsReading, read_diagnostics, read_item
 from accel_tui.run_state.fold_events import apply_update
-from accel_tui.run_state.logged import read_item
 from accel_tui.run_state.run_follower import EVENTS, SAMPLES
 from accel_tui.run_state.state import RunState
 from accel_tui.widgets.run.notices import Notices

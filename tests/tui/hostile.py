@@ -15,6 +15,7 @@ import numpy as np
 
 from accel_engine.devices.device_types import CountedItem, Reading, Sample
 from accel_engine.events import KINDS, Event, Outcome, Phase, RunEnded, RunStarted
+from accel_engine.json_values import JsonValue
 from accel_engine.plan import SPECS
 from accel_engine.run.diagnostics import InputSpec, Layer, LayerTable, ValidationReport
 from accel_engine.run.media import Image, Text
@@ -47,7 +48,7 @@ def value_of(kind: Any, name: str = "") -> Any:
         return (value_of(inner[0], name),) * 2
     if origin is dict:
         return {key: value_of(inner[1]) for key in _KEYS[name]}
-    if kind in (str, Any):
+    if kind in (str, Any, JsonValue):
         return HOSTILE
     if is_dataclass(kind):
         return kind(**{field.name: HOSTILE for field in fields(kind)})

@@ -24,9 +24,9 @@ from accel_tui.appearance.theme import DARK, LIGHT
 from accel_tui.screens.diagnostics_screen import DiagnosticsScreen
 from accel_tui.screens.edit_run_screen import EditRunScreen, RunsToEdit
 from accel_tui.screens.help_screen import HelpScreen
-from accel_tui.screens.learning_rate_screen import LearningRateScreen
 from accel_tui.screens.new_run_screen import NewRunScreen
 from accel_tui.screens.question_screen import Answer, QuestionScreen
+from accel_tui.screens.run_control import LearningRateScreen
 from accel_tui.screens.run_screen import RunScreen
 from accel_tui.screens.runs_screen import RunsScreen
 from accel_tui.screens.select_charts_screen import SelectChartsScreen

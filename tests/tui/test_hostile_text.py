@@ -14,7 +14,7 @@ from accel_engine.process.warm_engine import EngineState
 from accel_engine.requests.describe_model import Description
 from accel_tui.screens.diagnostics_screen import DiagnosticsScreen
 from accel_tui.terminal.canvas import Canvas
-from accel_tui.widgets.diagnostics.tabs import tabs_of
+from accel_tui.widgets.diagnostics.pages import tabs_of
 from tui.example_reports import REPORTS
 from tui.fake_engine import FakeEngine
 from tui.hostile import HOSTILE, make_run, obeyed

@@ -13,7 +13,6 @@ from accel_engine.errors import AccelError, EngineMissingError
 from accel_engine.plan import Plan
 from accel_engine.process.warm_engine import EngineState, WarmEngine
 from accel_engine.text import printable
-from accel_tui.formatting.engine_status import engine_status
 
 MakeEngine = Callable[[Callable[[], None]], WarmEngine]
 """Makes a warm engine; called in a thread, with a callback for state changes."""
@@ -216,3 +215,16 @@ class RunLauncher:
             self._engine = engine
         self._set(replace(self._state, is_starting=False, problem=printable(problem)))
         self._update()
+
+
+def engine_status(engine: WarmEngine) -> str:
+    """The state of a warm engine, as the top bar shows it."""
+    match engine.state:
+        case EngineState.IMPORTING:
+            return "engine: importing TensorFlow…"
+        case EngineState.READY:
+            return f"engine: ready (TensorFlow {engine.versions.get('tensorflow', '?')})"
+        case EngineState.HANDED_OVER:
+            return "engine: training"
+        case EngineState.FAILED:
+            return engine.problem

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
@@ -212,3 +213,35 @@ def take_rows(array: npt.NDArray[Any] | LazyArray, rows: npt.NDArray[np.integer[
 def fits_in_memory(nbytes: int) -> bool:
     """Whether to load examples of this size into the host's memory."""
     return nbytes <= MEMORY_SHARE * available_memory()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BoundedStream:
+    """The first batches of a stream.
+
+    Attributes:
+        stream: The stream.
+        limit: Number of batches at most.
+    """
+
+    stream: Stream
+    limit: int
+
+    @property
+    def spec(self) -> Batch:
+        """The :class:`~accel_engine.data.structure.ArraySpec` of every array, without the batch."""
+        return self.stream.spec
+
+    @property
+    def batches(self) -> int | None:
+        """Batches of an epoch; ``None`` if unknown."""
+        return None if self.stream.batches is None else min(self.limit, self.stream.batches)
+
+    @property
+    def batch_size(self) -> int | None:
+        """Examples of a batch but the last; ``None`` if unknown."""
+        return self.stream.batch_size
+
+    def read(self, epoch: int, position: int) -> Iterator[Batch]:
+        """Yield an epoch's batches of arrays, from a position on."""
+        return islice(self.stream.read(epoch, position), max(0, self.limit - position))

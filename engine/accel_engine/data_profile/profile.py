@@ -8,18 +8,16 @@ import numpy.typing as npt
 from accel_engine.data.dataset import Examples, Split
 from accel_engine.data.structure import ArraySpec
 from accel_engine.data_profile.equal_rows import compare
-from accel_engine.data_profile.input_values import (
+from accel_engine.data_profile.neighbours import agreement
+from accel_engine.data_profile.sampled_rows import Sample, sample
+from accel_engine.data_profile.values import (
+    class_counts,
+    class_runs,
     constant_features,
     continuous_features,
     feature_scales,
     find_shift,
     input_profile,
-)
-from accel_engine.data_profile.neighbours import agreement
-from accel_engine.data_profile.sampled_rows import Sample, sample
-from accel_engine.data_profile.target_values import (
-    class_counts,
-    class_runs,
     labels_of,
     numbers_of,
     share_not_finite,

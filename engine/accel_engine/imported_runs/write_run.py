@@ -3,6 +3,8 @@
 import json
 import math
 import re
+import shutil
+import time
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
@@ -14,9 +16,9 @@ import numpy as np
 from accel_engine.events import EpochEnded, Outcome, RunEnded, RunStarted, Validated, Warned
 from accel_engine.imported_runs.epochs import take_epochs
 from accel_engine.imported_runs.source_run import Floats, Points, SourceRun, Steps, named
-from accel_engine.imported_runs.unfinished_imports import remove_abandoned
 from accel_engine.imported_runs.write_media import write_media
-from accel_engine.run.directory.lock import WriterLock
+from accel_engine.run.directory.lock import WriterLock, is_held
+from accel_engine.run.directory.run_paths import runs_directory
 from accel_engine.run.runs.creation import create_imported
 from accel_engine.run.store.annotations import NAME_LENGTH, NOTE_LENGTH, Annotations, validate_tags, write_annotations
 from accel_engine.run.store.meta import ImportSource
@@ -37,6 +39,10 @@ number: a run takes disk space and time for the steps in gaps, too."""
 
 _CHUNKS = 1 << 12  # about how many chunks consecutive steps are grouped to
 _BLOCK = 1 << 16  # steps that are written from one dense array
+
+_NAMES = ".import-*"  # of the directories in which create_imported and create_bench write
+
+_ABANDONED_SECONDS = 3600.0  # an import creates its directory before it locks it
 
 
 def write(run: SourceRun, source: ImportSource, written: float) -> str:
@@ -210,9 +216,9 @@ def _by_step(validations: Mapping[str, Points], names: Mapping[str, str]) -> dic
     found: dict[int, tuple[float, dict[str, float]]] = {}
     for name, points in validations.items():
         rows = zip(points.steps.tolist(), points.times.tolist(), points.values.tolist(), strict=True)
-        for step, time, value in rows:
+        for step, at, value in rows:
             before, metrics = found.get(step, (math.nan, {}))
-            found[step] = np.fmax(before, time).item(), {**metrics, names[name]: value}
+            found[step] = np.fmax(before, at).item(), {**metrics, names[name]: value}
     return found
 
 
@@ -249,3 +255,14 @@ def valid_tag(text: str) -> str:
 
 def _line(text: str, length: int) -> str:
     return " ".join(printable_line(text).split())[:length]
+
+
+def remove_abandoned() -> None:
+    """Remove the directories of imports that no process writes."""
+    for directory in runs_directory().glob(_NAMES):
+        try:
+            is_old = time.time() - directory.stat().st_mtime > _ABANDONED_SECONDS
+        except OSError:  # its import has just ended
+            continue
+        if is_old and not is_held(directory):
+            shutil.rmtree(directory, ignore_errors=True)

@@ -5,9 +5,8 @@ model, ``MODEL.json``, says how to make them; :class:`TextEncoding` does it as K
 ``TextVectorization`` do.
 """
 
-import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from accel_engine.data.tables.preprocessing import standardize_text
 from accel_engine.errors import ModelError
 from accel_engine.files import regular
 from accel_engine.inference.runtime import Arrays
+from accel_engine.json_values import decode
 
 CATEGORY, WORDS, MULTI_HOT = "category", "words", "multi_hot"
 """A number for a category; the number of each word of a text; whether a text has each word."""
@@ -77,6 +77,13 @@ class TextEncoding:
         ]
 
 
+@dataclass(frozen=True, slots=True)
+class _Sidecar:
+    """What is read of the file beside a model."""
+
+    texts: dict[str, TextEncoding]
+
+
 def read_encodings(path: Path) -> dict[str, TextEncoding]:
     """The encodings by input, of the file beside a model.
 
@@ -84,22 +91,11 @@ def read_encodings(path: Path) -> dict[str, TextEncoding]:
         ModelError: It cannot be read.
     """
     try:
-        values = json.loads(regular(path).read_text("utf-8"))["texts"]
-        return {name: _encoding(each) for name, each in values.items()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ModelError(f"{path} does not say how texts are encoded: {error!r}") from error
-
-
-def to_json(encodings: Mapping[str, TextEncoding]) -> dict[str, Any]:
-    """The encodings as values of JSON."""
-    return {name: asdict(each) for name, each in encodings.items()}
+        return decode(regular(path).read_text("utf-8"), _Sidecar).texts
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{path} does not say how texts are encoded: {error}") from error
 
 
 def encode(raw: Arrays, encodings: Mapping[str, TextEncoding]) -> dict[str, npt.NDArray[Any]]:
     """Raw inputs with their texts encoded."""
     return {name: encodings[name].encode(array) if name in encodings else array for name, array in raw.items()}
-
-
-def _encoding(value: dict[str, Any]) -> TextEncoding:
-    tuples = {name: tuple(each) for name, each in value.items() if isinstance(each, list)}
-    return TextEncoding(**{**value, **tuples})

@@ -15,7 +15,8 @@ from accel_engine.errors import ModelError
 from accel_engine.inference.encoded_runtime import sidecar_of
 from accel_engine.inference.origin import DESCRIPTION, write_origin
 from accel_engine.inference.runtime import Arrays
-from accel_engine.inference.text_encoding import TextEncoding, encode, to_json
+from accel_engine.inference.text_encoding import TextEncoding, encode
+from accel_engine.json_values import to_plain
 from accel_engine.model_export.onnx_file import write_onnx
 from accel_engine.model_export.raw_examples import RawExamples
 from accel_engine.model_export.servable_model import Servable, servable, units_of
@@ -171,7 +172,7 @@ class Artefacts:
             "vocabulary": list(dataset.vocabulary),
             "inputs": specs_of(served.model.input),
             "outputs": specs_of(served.model.output),
-            "texts": to_json(encodings),
+            "texts": to_plain(encodings),
         }
 
 

@@ -54,6 +54,7 @@ class FieldWords:
         suggestions: Usual values of a free text, with descriptions.
         catalogue: The module whose ``CATALOGUE`` has further values by name.
         takes_files: Whether a path is completed.
+        first: Its column and row among the fields that the form shows first; the others are folded by group.
         leads_group: Whether its value says enough after the title of its group.
     """
 
@@ -66,6 +67,7 @@ class FieldWords:
     suggestions: tuple[tuple[str, str], ...] = ()
     catalogue: str = ""
     takes_files: bool = False
+    first: tuple[int, int] | None = None
     leads_group: bool = False
 
 

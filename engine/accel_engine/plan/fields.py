@@ -109,6 +109,7 @@ class PlanFields:
             suggestions=(("auto", "the default model for the data and its task"),),
             catalogue="accel_engine.models",
             takes_files=True,
+            first=(0, 0),
         ),
         FieldUse(("learning", "speed", "memory"), changed_by="nothing", fixed="", only_training=False),
     )
@@ -121,6 +122,7 @@ class PlanFields:
             synonyms=("dataset", "input", "csv"),
             catalogue="accel_engine.data",
             takes_files=True,
+            first=(0, 1),
         ),
         FieldUse(("data", "speed", "memory"), changed_by="nothing", fixed=_OTHER_EXAMPLES, only_training=False),
     )
@@ -172,7 +174,7 @@ class PlanFields:
     name: str = _field(
         "",
         FieldSpec("Name of the run", str, example="first-try"),
-        FieldWords("Model and data", "the run's id is enough to find it", placeholder="none"),
+        FieldWords("Model and data", "the run's id is enough to find it", placeholder="none", first=(1, 3)),
         FieldUse((), changed_by="continuation", fixed=_SET_BY_SEARCH, only_training=False),
     )
     target: tuple[str, ...] = _field(
@@ -324,7 +326,9 @@ class PlanFields:
     epochs: int = _field(
         10,
         FieldSpec("Number of epochs", int, minimum=1),
-        FieldWords("Epochs, batches", "a first look; with patience you can set many more", synonyms=("passes",)),
+        FieldWords(
+            "Epochs, batches", "a first look; with patience you can set many more", synonyms=("passes",), first=(1, 0)
+        ),
         FieldUse(("steps",), changed_by="continuation", fixed="", only_training=True),
     )
     batch_size: int = _field(
@@ -334,6 +338,7 @@ class PlanFields:
             "Epochs, batches",
             "fits most memories; raise it to keep a GPU or TPU busy",
             synonyms=("bs", "global batch", "minibatch"),
+            first=(1, 1),
         ),
         FieldUse(("speed", "memory", "learning", "steps"), changed_by="nothing", fixed="", only_training=False),
     )
@@ -554,6 +559,7 @@ class PlanFields:
             "Optimizer",
             "the built-in model's, else the optimizer's in Keras",
             synonyms=("lr", "eta", "step size", "ReduceLROnPlateau"),
+            first=(1, 2),
         ),
         FieldUse(("learning",), changed_by="command", fixed="", only_training=True),
     )
@@ -1084,6 +1090,7 @@ class PlanFields:
             "one device needs no communication",
             synonyms=("distribute", "distributed", "multi-gpu", "MirroredStrategy"),
             catalogue="accel_engine.strategies",
+            first=(0, 2),
         ),
         FieldUse(("speed", "memory", "steps"), changed_by="continuation", fixed="", only_training=True),
     )
@@ -1102,6 +1109,7 @@ class PlanFields:
             placeholder="auto",
             metavar="ID",
             synonyms=("gpu", "cpu", "CUDA_VISIBLE_DEVICES"),
+            first=(0, 3),
         ),
         FieldUse(("speed", "memory", "steps"), changed_by="continuation", fixed=_SET_BY_QUEUE, only_training=True),
         only_for=purposes.NO_TPU,

@@ -252,7 +252,7 @@ WINDOWS = Purpose("time series, arrays, audio and texts", _reads(_WINDOWED), is_
 FORECASTS = Purpose("windows of time series", _is_series, _rows_are, is_shown=lambda s: _is_series(s) or _is_ordered(s))
 LANGUAGE_MODELS = Purpose("texts for language models", _reads(_TEXT))
 IMAGE_FOLDERS = Purpose("a folder of images", lambda s: s.data.reader in READERS_OF_IMAGES or s.data.needs_engine)
-SPLIT_OFF_VALIDATION = Purpose("validation examples that are split off", _splits_off_validation, _why_not_split_off)
+SPLIT_OFF_VALIDATION = Purpose("data without validation examples", _splits_off_validation, _why_not_split_off)
 UNSPLIT_DATA = rarely("your own data without splits", _may_split("validation"))
 UNTESTED_DATA = Purpose(
     "data that is read", lambda s: s.data.reader != "synthetic", _made_up, is_shown=_may_split("test")

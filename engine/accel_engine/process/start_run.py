@@ -129,8 +129,9 @@ def hand_over(directory: Path, engine: WarmEngine | None) -> "subprocess.Popen[s
 
 
 def for_a_new_run(plan: Plan) -> Plan:
-    """A plan without the fields that have no effect, with which a new run would be refused."""
-    dropped = {error.field for error in effect_errors(resolved_plan.resolve(plan).situation())}
+    """A plan without the fields that have no effect here, with which a new run would be refused."""
+    situation = resolved_plan.resolve(plan).situation(detect().devices)
+    dropped = {error.field for error in effect_errors(situation)}
     return Plan.from_mapping(without_ignored({n: v for n, v in plan.to_mapping().items() if n not in dropped}))
 
 

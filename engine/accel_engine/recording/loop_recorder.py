@@ -1,23 +1,35 @@
 """Records a training loop that a script has written itself."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
-from accel_engine.errors import RunError, format_error
+import numpy as np
+
+from accel_engine.errors import DataError, RunError, format_error
 from accel_engine.recording import script, watch_hint
 from accel_engine.recording.destination import Destination, OwnRun
-from accel_engine.recording.error_guard import guarded, warn
+from accel_engine.recording.error_guard import guarded, value_or_none, warn
 from accel_engine.recording.held_values import array_of, held
 from accel_engine.recording.loop_session import LoopSession
-from accel_engine.recording.script_config import flat_config
 from accel_engine.recording.supervised import part
 from accel_engine.run.engine.commands import Command
 from accel_engine.run.media import Histogram, Image, Text, histogram_of, image_of
 from accel_engine.run.runs.creation import create_recorded
+
+_Setting: TypeAlias = bool | int | float | str | None
+
+_MAX_SETTINGS = 1000
+"""Settings beyond these are left out."""
+
+_MAX_TEXT = 500
+"""Characters of the longest value."""
+
+_MAX_DEPTH = 8
 
 
 class Recorder:
@@ -196,3 +208,43 @@ def _image(value: Any) -> Image:
 
 def _histogram(value: Any) -> Histogram:
     return histogram_of(array_of(value))
+
+
+def flat_config(config: Any) -> dict[str, _Setting]:
+    """Flatten a configuration.
+
+    Args:
+        config: A mapping, whose values may be mappings, or an object with attributes, such as
+            :class:`argparse.Namespace` or a dataclass; ``None`` for no configuration.
+
+    Returns:
+        Settings by name; the names of nested ones are joined with dots. What JSON has no type for is a text.
+
+    Raises:
+        DataError: It is neither.
+    """
+    if config is None:
+        return {}
+    if not isinstance(config, Mapping) and not hasattr(config, "__dict__"):
+        raise DataError(f"{type(config).__name__} is not a mapping")
+    values = config if isinstance(config, Mapping) else vars(config)
+    settings = _settings("", values, 0)
+    return dict(setting for setting, _ in zip(settings, range(_MAX_SETTINGS), strict=False))
+
+
+def _settings(prefix: str, values: Mapping[Any, Any], depth: int) -> Iterator[tuple[str, _Setting]]:
+    for key, value in values.items():
+        name = f"{prefix}{key}"
+        if isinstance(value, Mapping) and depth < _MAX_DEPTH:
+            yield from _settings(f"{name}.", value, depth + 1)
+        else:
+            yield name, _setting(value)
+
+
+def _setting(value: Any) -> _Setting:
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, bool | int) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    text = value_or_none(str, value)
+    return text[:_MAX_TEXT] if isinstance(text, str) else type(value).__name__

@@ -9,7 +9,7 @@ import ctypes
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
@@ -19,7 +19,6 @@ from accel_engine.devices import Sampler
 from accel_engine.errors import RunError
 from accel_engine.events import Event, RunStarted, Warned
 from accel_engine.recording.error_guard import warn
-from accel_engine.recording.open_files import OpenFiles
 from accel_engine.run.damage.lost_directory import recorded_on
 from accel_engine.run.directory.log_file import note
 from accel_engine.run.directory.run_paths import LOCK
@@ -35,6 +34,33 @@ WAIT_SECONDS = 1.0
 _OPENING = frozenset({"open", "sqlite3.connect", "socket.__new__"})
 """Audit events that precede the opening of a descriptor."""
 
+_DESCRIPTORS = Path("/proc/self/fd") if Path("/proc/self/fd").is_dir() else Path("/dev/fd")
+
+_File = tuple[int, int]  # device and inode
+
+
+class _OpenFiles:
+    """The descriptors by which this process has files open.
+
+    Args:
+        paths: The files; those that do not exist are ignored.
+    """
+
+    def __init__(self, paths: Collection[Path]) -> None:
+        files = set[_File]()
+        for path in paths:
+            with suppress(OSError):
+                status = path.stat()
+                files.add((status.st_dev, status.st_ino))
+        numbers = [int(name) for name in os.listdir(_DESCRIPTORS) if name.isdecimal()]
+        self._files = {number: file for number in numbers if (file := _file_of(number)) in files}
+
+    @property
+    def are_open(self) -> bool:
+        """Whether each file has one of its descriptors still: a script that reads its own run closes the others."""
+        still_open = {file for number, file in self._files.items() if _file_of(number) == file}
+        return still_open == set(self._files.values())
+
 
 class OwnRunWriter(RunWriter):
     """Writes a run as long as the script has not closed its files, and writes warnings to its log, too.
@@ -47,7 +73,7 @@ class OwnRunWriter(RunWriter):
     """
 
     def __init__(self, directory: Path) -> None:
-        self._files: OpenFiles | None = None
+        self._files: _OpenFiles | None = None
         self._reported = directory
         super().__init__(directory)
 
@@ -79,8 +105,8 @@ class OwnRunWriter(RunWriter):
         yield
         self._files = former and self._open_files()
 
-    def _open_files(self) -> OpenFiles:
-        return OpenFiles([self.directory / name for name in FILES])
+    def _open_files(self) -> _OpenFiles:
+        return _OpenFiles([self.directory / name for name in FILES])
 
     def close(self) -> None:
         """Close the database and release the lock, unless the script has closed them."""
@@ -169,3 +195,11 @@ def _before_opening(event: str, _: tuple[object, ...]) -> None:
         with suppress(Exception):  # it would reach the script
             for writer in tuple(_writers):
                 writer.wait_if_closed()
+
+
+def _file_of(descriptor: int) -> _File | None:
+    try:
+        status = os.fstat(descriptor)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino

@@ -11,6 +11,7 @@ from accel_engine.errors import AccelError, RunError
 from accel_engine.memory import available_memory
 from accel_engine.plan import Plan
 from accel_engine.process import engine_process
+from accel_engine.process.detached import leave
 from accel_engine.run.directory import lock
 from accel_engine.run.engine.status import Status, read_info
 from accel_engine.run.store.connection import DATABASE, reading
@@ -84,7 +85,7 @@ class Waiter:
         """Leave the engines to themselves."""
         for engine in self._engines.values():
             if engine.poll() is None:
-                engine.returncode = 0  # it outlives this process: without this, Python would warn of that at the exit
+                leave(engine)
 
     def _signature(self) -> tuple[object, ...]:
         """Changes with the queue, and as engines exit."""

@@ -9,12 +9,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from accel_engine.devices import Sampler
+from accel_engine.errors import MAX_REASON_LENGTH
+from accel_engine.events import Outcome
 from accel_engine.recording.supervised.wire import Message
 from accel_engine.run.directory.run_paths import LOG
 from accel_engine.run.engine.commands import Command
 from accel_engine.run.engine.status import HEARTBEAT_SECONDS
 from accel_engine.scripts.attached_terminal import AttachedTerminal
-from accel_engine.scripts.ending import ending_of
 from accel_engine.scripts.listener import Listener
 from accel_engine.scripts.output_copier import OutputCopier
 from accel_engine.scripts.output_log import OutputLog
@@ -52,6 +53,12 @@ ONLY_IN_FIT = {
     "validate": "only the script can validate",
 }
 """Why each other command has no effect outside of a fit."""
+
+_MEMORY = "the system may have ended it for lack of memory: see the kernel's log (dmesg)"
+
+
+_INTERRUPTED = (0, 128 + signal.SIGINT, 128 + signal.SIGTERM, -signal.SIGINT, -signal.SIGTERM, -signal.SIGKILL)
+"""How a script ends that was asked to by a signal."""
 
 
 class ScriptSupervisor:
@@ -190,3 +197,29 @@ class ScriptSupervisor:
             self._parsed.finish()
         interrupted = self._interrupted if status != -signal.SIGKILL or self._has_killed else ""
         self._run.end(*ending_of(status, interrupted, self._run.stopped, self._copier.last_words))
+
+
+def ending_of(status: int, interrupted: str, stopped: str, last_words: str) -> tuple[Outcome, str, str]:
+    """The outcome of a script's run, its reason, and a hint.
+
+    Args:
+        status: The exit status, or the negative number of the signal that killed the script.
+        interrupted: Who interrupted the script by a command; empty if nobody did.
+        stopped: Who stopped the last part by a command; empty if nobody did.
+        last_words: Why it failed, by its output.
+    """
+    if interrupted and status in _INTERRUPTED:
+        return Outcome.STOPPED, interrupted, ""
+    if status == 0:
+        return (Outcome.STOPPED if stopped else Outcome.FINISHED), stopped, ""
+    if -status == signal.SIGINT:
+        return Outcome.STOPPED, "interrupted from the keyboard", ""
+    if status < 0:
+        name = (
+            signal.Signals(-status).name
+            if -status in signal.valid_signals() and -status < signal.SIGRTMIN
+            else f"signal {-status}"
+        )
+        return Outcome.FAILED, f"the script was killed by {name}", _MEMORY if -status == signal.SIGKILL else ""
+    said = last_words[:MAX_REASON_LENGTH] if status == 1 else ""
+    return Outcome.FAILED, f"the script exited with status {status}{said}", ""

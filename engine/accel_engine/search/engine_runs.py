@@ -1,13 +1,13 @@
 """The runs of trials: ordinary runs, each trained by an engine process of its own."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
 from accel_engine.devices import detect
-from accel_engine.devices.device_types import Device
+from accel_engine.devices.device_types import Device, Sample
 from accel_engine.errors import DataError, RunError
 from accel_engine.events import EpochEnded, Event, RunEnded, Validated
 from accel_engine.plan import Plan
@@ -19,14 +19,17 @@ from accel_engine.run.directory.checkpoint_files import check_any_whole
 from accel_engine.run.directory.run_paths import CHECKPOINTS, latest_checkpoint
 from accel_engine.run.reading.reader import drop_discarded
 from accel_engine.run.store.annotations import set_tags
+from accel_engine.run.store.sample_packing import SampleUnpacker
 from accel_engine.run.store.series_names import VALIDATION_PREFIX
-from accel_engine.search.figures import latency, peak_memory, training_seconds
 from accel_engine.search.trial_runs import Measurement, Observation
 
 OUT_OF_MEMORY = "out of memory"
 """The reason of a run that ended because memory ran out."""
 
 TAG_LENGTH = 40
+
+_LATENCY_SECONDS = 2.0
+"""How long the latency is measured."""
 
 
 class TrialStarter(Protocol):
@@ -126,7 +129,7 @@ class EngineRuns:
 
     def figures(self, run: str, wanted: Collection[str]) -> Mapping[str, float]:
         """Figures of an ended run."""
-        measures = {"time": training_seconds, "memory": peak_memory, "latency": latency}
+        measures = {"time": _training_seconds, "memory": _peak_memory, "latency": latency}
         found = {name: measures[name](runs_directory() / run) for name in wanted if name in measures}
         return {name: value for name, value in found.items() if value is not None}
 
@@ -199,3 +202,48 @@ def measurements(events: Sequence[Event]) -> tuple[Measurement, ...]:
         known = found[step].metrics if step in found else {}
         found[step] = Measurement(epoch, step, time, {**known, **named})
     return tuple(found[step] for step in sorted(found))
+
+
+def _training_seconds(directory: Path) -> float | None:
+    """Seconds of training over all epochs, without validation and checkpoints; ``None`` before the first epoch."""
+    with closing(RunReader(directory, steps=False)) as reader:
+        events = drop_discarded(reader.poll().events)
+    seconds = [event.seconds for event in events if isinstance(event, EpochEnded)]
+    return sum(seconds) if seconds else None
+
+
+def _peak_memory(directory: Path) -> float | None:
+    """The most bytes in use of an accelerator; without one, of the engine's process. ``None`` if unknown."""
+    with closing(RunReader(directory, steps=False)) as reader:
+        batches = reader.sample_batches(SampleUnpacker())
+        samples = [sample for _, batch in batches for sample in batch]
+    accelerators = [sample for sample in samples if not sample.device.startswith("cpu")]
+    found = _values(accelerators, "memory_used") if accelerators else _values(samples, "engine_memory")
+    return max(found, default=None)
+
+
+def latency(directory: Path) -> float | None:
+    """Median seconds of a prediction for one example, measured in a process of its own; ``None`` if that fails.
+
+    Raises:
+        RunError: The model cannot be measured.
+    """
+    from accel_engine.process.inference_bench import InferenceBench  # seldom needed
+    from accel_engine.requests.bench_models import BenchOptions
+
+    options = BenchOptions(
+        scenario="single-stream", batch_sizes=(1,), seconds=_LATENCY_SECONDS, xla=(False,), metrics=False
+    )
+    found: list[object] = []
+    InferenceBench([directory], options).measure(found.append)
+    medians = [
+        each.percentiles["p50"].value for each in found if isinstance(each, Candidate) and "p50" in each.percentiles
+    ]
+    return min(medians, default=None)
+
+
+def _values(samples: list[Sample], name: str) -> Iterator[float]:
+    for sample in samples:
+        reading = sample.readings.get(name)
+        if reading is not None and reading.value is not None:
+            yield reading.value

@@ -1,17 +1,19 @@
 """Begins a search: checks what is chosen, and writes its definition. Without Optuna until all else is right."""
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from accel_engine import models
 from accel_engine.devices.device_types import Device
-from accel_engine.errors import PlanError, UsageError
+from accel_engine.errors import FieldValue, PlanError, UsageError, join_words
+from accel_engine.models import ModelEntry, UserModel
 from accel_engine.models.data_description import describe_entry
 from accel_engine.plan import Plan
 from accel_engine.plan.interval import parse_duration
-from accel_engine.plan.monitor import measured_names
+from accel_engine.plan.monitor import measured_names, wrong_monitor
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
 from accel_engine.plan.task_choices import metric_name
 from accel_engine.process.engine_process import require_installation
@@ -25,9 +27,8 @@ from accel_engine.search.definition import (
     Parameter,
     StudyDefinition,
 )
-from accel_engine.search.known_metrics import check_metrics
 from accel_engine.search.launch import require_optuna
-from accel_engine.search.objectives import DIRECTION_OF_MODE, objectives_of
+from accel_engine.search.objectives import DIRECTION_OF_MODE, FIGURES, objectives_of
 from accel_engine.search.over import check_several
 from accel_engine.search.space import check_grid
 from accel_engine.search.storage_address import absolute_storage, check_journal, shown_address
@@ -100,7 +101,7 @@ def define(plan: Plan, given: Collection[str], options: SearchOptions) -> StudyD
     direction = options.direction or DIRECTION_OF_MODE.get(plan.monitor_mode, "")
     resolved = resolve(plan).with_survey()
     monitor = metric_name(plan.monitor) or default_monitor(resolved)
-    check_metrics(resolved, parameters, monitor, options.objectives)
+    _check_metrics(resolved, parameters, monitor, options.objectives)
     objectives = objectives_of(monitor, options.objectives, direction)
     values = plan.absolute().to_mapping()
     own = ("name", "seed", "monitor", "monitor_mode", *(each.name for each in parameters))
@@ -230,3 +231,40 @@ def default_name(plan: Plan) -> str:
         number += 1
         name = f"{base}-{number}"
     return name
+
+
+def _check_metrics(
+    resolved: ResolvedPlan, parameters: Iterable[Parameter], monitor: str, further: Sequence[str]
+) -> None:
+    """Check that the models of the catalogue measure what a search compares; models of users may measure anything.
+
+    Args:
+        resolved: The plan, with a survey of its data.
+        parameters: What varies.
+        monitor: The plan's monitor.
+        further: Other objectives, metrics or figures.
+
+    Raises:
+        PlanError: The monitor is not measured, or there is no such model.
+        UsageError: An objective is not measured.
+    """
+    described = describe_entry(resolved.data, resolved.plan.task)
+    varied = {each.name: each.choices for each in parameters}
+    is_own = any(isinstance(models.find(str(name)), UserModel) for name in varied.get("model", ()))
+    if described is None or is_own or "task" in varied or not isinstance(resolved.model, ModelEntry):
+        return
+    for name in (monitor, *further):
+        metric = metric_name(name)
+        if metric in FIGURES:
+            continue
+        plan = resolved.plan.replace(monitor=metric)
+        wrong = wrong_monitor(plan, described.learned_task, ("metrics",))
+        if wrong and name is monitor:
+            raise PlanError("monitor", metric, *wrong)
+        if wrong:
+            raise UsageError(f"the objective {metric}: {join_words(wrong, _option)}")
+
+
+def _option(part: FieldValue) -> str:
+    """A field of a message about an objective, which is given as one."""
+    return f"--objective {part.value}" if part.field == "monitor" else str(part)

@@ -1,13 +1,14 @@
 """Trials that begin: their values, their runs, and the results that equal trials share."""
 
 import random
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from accel_engine import clock
 from accel_engine.errors import DataError, ModelError, PlanError
+from accel_engine.plan import affecting
 from accel_engine.search.definition import StudyDefinition
-from accel_engine.search.infeasible import known_to_fail
 from accel_engine.search.proposals import Proposal, Proposals
 from accel_engine.search.space import MAX_POINTS, all_points, count_points
 from accel_engine.search.trial import PendingAction, Trial, TrialState
@@ -24,6 +25,12 @@ MORE_REPEATS = 50
 
 TRIAL_ERRORS = (PlanError, DataError, ModelError)
 """Errors of a trial's values; others concern the machine, and would meet the next trial as well."""
+
+_NEEDS_MORE = ("batch_size", "window")
+"""Fields whose larger values need more memory, all others being equal."""
+
+_NEEDS_LESS = ("micro_batches",)
+"""Fields whose larger values need less."""
 
 
 class NewTrials:
@@ -91,7 +98,7 @@ class NewTrials:
             same = self._trials.with_same_plan(self._proposals.definition, values)
         except PlanError:
             return any(each.values == values for each in self._trials)
-        return same is not None or known_to_fail(values, self._trials) is not None
+        return same is not None or _known_to_fail(values, self._trials) is not None
 
     def add(self, proposal: Proposal) -> bool:
         """Add the trial of a proposal; returns whether it has a run of its own."""
@@ -105,7 +112,7 @@ class NewTrials:
             self._trials.put(replace(trial, duplicate_of=same.number))
             self.share_results()
             return False
-        if (failed := known_to_fail(proposal.values, self._trials)) is not None:
+        if (failed := _known_to_fail(proposal.values, self._trials)) is not None:
             reason = f"trial {failed.number}, which needs no more memory, ran out of it"
             shared = replace(trial, state=TrialState.OUT_OF_MEMORY, duplicate_of=failed.number, reason=reason)
             self.tell(self._trials.put(replace(shared, ended=clock.now())))
@@ -157,3 +164,24 @@ class NewTrials:
             if not same.state.live and same.pending is not PendingAction.PAUSE:
                 shared = replace(trial, state=same.state, objectives=same.objectives, reason=same.reason)
                 self.tell(self._trials.put(replace(shared, ended=clock.now())))
+
+
+def _known_to_fail(values: Mapping[str, Any], trials: Iterable[Trial]) -> Trial | None:
+    """The trial that ran out of memory with values that need no more than these; ``None`` if there is none."""
+    return next((each for each in trials if _needs_no_more(each, values)), None)
+
+
+def _needs_no_more(trial: Trial, values: Mapping[str, Any]) -> bool:
+    if trial.state is not TrialState.OUT_OF_MEMORY or trial.machine or trial.duplicate_of is not None:
+        return False
+    return trial.values.keys() == values.keys() and all(
+        _as_much(name, trial.values[name], value) for name, value in values.items()
+    )
+
+
+def _as_much(name: str, failed: Any, value: Any) -> bool:
+    if name not in affecting("memory") or failed == value:
+        return True
+    if failed is None or value is None:
+        return False
+    return (name in _NEEDS_MORE and value >= failed) or (name in _NEEDS_LESS and value <= failed)

@@ -1,17 +1,28 @@
 """Writes a TensorBoard event file."""
 
+import math
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from accel_engine import clock
-from accel_engine.run.media import MediaItem
+from accel_engine import clock, png
+from accel_engine.protobuf import bytes_field, double_field, integer_field, text_field
+from accel_engine.run.media import Histogram, Image, MediaItem, Text
 from accel_engine.tensorboard import records
-from accel_engine.tensorboard.media_records import media_record
+from accel_engine.tensorboard.records import summary_record
 
 PATTERN = "events.out.tfevents.*"
 """Glob pattern of event files."""
+
+_IMAGE, _HISTOGRAM, _TENSOR, _METADATA = 4, 5, 8, 9  # fields of Summary.Value
+_HEIGHT, _WIDTH, _CHANNELS, _ENCODED = 1, 2, 3, 4  # of Summary.Image
+_MIN, _MAX, _COUNT, _SUM, _LIMITS, _BUCKETS = 1, 2, 3, 4, 6, 7  # of HistogramProto
+_TYPE, _SHAPE, _STRINGS = 1, 2, 8  # of TensorProto
+_DIMENSION, _SIZE = 2, 1  # of TensorShapeProto and its Dim
+_STRING = 7  # a DataType
+_PLUGIN, _DESCRIPTION = 1, 3  # of SummaryMetadata
+_PLUGIN_NAME = 1  # of SummaryMetadata.PluginData
 
 
 def remove(directory: Path) -> None:
@@ -49,7 +60,7 @@ class EventFile:
             self._file.write(records.scalars(tag, times, steps, values))
 
     def add_media(self, tag: str, time: float, step: int, item: MediaItem) -> None:
-        """Write an image, a text or a histogram; see :func:`accel_engine.tensorboard.media_records.media_record`."""
+        """Write an image, a text or a histogram; see :func:`accel_engine.tensorboard.event_file.media_record`."""
         self._file.write(media_record(tag, time, step, item))
 
     def flush(self) -> None:
@@ -59,3 +70,41 @@ class EventFile:
     def close(self) -> None:
         """Flush and close the file."""
         self._file.close()
+
+
+def media_record(tag: str, time: float, step: int, item: MediaItem) -> bytes:
+    """Encode an item. A histogram without finite values has no bins.
+
+    Args:
+        tag: The tag.
+        time: Seconds since the Unix epoch.
+        step: Not negative.
+        item: The item.
+    """
+    about = text_field(_DESCRIPTION, item.note) if item.note else b""
+    match item:
+        case Image(pixels):
+            height, width, channels = pixels.shape
+            sides = integer_field(_HEIGHT, height) + integer_field(_WIDTH, width) + integer_field(_CHANNELS, channels)
+            value = bytes_field(_IMAGE, sides + bytes_field(_ENCODED, png.encode(pixels)))
+        case Text(text):
+            shape = bytes_field(_SHAPE, bytes_field(_DIMENSION, integer_field(_SIZE, 1)))
+            tensor = integer_field(_TYPE, _STRING) + shape + bytes_field(_STRINGS, text.encode("utf-8", "replace"))
+            value = bytes_field(_TENSOR, tensor)
+            about += bytes_field(_PLUGIN, text_field(_PLUGIN_NAME, "text"))
+        case Histogram():
+            value = bytes_field(_HISTOGRAM, _histogram(item))
+    return summary_record(tag, time, step, value + (bytes_field(_METADATA, about) if about else b""))
+
+
+def _histogram(histogram: Histogram) -> bytes:
+    """A ``HistogramProto``, whose sum is NaN if values are not finite, which only its count includes."""
+    total = double_field(_COUNT, float(histogram.counts.sum()) + histogram.not_finite)
+    if histogram.not_finite:
+        total += double_field(_SUM, math.nan)
+    if not len(histogram.counts):
+        return total
+    ends = double_field(_MIN, histogram.edges[0]) + double_field(_MAX, histogram.edges[-1])
+    limits = bytes_field(_LIMITS, histogram.edges[1:].astype("<f8").tobytes())
+    buckets = bytes_field(_BUCKETS, histogram.counts.astype("<f8").tobytes())
+    return ends + total + limits + buckets

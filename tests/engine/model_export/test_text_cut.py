@@ -10,7 +10,8 @@ import pytest
 from accel_engine.errors import ModelError
 from accel_engine.inference.encoded_runtime import sidecar_of, with_encodings
 from accel_engine.inference.keras_runtime import KerasRuntime
-from accel_engine.inference.text_encoding import encode, read_encodings, to_json
+from accel_engine.inference.text_encoding import encode, read_encodings
+from accel_engine.json_values import to_plain
 from accel_engine.model_export.text_cut import CutModel, cut_text
 
 TEXTS = np.array(["Good, GOOD film!", "bad", "", "a good\tbad\u00a0film now and then", "ÄRGER über good"], object)
@@ -61,7 +62,7 @@ def test_categories_are_numbers_that_the_model_takes_instead() -> None:
 
 def saved(cut: CutModel, tmp_path):
     path = tmp_path / "m.tflite"
-    sidecar_of(path).write_text(json.dumps({"texts": to_json(cut.encodings)}), "utf-8")
+    sidecar_of(path).write_text(json.dumps({"texts": to_plain(cut.encodings)}), "utf-8")
     return path
 
 

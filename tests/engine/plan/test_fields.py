@@ -1,14 +1,11 @@
 """Every entry of a field answers every question."""
 
-import inspect
 from dataclasses import MISSING, fields
 from typing import get_args
 
-import keras
 import pytest
 
 from accel_engine.plan import GROUPS, SPECS, USES, WORDS, affecting
-from accel_engine.plan.choices import OPTIMIZERS
 from accel_engine.plan.field_facts import ChangedBy, Effect, FieldUse, FieldWords, Group
 
 LABEL_WIDTH = 16
@@ -43,9 +40,3 @@ def test_every_group_and_effect_has_fields() -> None:
 
 def test_what_changes_the_examples_never_changes_in_a_run() -> None:
     assert {USES[name].changed_by for name in affecting("data")} == {"nothing"}
-
-
-def test_arguments_are_those_of_optimizers_of_keras() -> None:
-    kinds = {name.lower(): kind for name, kind in vars(keras.optimizers).items() if name.lower() in OPTIMIZERS}
-    known = {name for kind in kinds.values() for name in inspect.signature(kind).parameters}
-    assert {use.argument for use in USES.values() if use.argument} <= known

@@ -16,7 +16,7 @@ from accel_engine import Recorder
 from accel_engine.errors import DatabaseError
 from accel_engine.events import CommandAnswered, EpochEnded, ModelBuilt, Outcome, RunEnded, Validated, Warned
 from accel_engine.recording import loop_session
-from accel_engine.recording.script_config import flat_config
+from accel_engine.recording.loop_recorder import flat_config
 from accel_engine.run import RunReader, RunWriter, Status, request
 from accel_engine.run.engine.commands import read_answer
 from accel_engine.run.media import Histogram, Image, MediaItem, Text

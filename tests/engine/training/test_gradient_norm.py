@@ -15,7 +15,7 @@ from accel_engine.models.loaded_data import describe_data
 from accel_engine.plan import Plan
 from accel_engine.plan.estimate import count_steps
 from accel_engine.run.store.series_names import MICRO_BATCH_NORM
-from accel_engine.training.core.epoch_order import epoch_orders
+from accel_engine.training.core.batches import epoch_orders
 from accel_engine.training.core.gradient_norms import MAX_LAYERS, GradientNorms, layers_of
 
 from .conftest import Gym

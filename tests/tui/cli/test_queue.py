@@ -10,7 +10,7 @@ from accel_engine.plan import Plan
 from accel_engine.process import engine_process
 from accel_engine.process.engine_process import Installation
 from accel_engine.run_queue import queue, wake
-from accel_tui.cli.queue_reasons import QueueReasons
+from accel_tui.cli.follow_run import QueueReasons
 
 
 @pytest.fixture(autouse=True)
@@ -139,7 +139,7 @@ def test_the_limit_of_the_settings(run_command, tmp_path, monkeypatch):
 
 def test_who_follows_a_queued_run_reads_why_it_waits(add, monkeypatch):
     one = add("--name one")
-    monkeypatch.setattr("accel_tui.cli.queue_reasons.INTERVAL", 0.0)
+    monkeypatch.setattr("accel_tui.cli.follow_run.INTERVAL", 0.0)
     reasons = QueueReasons()
     assert reasons.new(one) == [f"run {one} waits: waits"]
     assert reasons.new(one) == []

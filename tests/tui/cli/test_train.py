@@ -457,7 +457,7 @@ def test_a_run_continues_with_what_it_was_trained_with(engines, run_command, new
 
 
 def test_a_run_without_a_checkpoint_is_not_continued(engines, run_command, new_run):
-    new_run(target=("y",), window=3, horizon=2).train()
+    new_run(target=("y",), window=3, horizon=2, memory_limit=4).train()
     result = run_command("continue last --epochs 5")
     assert result.status == 1
     assert "has no checkpoint to continue from" in result.err

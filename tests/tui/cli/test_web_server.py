@@ -12,7 +12,7 @@ import aiohttp
 import pytest
 from aiohttp import WSMsgType, web
 
-from accel_tui.cli import web_access, web_messages, web_server
+from accel_tui.cli import web_access, web_server
 from accel_tui.cli.web_access import HEADERS, WRONG_SECRETS, Rate
 from waiting import eventually
 
@@ -291,7 +291,7 @@ async def test_a_message_that_is_too_large_closes_the_page(
     async with serving(monkeypatch) as site:
         await site.log_in()
         page = await site.connect()
-        await page.send_json(["stdin", "x" * web_messages.MAX_BYTES])
+        await page.send_json(["stdin", "x" * web_server.MAX_BYTES])
         closed = await page.receive(60)
         assert (closed.type, closed.data) == (WSMsgType.CLOSE, 1009)
         await eventually(lambda: NoDashboard.opened[0].stopped)
@@ -311,7 +311,7 @@ async def test_sizes_are_those_of_a_terminal_and_keys_any_text(query: str, monke
         await page.send_json(["ping", "17"])
         assert await page.receive_json() == ["pong", "17"]
         first, *received = NoDashboard.opened[0].received
-        columns, rows = web_messages.MAX_SIZE
+        columns, rows = web_server.MAX_SIZE
         assert isinstance(first, tuple)
         assert 1 <= first[0] <= columns
         assert 1 <= first[1] <= rows
@@ -325,9 +325,9 @@ async def test_a_page_that_sends_too_many_messages_waits(monkeypatch: pytest.Mon
     async def sleep(seconds: float) -> None:
         slept.append(seconds)
 
-    monkeypatch.setattr(web_messages.asyncio, "sleep", sleep)
-    monkeypatch.setattr(web_messages, "MESSAGES", 3)
-    monkeypatch.setattr(web_messages, "MESSAGES_PER_SECOND", 0.001)
+    monkeypatch.setattr(web_server.asyncio, "sleep", sleep)
+    monkeypatch.setattr(web_server, "MESSAGES", 3)
+    monkeypatch.setattr(web_server, "MESSAGES_PER_SECOND", 0.001)
     async with serving(monkeypatch) as site:
         await site.log_in()
         page = await site.connect()

@@ -18,9 +18,8 @@ from accel_engine.requests.protocol.request import ExamplesDone
 from accel_engine.run import list_runs
 from accel_tui.screens import bench_screen
 from accel_tui.screens.bench_screen import BenchScreen
+from accel_tui.widgets.bench.bench_charts import LatencyHistogram, ThroughputChart
 from accel_tui.widgets.bench.bench_form import Choices
-from accel_tui.widgets.bench.latency_histogram import LatencyHistogram
-from accel_tui.widgets.bench.throughput_chart import ThroughputChart
 from accel_tui.widgets.chart.axes import LogAxis
 from tui.fake_engine import FakeEngine
 from tui.stand_ins import StubApp, hides, shows, text_of, until

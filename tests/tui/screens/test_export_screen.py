@@ -17,7 +17,7 @@ from accel_tui.screens import export_screen
 from accel_tui.screens.export_screen import ExportScreen
 from accel_tui.screens.question_screen import QuestionScreen
 from accel_tui.widgets.trained import export_form
-from accel_tui.widgets.trained.checklist import Checklist
+from accel_tui.widgets.trained.export_form import Checklist
 from tui.fake_engine import FakeEngine
 from tui.stand_ins import StubApp, hides, shows, text_of, until
 

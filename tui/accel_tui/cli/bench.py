@@ -1,13 +1,15 @@
 """``accel-tui bench``: latency, throughput and memory of trained models, by batch size."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
 from accel_engine.errors import AccelError, RunError, UsageError
 from accel_engine.inference.candidate import SCENARIOS, Candidate
-from accel_engine.inference.comparison import comparisons
+from accel_engine.inference.comparison import Comparison, comparisons
+from accel_engine.inference.measurement.percentiles import RANKS
 from accel_engine.inference.verdict import verdict
 from accel_engine.models.model_files import is_saved_model
 from accel_engine.plan import Plan
@@ -16,13 +18,12 @@ from accel_engine.process.inference_bench import bench as bench_models
 from accel_engine.requests.bench_models import BenchOptions
 from accel_engine.trained.bench_runs import BenchRuns
 from accel_engine.user_paths import exists, user_path
-from accel_tui.cli import bench_report
 from accel_tui.cli.bench_options import Latency, Sizes, Words
 from accel_tui.cli.finite_number import FiniteNumber
-from accel_tui.cli.output import print_to_stderr, write, write_json
+from accel_tui.cli.output import print_to_stderr, table, write, write_json
 from accel_tui.cli.trained_models import checkpoint_option, run_or_file
 from accel_tui.formatting import numbers
-from accel_tui.formatting.bench import conclusions, line
+from accel_tui.formatting.bench import conclusions, line, notes, tables
 from accel_tui.formatting.devices_in_use import warnings
 from accel_tui.plan.bench_choices import DEVICES, PRECISIONS, XLA, check_scenario
 
@@ -146,7 +147,7 @@ def bench(
         candidates.append(candidate)
         saved.add(candidate)
         if as_json:
-            write_json(bench_report.values(candidate))
+            write_json(values(candidate))
         else:
             print_to_stderr(line(candidate))
 
@@ -154,7 +155,7 @@ def bench(
         notes = bench_models(models, options, show)
     except AccelError:
         if candidates and not as_json:  # what was measured before, which may have taken minutes
-            write("\n\n".join(bench_report.page(candidates)))
+            write("\n\n".join(page(candidates)))
         raise
     finally:
         runs = _save(saved) if save else ()
@@ -195,14 +196,14 @@ def _report(
         write_json(
             {
                 "verdict": " ".join(lines),
-                "best": found.best and bench_report.values(found.best),
+                "best": found.best and values(found.best),
                 "machines": found.machines,
-                "compared": list(map(bench_report.compared, comparisons(candidates, target_latency))),
+                "compared": list(map(compared, comparisons(candidates, target_latency))),
                 "runs": runs,
             }
         )
     else:
-        write("\n\n".join((*bench_report.page(candidates), *(["\n".join(lines)] if lines else []))))
+        write("\n\n".join((*page(candidates), *(["\n".join(lines)] if lines else []))))
     if candidates and all(each.problem for each in candidates):
         raise AccelError(f"nothing could be measured: {candidates[0].problem}")
 
@@ -223,3 +224,40 @@ def _model(target: str, data: str) -> Path | Plan | ModelFile:
     if not is_run and data:
         return Plan(model=target, data=data).absolute()
     return found if is_run else ModelFile(found.absolute())
+
+
+def page(candidates: Sequence[Candidate]) -> Iterator[str]:
+    """A table for each setup, and what brackets in them mean."""
+    for each in tables(candidates):
+        yield f"{each.title}\n{table(each.header, each.rows)}"
+    if words := list(notes(candidates)):
+        yield "\n".join(words)
+
+
+def compared(found: Comparison) -> dict[str, Any]:
+    """A comparison for ``--json``."""
+    described = {name: getattr(found.other, name) for name in ("model", "format", "device", "xla", "precision")}
+    return {
+        **described,
+        "batch_size": found.other.batch_size if found.meets_target else None,
+        "metric": found.other.metrics.main[0] if found.other.metrics else None,
+        "metric_difference": found.metric_difference,
+        "throughput_ratio": found.throughput if found.meets_target else None,
+        "size_ratio": found.size,
+    }
+
+
+def values(candidate: Candidate) -> dict[str, Any]:
+    """A candidate for ``--json``; latencies are in seconds."""
+    plain = candidate.to_values()
+    measured = plain.pop("percentiles")
+    latencies = {name: measured[name]["value"] if name in measured else None for name in RANKS}
+    metrics = plain.pop("metrics")
+    plain["metrics"] = metrics and metrics.pop("values")
+    plain["held_out"] = metrics
+    plain["intervals"] = {name: [each["low"], each["high"]] for name, each in measured.items()}
+    known = ("throughput", "requests", "seconds", "stable", "disagreement", "first_seconds")
+    if candidate.problem:  # nothing was measured
+        plain |= dict.fromkeys((*known, "warm_up_requests", "warm_up_seconds"))
+    order = ("model", "format", "device", "xla", "precision", "scenario", "batch_size")
+    return {name: plain.pop(name) for name in order} | latencies | plain

@@ -15,8 +15,7 @@ from accel_engine.errors import join_words
 from accel_engine.models.choose import default_for
 from accel_engine.plan import Plan
 from accel_engine.plan.placement import incompatibility
-from accel_tui.cli.output import json_option, write, write_json
-from accel_tui.cli.table import table
+from accel_tui.cli.output import json_option, table, write, write_json
 
 
 def _command(name: str, example: str) -> Callable[[Callable[..., Any]], click.Command]:

@@ -13,8 +13,7 @@ import click
 
 from accel_engine.devices import Sampler
 from accel_engine.devices.device_types import CountedItem, Device, Inventory, Reading, Sample
-from accel_tui.cli.output import json_option, write, write_json
-from accel_tui.cli.table import table
+from accel_tui.cli.output import json_option, table, write, write_json
 from accel_tui.formatting import numbers
 
 EPILOG = """\b

@@ -13,8 +13,7 @@ from accel_engine.errors import UsageError
 from accel_engine.text import printable_fields, suggestion
 from accel_tui.appearance.glyphs import has_unicode
 from accel_tui.cli import terminal_checks
-from accel_tui.cli.output import json_option, write, write_json
-from accel_tui.cli.table import MIN_WIDTH
+from accel_tui.cli.output import MIN_WIDTH, json_option, write, write_json
 from accel_tui.formatting import numbers
 
 EPILOG = """\b

@@ -23,9 +23,8 @@ from accel_engine.race.remembered import recall
 from accel_engine.requests.describe_model import Description, ModelRequest
 from accel_engine.run import RunReader, find
 from accel_tui.cli.chosen_plan import with_chosen_plan
-from accel_tui.cli.output import write, write_json
+from accel_tui.cli.output import table, write, write_json
 from accel_tui.cli.plan_options import PlanCommand, given, plan_option
-from accel_tui.cli.table import table
 from accel_tui.plan import measured_text, memory_text, plan_preview
 from accel_tui.settings.user_settings import load
 

@@ -17,8 +17,7 @@ from accel_engine.requests.evaluate import (
 )
 from accel_engine.requests.protocol.model_reference import ModelReference
 from accel_tui.cli.finite_number import FiniteNumber
-from accel_tui.cli.output import print_to_stderr, write, write_json
-from accel_tui.cli.table import table
+from accel_tui.cli.output import print_to_stderr, table, write, write_json
 from accel_tui.cli.trained_models import checkpoint_option, custom_objects_option, trained_model
 from accel_tui.formatting.evaluation import headline, tables
 from accel_tui.plan.evaluation_choice import SPLITS

@@ -17,8 +17,7 @@ from accel_engine.plan import Plan
 from accel_engine.process.ask import ask
 from accel_engine.requests.export_model import Export, ExportRequest, ExportTarget, MeasuredModel
 from accel_engine.requests.protocol.model_reference import ModelReference
-from accel_tui.cli.output import print_to_stderr, write, write_json
-from accel_tui.cli.table import table
+from accel_tui.cli.output import print_to_stderr, table, write, write_json
 from accel_tui.formatting.devices_in_use import warnings
 from accel_tui.formatting.model_export import (
     SIGNATURE,

@@ -11,9 +11,8 @@ from accel_engine.finders.recorded_noise import recorded_noise_scale
 from accel_engine.finders.throughput import MeasuredSize
 from accel_engine.plan import Plan
 from accel_tui.cli.finding import Status, measure, plot_width, readable
-from accel_tui.cli.output import print_to_stderr, write, write_json
+from accel_tui.cli.output import print_to_stderr, table, write, write_json
 from accel_tui.cli.signals import INTERRUPTED
-from accel_tui.cli.table import table
 from accel_tui.formatting import numbers
 from accel_tui.formatting.finders import SIZE_HEADER, size_notes, size_problem, size_progress, size_row, size_rows
 from accel_tui.settings.user_settings import load

@@ -14,15 +14,16 @@ from accel_engine.run.directory.log_file import last_note, lines_of
 from accel_engine.run.directory.run_paths import LOG, latest_checkpoint
 from accel_tui.cli.interrupts import Interrupts
 from accel_tui.cli.output import print_to_stderr
-from accel_tui.cli.queue_reasons import QueueReasons
-from accel_tui.formatting.damage import left_out
-from accel_tui.formatting.lost_runs import DIRECTORY_LOST, how_lost
+from accel_tui.formatting.run_damage import DIRECTORY_LOST, how_lost, left_out
 
 INTERVAL = 0.1
 """Seconds between two polls of the run."""
 
 STARTING_INTERVAL = 0.03
 """The same until the first step."""
+
+_QUEUE_INTERVAL = 1.0
+"""Seconds between two looks at the queue."""
 
 
 class ProgressView(Protocol):
@@ -46,8 +47,7 @@ class ProgressView(Protocol):
 def view_for(stream: TextIO, *, as_json: bool, plain: bool) -> ProgressView:
     """Return the requested view; by default a bar on a terminal and a log elsewhere."""
     # These import NumPy, which --help and shell completion do not need.
-    from accel_tui.cli.json_lines import JsonLines
-    from accel_tui.cli.progress import Bar, Log
+    from accel_tui.cli.progress import Bar, JsonLines, Log
 
     if as_json:
         return JsonLines(stream)
@@ -160,3 +160,22 @@ def _lost_message(info: RunInfo, steps: int, *, was_queued: bool) -> str:
     elif info.plan:
         lines.append(f"Train it again: {info.plan.command()}{queue}")
     return "\n".join(lines)
+
+
+class QueueReasons:
+    """Reads why a queued run waits, and brings a queue going again that nobody works on."""
+
+    def __init__(self) -> None:
+        self._due = 0.0
+        self._said = ""
+
+    def new(self, run: str) -> list[str]:
+        """What is new about why it waits; empty for nothing."""
+        if time.monotonic() < self._due:
+            return []
+        from accel_tui.formatting.queued_runs import why_queued  # seldom needed
+
+        self._due = time.monotonic() + _QUEUE_INTERVAL
+        said = why_queued(run)
+        is_new, self._said = said != self._said, said
+        return [f"run {run} waits: {said}"] if is_new else []

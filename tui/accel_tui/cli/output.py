@@ -1,13 +1,21 @@
-"""Writes to standard output and standard error, without terminal control sequences from untrusted text."""
+"""Writes to standard output and standard error, also tables, without terminal control sequences from untrusted text."""
 
 import json
+import shutil
+import textwrap
+from collections.abc import Sequence
 
 import click
 
-from accel_engine.text import printable
+from accel_engine.text import printable, printable_line
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
 """The option ``--json`` of commands that print JSON lines."""
+
+_GAP = "  "
+
+MIN_WIDTH = 12
+"""The minimum width of the last column; below it, lines are longer than the terminal."""
 
 
 def write(text: object = "", *, control: str = "", end: str = "\n") -> None:
@@ -32,3 +40,27 @@ def write_json(*values: object) -> None:
 def print_to_stderr(message: str) -> None:
     """Write a message to standard error, prefixed with the program's name."""
     click.echo(f"accel-tui: {printable(message)}", err=True)  # noqa: TID251 (as above)
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]], width: int | None = None) -> str:
+    """Format rows as columns under a header.
+
+    Columns are as wide as their longest text; the last one wraps to the remaining width.
+
+    Args:
+        header: The columns' titles.
+        rows: The texts of each row, one per column.
+        width: The width in columns; by default that of the terminal, or 80 without one.
+    """
+    header, rows = list(map(printable_line, header)), [list(map(printable_line, row)) for row in rows]
+    width = width or shutil.get_terminal_size((80, 24)).columns
+    widths = [max(len(row[index]) for row in (header, *rows)) for index in range(len(header))]
+    lead = sum(widths[:-1]) + len(_GAP) * (len(widths) - 1)
+    rest = max(width - lead, MIN_WIDTH)
+    lines = []
+    for row in (header, *rows):
+        first = _GAP.join(text.ljust(size) for text, size in zip(row[:-1], widths[:-1], strict=True))
+        wrapped = textwrap.wrap(row[-1], rest, break_long_words=False) or [""]
+        lines.append(f"{first}{_GAP}{wrapped[0]}".rstrip())
+        lines += [" " * lead + line for line in wrapped[1:]]
+    return "\n".join(lines)

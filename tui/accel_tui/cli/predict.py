@@ -1,29 +1,31 @@
 """``accel-tui predict``: predicts examples with the model of a run, or lets it write text."""
 
+import shutil
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import BinaryIO
 
 import click
 
-from accel_engine.errors import UsageError
+from accel_engine.errors import AccelError, RunError, UsageError
 from accel_engine.process.ask import ask
-from accel_engine.requests.predict import PredictionRequest
+from accel_engine.requests.predict import ExamplePredictions, PredictionRequest
 from accel_engine.requests.write_text import WritingOptions, WritingRequest, WrittenPart
 from accel_engine.run import diagnostics
 from accel_engine.run.diagnostics import DataFormat
 from accel_engine.trained.prediction_files import check_files
 from accel_engine.user_paths import exists, is_directory
 from accel_tui.cli.finite_number import FiniteNumber
-from accel_tui.cli.output import print_to_stderr, write, write_json
-from accel_tui.cli.prediction_table import prediction_table
-from accel_tui.cli.standard_input import STANDARD_INPUT, saved_input
+from accel_tui.cli.output import print_to_stderr, table, write, write_json
 from accel_tui.cli.trained_models import checkpoint_option, custom_objects_option, run_or_file
 from accel_tui.predictions.files import check_output, write_predictions
 from accel_tui.predictions.inputs import files_of
 from accel_tui.predictions.objects import objects
+from accel_tui.predictions.rows import prediction_tables
 
 EPILOG = """\b
 Examples:
@@ -35,6 +37,12 @@ Examples:
   accel-tui predict k3fp scenes/ --output masks
   accel-tui predict k3fp --prompt "Once upon" --tokens 500
 """
+
+_STANDARD_INPUT = "-"
+"""The name of standard input among files."""
+
+_HEAD = 1 << 16
+"""Bytes by which the format of a table is told."""
 
 
 @click.command(epilog=EPILOG)
@@ -109,13 +117,13 @@ def predict(
         raise UsageError(
             "nothing to predict: give images or other files of the kind of the run's data, --text or --prompt"
         )
-    if missing := [str(path) for path in inputs if str(path) != STANDARD_INPUT and not exists(path)]:
+    if missing := [str(path) for path in inputs if str(path) != _STANDARD_INPUT and not exists(path)]:
         raise UsageError(f"no such file: {', '.join(missing)}")
     if output is not None:
         check_output(output)
         if exists(output) and not force:
             raise UsageError(f"{output} already exists: add --force to overwrite it")
-    files = [file for path in inputs for file in ([path] if str(path) == STANDARD_INPUT else files_of(path))]
+    files = [file for path in inputs for file in ([path] if str(path) == _STANDARD_INPUT else files_of(path))]
     form = diagnostics.read(target).format if is_directory(target) else None
     return _predict(target, form, files, texts, top, checkpoint, custom_objects, output, as_json=as_json)
 
@@ -177,7 +185,7 @@ def _predict(
         for values in lines:
             write_json({"run": found.name, "step": found.step, **values})
     elif output is None and found.readable:
-        write(prediction_table(found, top))
+        write(_prediction_table(found, top))
     for problem in found.problems.values():
         print_to_stderr(problem)
     return int(bool(found.problems))
@@ -186,10 +194,78 @@ def _predict(
 @contextmanager
 def _read_files(files: list[Path], form: DataFormat | None) -> Iterator[list[Path]]:
     """The files, with a temporary one for standard input."""
-    if not any(str(file) == STANDARD_INPUT for file in files):
+    if not any(str(file) == _STANDARD_INPUT for file in files):
         yield files
         return
-    if sum(str(file) == STANDARD_INPUT for file in files) > 1:
+    if sum(str(file) == _STANDARD_INPUT for file in files) > 1:
         raise UsageError("standard input can be read once")
-    with saved_input(form.kind if form else "table") as saved:
-        yield [saved if str(file) == STANDARD_INPUT else file for file in files]
+    with _saved_input(form.kind if form else "table") as saved:
+        yield [saved if str(file) == _STANDARD_INPUT else file for file in files]
+
+
+def _prediction_table(found: ExamplePredictions, top: int) -> str:
+    """A table for each output, with the examples that have a prediction.
+
+    Args:
+        found: The predictions.
+        top: Number of the most probable classes.
+    """
+    pages = []
+    for each in prediction_tables(found, top):
+        page = table(each.header, each.rows)
+        pages.append(f"{each.output}\n{page}" if each.output else page)
+    return "\n\n".join(pages)
+
+
+@contextmanager
+def _saved_input(kind: str) -> Iterator[Path]:
+    """Yield a temporary file with what standard input has.
+
+    Args:
+        kind: What an example of the run's data is: of a text, lines; otherwise a table, as CSV, TSV or JSON lines.
+
+    Raises:
+        UsageError: Standard input is closed, a terminal, or empty.
+        RunError: It cannot be read, or the temporary file cannot be written.
+    """
+    if sys.stdin is None:
+        raise UsageError("standard input is closed: pipe the examples into the command")
+    if sys.stdin.isatty():
+        raise UsageError("standard input is a terminal: pipe the examples into the command")
+    with tempfile.TemporaryDirectory(prefix="accel-tui-") as folder:
+        try:
+            path = _save(sys.stdin.buffer, Path(folder), kind)
+        except OSError as error:
+            raise RunError(f"cannot save standard input in a temporary file: {error.strerror or error}") from error
+        try:
+            yield path
+        except AccelError as error:
+            error.args = (str(error).replace(f"{folder}/", ""),)
+            raise
+
+
+def _save(stream: BinaryIO, folder: Path, kind: str) -> Path:
+    """Copy a stream into a file.
+
+    Raises:
+        UsageError: It is empty.
+        OSError: It cannot be read, or the file cannot be written.
+    """
+    head = stream.read(_HEAD)
+    if not head.strip():
+        raise UsageError("standard input is empty")
+    path = folder / f"standard input{'.txt' if kind == 'text' else _table_suffix(head)}"
+    with path.open("wb") as file:
+        file.write(head)
+        shutil.copyfileobj(stream, file)
+    return path
+
+
+def _table_suffix(head: bytes) -> str:
+    """The suffix of a table, by its first line."""
+    line = head.strip().partition(b"\n")[0]
+    if head.startswith(b"PAR1"):
+        return ".parquet"
+    if line.startswith(b"{"):
+        return ".jsonl"
+    return ".tsv" if b"\t" in line and b"," not in line and b";" not in line else ".csv"

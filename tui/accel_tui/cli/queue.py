@@ -8,9 +8,8 @@ import click
 from accel_engine.run.runs.listing import summarize
 from accel_engine.run_queue import queue as run_queue
 from accel_engine.run_queue.queue import QueueEntry
-from accel_tui.cli.output import json_option, write, write_json
+from accel_tui.cli.output import json_option, table, write, write_json
 from accel_tui.cli.queue_options import run_id
-from accel_tui.cli.table import table
 from accel_tui.formatting.queued_runs import devices_of, parse_limit, state_of
 from accel_tui.run_list.columns import title_of
 from accel_tui.settings.user_settings import load

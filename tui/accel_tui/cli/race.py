@@ -23,11 +23,10 @@ from accel_engine.race.race import SECONDS, Race, RaceOptions
 from accel_engine.text import suggestion
 from accel_tui.cli.chosen_plan import with_chosen_plan
 from accel_tui.cli.finite_number import FiniteNumber
-from accel_tui.cli.output import print_to_stderr, write, write_json
+from accel_tui.cli.output import print_to_stderr, table, write, write_json
 from accel_tui.cli.plan_options import PlanCommand, given, plan_option
 from accel_tui.cli.race_view import LiveBars, Show, StateLines, show_json, values
 from accel_tui.cli.signals import INTERRUPTED, interruptible
-from accel_tui.cli.table import table
 from accel_tui.formatting import race as race_text
 from accel_tui.formatting.devices_in_use import warnings
 from accel_tui.settings.user_settings import load

@@ -3,8 +3,7 @@
 import click
 
 from accel_engine.run import find
-from accel_tui.cli.output import write
-from accel_tui.cli.table import table
+from accel_tui.cli.output import table, write
 
 EPILOG = """\b
 Examples:

@@ -19,6 +19,7 @@ from accel_engine.errors import RunError, UsageError
 from accel_engine.plan import Plan
 from accel_engine.plan.interval import parse_duration
 from accel_engine.plan.plan_file import read_plan_file
+from accel_engine.process.detached import leave
 from accel_engine.run_queue.queue import set_default_limit
 from accel_engine.search import launch, new_study
 from accel_engine.search.new_study import SearchOptions
@@ -139,7 +140,7 @@ def follow(directory: Path, *, as_json: bool, plain: bool, detach: bool) -> int:
         set_default_limit(load().queue_at_once)
         process = launch.start(directory)
         if detach:
-            process.returncode = 0  # it outlives this one
+            leave(process)
             write(directory.name)
             return 0
         view = _view(as_json=as_json, plain=plain)
@@ -194,7 +195,7 @@ class _Follower:
         try:
             self._process.wait(EXIT_SECONDS)
         except subprocess.TimeoutExpired:
-            self._process.returncode = 0
+            leave(self._process)
         if ended["outcome"] == "stopped":
             print_to_stderr(f"continue it with: accel-tui search --resume {self._database.directory.name}")
         return int(ended["outcome"] == "failed")
@@ -226,7 +227,7 @@ class _Follower:
             return False
         self._view.clear()
         print_to_stderr(f"the search stops in the background; continue it with: accel-tui search --resume {name}")
-        self._process.returncode = 0
+        leave(self._process)
         return True
 
     def _lost(self) -> str:

@@ -9,7 +9,7 @@ from accel_engine.search.over import format_value
 from accel_engine.search.results import front, is_counted
 from accel_engine.search.trial import Trial, TrialState
 from accel_engine.text import printable_line
-from accel_tui.cli.table import table
+from accel_tui.cli.output import table
 from accel_tui.formatting import field_labels, numbers
 from accel_tui.study_state.texts import objective_name, objective_text
 

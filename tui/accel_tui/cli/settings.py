@@ -11,8 +11,7 @@ from accel_engine.files import private_directory
 from accel_engine.plan import DEFAULTS as PLAN_DEFAULTS
 from accel_engine.plan import SPECS as PLAN_SPECS
 from accel_engine.plan.field_spec import AUTO
-from accel_tui.cli.output import write
-from accel_tui.cli.table import table
+from accel_tui.cli.output import table, write
 from accel_tui.settings import settings_paths
 from accel_tui.settings import user_settings as user
 from accel_tui.settings.user_settings import ATTRIBUTES, SETTINGS, Settings, SettingsError

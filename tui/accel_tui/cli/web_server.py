@@ -1,12 +1,13 @@
 """A web server that runs one dashboard per browser page, based on textual-serve.
 
 textual-serve accepts every connection, also from other users of this machine and from pages of other sites. This
-server checks requests (:mod:`accel_tui.cli.web_access`) and messages (:mod:`accel_tui.cli.web_messages`).
+server checks requests (:mod:`accel_tui.cli.web_access`) and messages, which may be anything.
 """
 
 import asyncio
 import contextlib
 import errno
+import json
 import logging
 import os
 import secrets
@@ -15,17 +16,18 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import psutil
-from aiohttp import web
+from aiohttp import WSCloseCode, web
 from aiohttp.http_exceptions import HttpProcessingError
 from textual_serve.app_service import AppService
 from textual_serve.server import Server, to_int
 
 from accel_engine.errors import UsageError
-from accel_tui.cli.web_access import Access, add_headers
-from accel_tui.cli.web_messages import MAX_BYTES, fitting_size, forward_messages
+from accel_tui.cli.web_access import Access, Rate, add_headers
 from accel_tui.terminal.notifications import MARKS
 
 SHUTDOWN_SECONDS = 5.0
@@ -47,6 +49,18 @@ _DROPPED_VARIABLES = ("TMUX", "STY", "NO_COLOR", "TERM_PROGRAM", "LC_TERMINAL", 
 
 DEFAULT_SIZE = (("width", 80), ("height", 24))
 """The size in cells of a page that does not send its own."""
+
+MAX_BYTES = 1 << 20
+"""The largest message, such as a pasted text; a larger one closes the page."""
+
+MESSAGES, MESSAGES_PER_SECOND = 1_000, 200.0
+"""How many messages are read at once, and then per second; a page that sends more waits."""
+
+MAX_SIZE = (1_000, 500)
+"""The largest terminal in columns and rows; larger ones are shown in a part of the page."""
+
+_MAX_PING = 32
+"""Characters of a ping's number."""
 
 
 class Dashboard(AppService):
@@ -134,8 +148,8 @@ class DashboardServer(Server):
         )
         try:
             size = (to_int(request.query.get(name, ""), default) for name, default in DEFAULT_SIZE)
-            await dashboard.start(*fitting_size(*size))
-            await forward_messages(page, dashboard)
+            await dashboard.start(*_fitting_size(*size))
+            await _forward_messages(page, dashboard)
         finally:
             await dashboard.stop()
 
@@ -203,3 +217,39 @@ def _explain(error: OSError, host: str, port: int) -> str:
     if isinstance(error, socket.gaierror) or error.errno in (errno.EADDRNOTAVAIL, None):
         return f"{host} is not an address of this machine; use e.g. --host 127.0.0.1"
     return f"cannot listen on {host} port {port}: {error.strerror or error}"
+
+
+async def _forward_messages(page: web.WebSocketResponse, dashboard: AppService) -> None:
+    """Forward keys, sizes and the focus until the page is closed; a malformed message closes it."""
+    rate = Rate(MESSAGES, MESSAGES_PER_SECOND)
+    async for message in page:
+        await asyncio.sleep(rate.take())
+        content = None
+        if message.type is web.WSMsgType.TEXT:
+            with suppress(ValueError, RecursionError):  # RecursionError: nested too deeply
+                content = json.loads(message.data)
+        if not await _forward(content, page, dashboard):
+            await page.close(code=WSCloseCode.POLICY_VIOLATION, message=b"malformed message")
+
+
+async def _forward(content: Any, page: web.WebSocketResponse, dashboard: AppService) -> bool:
+    """Forward the content of a message; returns whether it is well formed."""
+    match content:
+        case ["stdin", str(keys)]:
+            await dashboard.send_bytes(keys.encode(errors="replace"))
+        case ["resize", {"width": int(width), "height": int(height)}]:
+            await dashboard.set_terminal_size(*_fitting_size(width, height))
+        case ["ping", str(number)] if len(number) <= _MAX_PING:
+            await page.send_json(["pong", number])
+        case ["blur"]:
+            await dashboard.blur()
+        case ["focus"]:
+            await dashboard.focus()
+        case _:
+            return False
+    return True
+
+
+def _fitting_size(width: int, height: int) -> tuple[int, int]:
+    """The columns and rows nearest to a size that a terminal can have."""
+    return max(1, min(width, MAX_SIZE[0])), max(1, min(height, MAX_SIZE[1]))

@@ -10,9 +10,11 @@ from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_tui.formatting import field_labels
 from accel_tui.plan import form
 
+_PLACES = sorted((words.first, name) for name, words in WORDS.items() if words.first is not None)
+
 FIRST: dict[str, tuple[str, ...]] = {
-    "Model, data, devices": ("model", "data", "strategy", "devices"),
-    "Training": ("epochs", "batch_size", "learning_rate", "name"),
+    title: tuple(name for (column, _), name in _PLACES if column == number)
+    for number, title in enumerate(("Model, data, devices", "Training"))
 }
 """The fields that are never folded, in two columns."""
 

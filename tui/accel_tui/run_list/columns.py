@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from accel_engine.plan.monitor import is_better_lower
 from accel_engine.run import RunSummary, Status
 from accel_engine.run.store.series_names import VALIDATION_PREFIX
-from accel_tui.formatting import names, numbers
+from accel_tui.formatting import names, numbers, table_columns
 from accel_tui.formatting.bench_figures import figure
+from accel_tui.formatting.table_columns import Column, SortKey
 from accel_tui.formatting.text import shorten, shorten_start
 
 SYMBOLS: Mapping[Status | None, tuple[str, str]] = {
@@ -24,31 +25,8 @@ SYMBOLS: Mapping[Status | None, tuple[str, str]] = {
 }
 """The symbol and the theme colour of each status; ``None`` for a run that cannot be read."""
 
-SortKey = tuple[float, str]
-"""A sort key: a number, then a text for equal numbers."""
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A column of a list of runs.
-
-    Attributes:
-        title: Its header.
-        width: In cells.
-        text: Formats its cell for a run, given the present time.
-        sort_key: Returns the sort key of a run; ``None`` for a run without a value, which comes last.
-        right: Whether it is aligned to the right, as numbers are.
-        drop_priority: Priority for hiding when space is short; the highest is hidden first, 0 never.
-        descending: Whether its default order is descending.
-    """
-
-    title: str
-    width: int
-    text: Callable[[RunSummary, float], str]
-    sort_key: Callable[[RunSummary], SortKey | None]
-    right: bool = False
-    drop_priority: int = 0
-    descending: bool = False
+RunColumn = Column[RunSummary]
+"""A column of a list of runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +53,7 @@ class SortOrder:
 
 def ordered(runs: Iterable[RunSummary], order: SortOrder) -> tuple[RunSummary, ...]:
     """Sort runs; the sort is stable, and runs without a sort key come last."""
-    sort_key = _column(order.column).sort_key
-    keyed = [(sort_key(run), run) for run in runs]
-    known = [(each, run) for each, run in keyed if each is not None]
-    known.sort(key=lambda pair: pair[0], reverse=order.descending)
-    return (*(run for _, run in known), *(run for each, run in keyed if each is None))
+    return table_columns.ordered(runs, _column(order.column), is_reversed=order.reversed)
 
 
 def plan_value(run: RunSummary, field: str) -> str:
@@ -145,7 +119,7 @@ def _words(text: Callable[[RunSummary], str]) -> Callable[[RunSummary], SortKey 
     return lambda run: (0.0, words) if (words := text(run).lower()) else None
 
 
-def _metric(title: str, width: int, name: str, drop_priority: int = 0, *, descending: bool = False) -> Column:
+def _metric(title: str, width: int, name: str, drop_priority: int = 0, *, descending: bool = False) -> RunColumn:
     def value(run: RunSummary) -> float | None:
         return (run.metrics or {}).get(name)
 
@@ -159,7 +133,7 @@ def _metric(title: str, width: int, name: str, drop_priority: int = 0, *, descen
     return Column(title, width, text, sort_key, right=True, drop_priority=drop_priority, descending=descending)
 
 
-def _plan(title: str, width: int, drop_priority: int) -> Column:
+def _plan(title: str, width: int, drop_priority: int) -> RunColumn:
     def text(run: RunSummary, _: float) -> str:
         return shorten_start(names.base_name(plan_value(run, title)), width)
 
@@ -181,7 +155,10 @@ def _batch(run: RunSummary) -> SortKey | None:
     return (float(size), "") if isinstance(size, int) else None
 
 
-COLUMNS = (
+PLAN_COLUMNS = (_plan("model", 16, 3), _plan("data", 14, 4), _plan("strategy", 10, 10))
+"""The columns of plan fields, by whose values runs are found, too."""
+
+COLUMNS: tuple[RunColumn, ...] = (
     Column(
         "status",
         12,
@@ -190,9 +167,7 @@ COLUMNS = (
     ),
     Column("run", 21, lambda run, _: title_of(run), _words(title_of)),
     Column("name", 16, lambda run, _: _name(run), _words(_name), drop_priority=11),
-    _plan("model", 16, 3),
-    _plan("data", 14, 4),
-    _plan("strategy", 10, 10),
+    *PLAN_COLUMNS,
     Column("batch", 6, lambda run, _: plan_value(run, "batch_size"), _batch, right=True, drop_priority=12),
     Column("tags", 12, lambda run, _: _tags(run), _words(_tags), drop_priority=13),
     Column(
@@ -255,7 +230,7 @@ TITLES = tuple(column.title for column in COLUMNS)
 """The titles of all columns."""
 
 
-def fitting(available_width: int, gap: int, runs: Sequence[RunSummary] = ()) -> tuple[Column, ...]:
+def fitting(available_width: int, gap: int, runs: Sequence[RunSummary] = ()) -> tuple[RunColumn, ...]:
     """Return the columns that fit, in order; optional ones without a value are hidden first.
 
     Args:
@@ -274,5 +249,5 @@ def fitting(available_width: int, gap: int, runs: Sequence[RunSummary] = ()) -> 
     return tuple(column for column in COLUMNS if column.title in chosen)
 
 
-def _column(title: str) -> Column:
+def _column(title: str) -> RunColumn:
     return COLUMNS[TITLES.index(title)]

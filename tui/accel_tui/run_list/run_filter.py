@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from accel_engine.plan import DEFAULTS
 from accel_engine.run import RunSummary, Status
 from accel_engine.text import suggestion
-from accel_tui.run_list.columns import plan_value
+from accel_tui.run_list.columns import PLAN_COLUMNS, plan_value
 
 _TERM = re.compile(r'(?:(\w+):)?(?:"([^"]*)"?|(\S+))')
 
@@ -97,9 +97,7 @@ _TEXTS: Mapping[str, Callable[[RunSummary], tuple[str, ...]]] = {
     "id": lambda run: (run.id.lower(),),
     "kind": lambda run: (run.info.kind if run.info else "",),
     "name": lambda run: (run.info.name.lower() if run.info else "",),
-    "model": _plan("model"),
-    "data": _plan("data"),
-    "strategy": _plan("strategy"),
+    **{column.title: _plan(column.title) for column in PLAN_COLUMNS},
     "status": lambda run: (str(run.status or "unreadable"),),
     "tag": lambda run: tuple(tag.lower() for tag in run.info.annotations.tags) if run.info else (),
     "note": lambda run: (run.info.annotations.note.lower() if run.info else "",),

@@ -1,15 +1,34 @@
 """Advice on a run, as screens and commands show it."""
 
+import math
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from accel_engine.advice import Coverage, Cure, FailedRule, Finding, advise, coverage
+import numpy as np
+
+from accel_engine.advice import Coverage, Cure, FailedRule, Finding, Recorded, advise, coverage
+from accel_engine.advice.recorded import Series
 from accel_engine.plan.changed_plan import options_text
 from accel_engine.run import RunInfo
+from accel_engine.run.store.series_names import VALIDATION_PREFIX
 from accel_engine.text import printable_fields, printable_line
-from accel_tui.run_state.evidence_curves import EvidenceCurve, evidence_curves
+from accel_tui.run_state.curve import Curve
+from accel_tui.run_state.state import Points
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _EvidenceCurve:
+    """A series of training, and the metric of validation of the same name.
+
+    Attributes:
+        curve: A value per step; empty if it was not recorded.
+        validation: Points of step and value.
+    """
+
+    curve: Curve
+    validation: Points = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,7 +48,7 @@ class Advice:
     info: RunInfo
     findings: tuple[Finding, ...] = ()
     coverage: Coverage = Coverage()  # noqa: RUF009 (it is frozen)
-    curves: Mapping[str, EvidenceCurve] = field(default_factory=dict)
+    curves: Mapping[str, _EvidenceCurve] = field(default_factory=dict)
     failed: tuple[str, ...] = ()
     not_tried: Mapping[str, str] = field(default_factory=dict)
     seconds: float = 0.0
@@ -67,3 +86,35 @@ def _not_tried(info: RunInfo, findings: Iterable[Finding]) -> Iterator[tuple[Cur
     for cure in (cure for finding in findings for cure in finding.cures if cure.changes):
         if reason := reason_not_to_try(info, cure.changes):
             yield cure, printable_line(reason)
+
+
+def evidence_curves(recorded: Recorded, findings: Iterable[Finding]) -> Mapping[str, _EvidenceCurve]:
+    """The curves of all evidence that a series shows, by the name of the series without its prefix of validation."""
+    names = {chart_name(each.series) for finding in findings for each in finding.evidence if each.series}
+    return {
+        name: _EvidenceCurve(_curve(recorded.of(name), recorded.steps), _points(recorded, name))
+        for name in sorted(names)
+    }
+
+
+def chart_name(series: str) -> str:
+    """The name of the chart of a series, in which that of validation is, too."""
+    return series.removeprefix(VALIDATION_PREFIX)
+
+
+def _points(recorded: Recorded, name: str) -> Points:
+    steps, values = recorded.validation(name)
+    return tuple(zip(steps.tolist(), values.tolist(), strict=True))
+
+
+def _curve(series: Series, steps: int) -> Curve:
+    """The curve of a series of a run of some steps, with gaps where it has no buckets."""
+    if not len(series):
+        return Curve()
+    index = series.first // series.width
+    buckets = int(index[-1]) + 1
+    low, high, total = np.full(buckets, math.nan), np.full(buckets, math.nan), np.zeros(buckets)
+    finite = np.zeros(buckets, np.int64)
+    low[index], high[index], finite[index] = series.low, series.high, series.finite
+    total[index] = series.mean * series.finite
+    return Curve(min(buckets * series.width, steps), series.width, float(series.mean[-1]), low, high, total, finite)

@@ -1,5 +1,6 @@
 """Reads a run's diagnostics for the screen: in a thread, with all text made printable."""
 
+from bisect import bisect_right
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,14 +11,27 @@ from accel_engine.run import RunReader
 from accel_engine.run.diagnostics import Diagnostics, Example, OutputReport, SequenceReport, modification_times, read
 from accel_engine.run.diagnostics.views import Tokens, View
 from accel_engine.run.directory.run_paths import latest_checkpoint
+from accel_engine.run.media import MediaItem, MediaSeries
 from accel_engine.text import printable, printable_fields
-from accel_tui.formatting.damage import left_out
-from accel_tui.run_state.logged import LoggedMedia
+from accel_tui.formatting.run_damage import left_out
 
 NEWLINE = "↵"
 """Sign of a token that ends a line."""
 
 Shown = TypeVar("Shown", bound=Example)
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedMedia:
+    """What a run has.
+
+    Attributes:
+        directory: The run's directory.
+        series: The images, texts and histograms by name; at least one.
+    """
+
+    directory: Path
+    series: tuple[MediaSeries, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,3 +118,38 @@ def _signed_view(view: View | None) -> View | None:
     if isinstance(view, Tokens):
         return replace(view, tokens=tuple(token.replace("\n", NEWLINE) for token in view.tokens))
     return view
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenItem:
+    """An item of a series.
+
+    Attributes:
+        series: The series.
+        steps: All of its steps; empty if it has just been deleted.
+        index: Index of the item's step in :attr:`steps`.
+        item: The item; ``None`` if it cannot be read.
+        problem: Why it cannot be read.
+    """
+
+    series: MediaSeries
+    steps: tuple[int, ...] = ()
+    index: int = 0
+    item: MediaItem | None = None
+    problem: str = ""
+
+
+def read_item(directory: Path, series: MediaSeries, step: int | None) -> ChosenItem:
+    """Read the item of a step, or the last one before it, or the first one; the newest one if ``step`` is ``None``."""
+    steps: tuple[int, ...] = ()
+    index = 0
+    try:
+        with closing(RunReader(directory)) as reader:
+            steps = tuple(reader.media_steps(series))
+            if not steps:
+                return ChosenItem(series)
+            index = len(steps) - 1 if step is None else max(bisect_right(steps, step) - 1, 0)
+            found = reader.media(series, steps[index])
+    except RunError as error:
+        return ChosenItem(series, steps, index, problem=str(error))
+    return ChosenItem(series, steps, index, found and found[1])

@@ -25,9 +25,8 @@ from accel_tui.formatting.bench import conclusions, notes, tables
 from accel_tui.formatting.devices_in_use import warnings
 from accel_tui.screens.engine_errors import reported
 from accel_tui.screens.working_screen import WorkingScreen
+from accel_tui.widgets.bench.bench_charts import LatencyHistogram, ThroughputChart
 from accel_tui.widgets.bench.bench_form import BenchForm
-from accel_tui.widgets.bench.latency_histogram import LatencyHistogram
-from accel_tui.widgets.bench.throughput_chart import ThroughputChart
 from accel_tui.widgets.chart_panels.compare_charts import letter, style_of
 from accel_tui.widgets.key_bar import KeyBar
 from accel_tui.widgets.text_table import table_content

@@ -1,7 +1,7 @@
-"""Tries and applies cures for the Advice screen, in threads."""
+"""Tries and applies cures for the Advice screen, in threads, which import the engine's modules when they use them."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,13 +10,28 @@ from textual.screen import Screen
 
 from accel_engine.advice import Cure, Finding
 from accel_engine.errors import AccelError
+from accel_engine.process.start_run import CONTINUABLE
 from accel_engine.run import RunInfo
-from accel_tui.formatting.advice import options_text
+from accel_tui.formatting.advice import can_continue_with, options_text
 from accel_tui.run_state.cure_trials import AdviceNotes, Application, CureActions, Trial
-from accel_tui.screens.apply_question import APPLY, apply_question
+from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
 
 if TYPE_CHECKING:  # its imports are slow
-    from accel_engine.advice.cures.cure_trial import CureProgress
+    from accel_engine.advice.cures.cure_trial import CureProgress, CureResult
+
+APPLY = Answer("apply", "Apply", "a")
+
+_LIVE = (
+    "If the engine can change this while it trains, it does so now. Else the run saves a checkpoint, stops, and "
+    "continues from there with the changed plan; its steps and curves are kept."
+)
+_LIVE_ANEW = (
+    "This cannot change within a run. The run saves a checkpoint and stops, and a new run begins with the changed "
+    "plan. The old one can be continued."
+)
+_ENDED = "The run continues from its last checkpoint with the changed plan; its steps and curves are kept."
+_ENDED_ANEW = "A new run begins with the changed plan; this one stays as it is."
+_THEN = "If the run is clearly worse with it than before, it is taken back."
 
 
 class CureRunner:
@@ -95,7 +110,7 @@ class CureRunner:
                 work = partial(self._apply, finding, cure, key)
                 self._app.run_worker(work, thread=True, exit_on_error=False, group="apply", description=key)
 
-        self._app.push_screen(apply_question(info, cure.changes), apply)
+        self._app.push_screen(_apply_question(info, cure.changes), apply)
 
     def _try(self, finding: Finding, cure: Cure, key: str, should_stop: threading.Event) -> None:
         def progress(reached: "CureProgress") -> None:
@@ -146,3 +161,48 @@ class CureRunner:
         if not self._is_closed:
             self._notes.trials[key] = trial
             self._notes.on_change()
+
+
+def _apply_question(info: RunInfo, changes: Mapping[str, Any]) -> QuestionScreen:
+    """Ask whether to apply changes to a run, and say what that does; the answer is :data:`APPLY` or another one."""
+    can_continue = can_continue_with(changes)
+    if info.status.live:
+        does = _LIVE if can_continue else _LIVE_ANEW
+    else:
+        does = _ENDED if can_continue and info.status in CONTINUABLE else _ENDED_ANEW
+    return QuestionScreen(f"Apply {options_text(changes)} to the run?", f"{does} {_THEN}", (APPLY, CANCEL))
+
+
+def _try_cure(
+    directory: Path,
+    finding: Finding,
+    changes: Mapping[str, Any],
+    on_progress: "Callable[[CureProgress], None]",
+    *,
+    should_stop: Callable[[], bool],
+) -> "CureResult":
+    from accel_engine.advice.cures.advice_actions import PURPOSES
+    from accel_engine.advice.cures.cure_trial import try_cure
+
+    return try_cure(directory, changes, on_progress, should_stop=should_stop, quantity=PURPOSES[finding.trouble])
+
+
+def _apply_cure(
+    directory: Path,
+    finding: Finding,
+    changes: Mapping[str, Any],
+    on_progress: Callable[[str], object],
+    *,
+    should_stop: Callable[[], bool],
+) -> str:
+    from accel_engine.advice.cures.advice_actions import PURPOSES
+    from accel_engine.advice.cures.settle_cure import apply_and_settle
+
+    purpose = PURPOSES[finding.trouble]
+    return apply_and_settle(
+        directory, changes, on_progress, finding=finding.id, purpose=purpose, should_stop=should_stop
+    ).text
+
+
+CURE_ACTIONS = CureActions(_try_cure, _apply_cure)
+"""What the engine can do with a cure."""

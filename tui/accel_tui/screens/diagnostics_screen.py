@@ -22,9 +22,7 @@ from accel_tui.formatting import numbers
 from accel_tui.run_state.diagnostics import DiagnosticsReading, read_diagnostics
 from accel_tui.screens.engine_errors import reported
 from accel_tui.terminal.dirty_regions import DirtyRegionScreen
-from accel_tui.widgets.diagnostics.pages import fill, make_page
-from accel_tui.widgets.diagnostics.status_text import status_text
-from accel_tui.widgets.diagnostics.tabs import LABELS, tabs_of
+from accel_tui.widgets.diagnostics.pages import LABELS, fill, make_page, status_text, tabs_of
 from accel_tui.widgets.key_bar import KeyBar
 from accel_tui.widgets.top_bar import TopBar
 

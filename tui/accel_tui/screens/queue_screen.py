@@ -18,7 +18,7 @@ from accel_tui.formatting.queued_runs import parse_limit
 from accel_tui.host import host_of
 from accel_tui.run_list.queue_rows import QueueList, QueueReader
 from accel_tui.screens.cancel_question import CANCEL_RUN, cancel_question
-from accel_tui.screens.limit_screen import LimitScreen
+from accel_tui.screens.entry_screen import EntryScreen
 from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
 from accel_tui.widgets.key_bar import KeyBar
 from accel_tui.widgets.queue.queue_detail import QueueDetail
@@ -32,6 +32,8 @@ STOP = Answer("stop", "Stop with checkpoint", "s")
 
 _WAITING = frozenset({"move_up", "move_down", "raise", "lower", "hold", "release"})
 """Actions on a run that waits."""
+
+_LIMIT_DETAIL = "auto: one per accelerator, or one on the CPU. Runs that train are not stopped."
 
 
 class QueueScreen(Screen[None]):
@@ -207,3 +209,24 @@ class QueueScreen(Screen[None]):
     @on(QueueTable.Opened)
     def _open(self, event: QueueTable.Opened) -> None:
         host_of(self).show_run(event.row.entry.directory)
+
+
+class LimitScreen(EntryScreen[str]):
+    """Asks for a limit; returns its text.
+
+    Args:
+        current: The current limit; ``None`` for the default.
+    """
+
+    FIELD = "limit"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "dismiss(None)", "Cancel", id="limit.back", tooltip="Close without changes")
+    ]
+
+    def __init__(self, current: int | None) -> None:
+        super().__init__("Most runs at once", _LIMIT_DETAIL, str(current or "auto"))
+
+    def parse(self, text: str) -> str:
+        """Check a limit."""
+        parse_limit(text)
+        return text

@@ -20,7 +20,7 @@ from accel_engine.advice import Finding
 from accel_engine.events import CommandAnswered
 from accel_engine.run.runs.listing import summarize
 from accel_engine.text import printable
-from accel_tui.formatting.lost_runs import DIRECTORY_LOST
+from accel_tui.formatting.run_damage import DIRECTORY_LOST
 from accel_tui.host import host_of
 from accel_tui.run_state.advice import Advice
 from accel_tui.run_state.hardware import inventory_of, meters_of
@@ -40,8 +40,7 @@ from accel_tui.widgets.devices.device_panel import DevicePanel
 from accel_tui.widgets.key_bar import KeyBar
 from accel_tui.widgets.log.log_view import LogView
 from accel_tui.widgets.run.advice_lines import SHOWN, AdviceLines
-from accel_tui.widgets.run.damage_line import DamageLine
-from accel_tui.widgets.run.notices import Notices
+from accel_tui.widgets.run.notices import DamageLine, Notices
 from accel_tui.widgets.run.phase_line import PhaseLine
 from accel_tui.widgets.run.progress_line import ProgressLine
 from accel_tui.widgets.run.run_details import RunDetails

@@ -20,7 +20,7 @@ from accel_engine.run.runs.removal import Contents, contents, remove
 from accel_engine.run.store.annotations import set_tags, write_annotations
 from accel_engine.text import printable, printable_fields, printable_line
 from accel_tui.formatting import numbers
-from accel_tui.formatting.lost_runs import how_lost
+from accel_tui.formatting.run_damage import how_lost
 from accel_tui.host import host_of
 from accel_tui.palette import Command, SearchedCommands
 from accel_tui.run_list.columns import has_model

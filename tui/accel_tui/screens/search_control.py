@@ -2,15 +2,19 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import ClassVar
 
+from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
 from accel_engine.errors import AccelError
 from accel_engine.search.definition import StudyDefinition
 from accel_engine.search.trial import Trial
 from accel_engine.text import printable_line
+from accel_tui.formatting import numbers
+from accel_tui.plan.whole_number import parse_count
 from accel_tui.screens.change_search_screen import Change, ChangeSearchScreen
-from accel_tui.screens.prolong_screen import ProlongScreen
+from accel_tui.screens.entry_screen import EntryScreen
 from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
 from accel_tui.screens.run_control import STOP as STOP_TRIAL
 from accel_tui.study_state.study_follower import StudyRequest
@@ -98,3 +102,28 @@ class SearchControl:
             resume_study(self._directory)
         except AccelError as error:
             self._screen.app.notify(str(error), title="Not continued", severity="error", markup=False)
+
+
+class ProlongScreen(EntryScreen[int]):
+    """Asks for a number of epochs.
+
+    Args:
+        trial: Number of the trial.
+    """
+
+    FIELD = "epochs"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "dismiss(None)", "Cancel", id="prolong.back", tooltip="Close without changes")
+    ]
+
+    def __init__(self, trial: int) -> None:
+        detail = "It continues from its last checkpoint. Number of epochs more:"
+        super().__init__(f"Prolong trial {trial}", detail, "5")
+
+    def parse(self, text: str) -> int:
+        """Parse a number of epochs."""
+        return parse_count(text, "epochs")
+
+    def effect(self, value: int) -> str:
+        """Count the epochs."""
+        return f"trains {numbers.counted(value, 'epoch')} more"

@@ -23,11 +23,14 @@ or BMP file. ``pad`` is the value that fills up shorter lists; longer ones are c
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from accel_engine.data.folders.image_header import parse_header
 from accel_engine.data.prepared.example_features import parse_example
 from accel_engine.errors import DataError
+from accel_engine.json_values import decode, parse_object
+
+T = TypeVar("T")
 
 NAME = "features.json"
 
@@ -76,6 +79,22 @@ class Description:
     compression: str = ""
 
 
+def read_json(path: Path, kind: type[T]) -> T:
+    """Read a file that another library wrote beside data.
+
+    Args:
+        path: The file.
+        kind: The type of what it has.
+
+    Raises:
+        DataError: It cannot be read, or has something else.
+    """
+    try:
+        return decode(path.read_text(), kind)
+    except (OSError, ValueError) as error:
+        raise DataError(f"cannot read {path}: {error}") from error
+
+
 def description_path(records: Path) -> Path | None:
     """The description beside a file or in a folder of records; ``None`` if there is none."""
     if records.is_dir():
@@ -96,7 +115,7 @@ def parse_description(text: str, path: object) -> Description:
         DataError: It is not a description.
     """
     try:
-        values = json.loads(text)
+        values = parse_object(text)
         if "pythonClassName" in values:
             raise DataError(f"{path} was written by TensorFlow Datasets: give its folder as data, not a file in it")
         features = {name: _feature(name, each) for name, each in values["features"].items()}

@@ -4,18 +4,19 @@ A saved dataset is a folder with Arrow files and two JSON files, or a folder wit
 them; the library itself is not needed.
 """
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from accel_engine.data.data_options import DataOptions
 from accel_engine.data.dataset_entry import DatasetEntry, parse_size
 from accel_engine.data.folders.image_header import parse_header
+from accel_engine.data.prepared.feature_description import read_json
 from accel_engine.data.prepared.padding import padding_note
 from accel_engine.data.prepared.roles import Roles, choose_roles, describe_columns, kind_and_range, task_of
 from accel_engine.data.prepared.split_names import choose_splits
@@ -28,6 +29,28 @@ _IMAGES_READ = 64
 """Number of images whose headers are read to find a size."""
 
 _NUMBERS = ("bool", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)), "float16", "float32")
+
+
+class _Splits(msgspec.Struct):
+    """What ``dataset_dict.json`` says."""
+
+    splits: tuple[str, ...] = ()
+
+
+class _Info(msgspec.Struct):
+    """What is read of ``dataset_info.json``."""
+
+    features: dict[str, dict[str, Any]] | None = None
+
+
+class _DataFile(msgspec.Struct):
+    filename: str
+
+
+class _State(msgspec.Struct, rename={"data_files": "_data_files"}):
+    """What is read of ``state.json``."""
+
+    data_files: tuple[_DataFile, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +135,7 @@ def read_layout(entry: DatasetEntry, options: DataOptions) -> SavedLayout:
             raise PlanError("validation_data", options.validation_data, "must be a saved dataset, as data is one")
         used["validation"] = folder
     tables = {use: _open(folder) for use, folder in used.items()}
-    features = _read_json(used["train"] / "dataset_info.json").get("features") or {}
+    features = read_json(used["train"] / "dataset_info.json", _Info).features or {}
     specs: dict[str, ArraySpec] = {}
     left_out: list[str] = []
     padded: list[str] = []
@@ -143,7 +166,7 @@ def read_layout(entry: DatasetEntry, options: DataOptions) -> SavedLayout:
 
 def _split_folders(root: Path) -> dict[str, Path]:
     if (root / "dataset_dict.json").is_file():
-        return {name: root / name for name in _read_json(root / "dataset_dict.json").get("splits", ())}
+        return {name: root / name for name in read_json(root / "dataset_dict.json", _Splits).splits}
     return {"train": root}
 
 
@@ -155,7 +178,7 @@ def _open(folder: Path) -> Any:
         raise DataError(
             f"{folder} is a saved dataset of Arrow files, which pyarrow reads: pip install 'accel-tui[parquet]'"
         ) from error
-    files = [folder / each["filename"] for each in _read_json(folder / "state.json").get("_data_files", ())]
+    files = [folder / each.filename for each in read_json(folder / "state.json", _State).data_files]
     if not files:
         raise DataError(f"{folder / 'state.json'} names no data files")
     tables = []
@@ -243,11 +266,3 @@ def image_contents(column: Any) -> Iterator[bytes]:
             except OSError:  # it cannot be decoded then
                 content = b""
         yield content or b""
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        values: dict[str, Any] = json.loads(path.read_text())
-    except (OSError, ValueError) as error:
-        raise DataError(f"cannot read {path}: {error}") from error
-    return values

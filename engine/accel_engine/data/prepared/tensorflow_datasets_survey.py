@@ -3,7 +3,6 @@
 The records are TFRecord files of ``tf.train.Example``, so that neither the package nor its builder is needed.
 """
 
-import json
 import re
 from collections import Counter
 from dataclasses import dataclass, replace
@@ -16,7 +15,7 @@ from accel_engine.data.data_options import DataOptions
 from accel_engine.data.dataset_entry import DatasetEntry, parse_size
 from accel_engine.data.folders.image_header import parse_header
 from accel_engine.data.prepared.example_features import parse_example
-from accel_engine.data.prepared.feature_description import Description, Feature
+from accel_engine.data.prepared.feature_description import Description, Feature, read_json
 from accel_engine.data.prepared.padding import pad_of, padding_note
 from accel_engine.data.prepared.record_layout import RecordLayout, survey_of_records
 from accel_engine.data.prepared.records import RecordFiles
@@ -47,7 +46,7 @@ def read_layout(entry: DatasetEntry, options: DataOptions) -> RecordLayout:
         PlanError: An option does not fit.
     """
     root = Path(entry.path or ".")
-    info, features = _read_json(root / "dataset_info.json"), _read_json(root / "features.json")
+    info, features = (read_json(root / name, dict[str, Any]) for name in ("dataset_info.json", "features.json"))
     if (stored := info.get("fileFormat", "tfrecord")) != "tfrecord":
         raise DataError(f"{root} is stored as {stored}; prepare it with file_format='tfrecord'")
     try:
@@ -209,11 +208,3 @@ def _class_names(root: Path, label: str) -> tuple[str, ...]:
         return tuple(path.read_text().splitlines()) if path.is_file() else ()
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"cannot read {path}: {error}") from error
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        values: dict[str, Any] = json.loads(path.read_text())
-    except (OSError, ValueError) as error:
-        raise DataError(f"cannot read {path}: {error}") from error
-    return values

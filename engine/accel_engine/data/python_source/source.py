@@ -10,16 +10,21 @@ import tensorflow as tf
 
 from accel_engine.data.arrays import converted, example_kind, make_dataset
 from accel_engine.data.data_options import DataOptions, Progress
-from accel_engine.data.dataset import Dataset, Examples, Split
+from accel_engine.data.dataset import BoundedStream, Dataset, Examples, Split
 from accel_engine.data.dataset_entry import DatasetEntry, parse_size
 from accel_engine.data.pixel_scaling import ValueRange
-from accel_engine.data.python_source.bounded_stream import BoundedStream
 from accel_engine.data.python_source.iterable_stream import IterableStream, is_data_loader, set_pass
 from accel_engine.data.python_source.py_dataset_stream import PyDatasetStream
-from accel_engine.data.python_source.returned import SPLIT_NAMES, Returned, is_stream, one_split, understand_returned
+from accel_engine.data.python_source.returned import (
+    SPLIT_NAMES,
+    Returned,
+    is_stream,
+    one_split,
+    suggest_task,
+    understand_returned,
+)
 from accel_engine.data.python_source.returned_series import windowed_returned
 from accel_engine.data.python_source.source_survey import check_options, missing_image_size, user_function
-from accel_engine.data.python_source.spec_task import suggest_task
 from accel_engine.data.python_source.tf_data_stream import TfDataStream
 from accel_engine.data.structure import ArraySpec, Batch, named_leaves
 from accel_engine.data.targets import TargetForm

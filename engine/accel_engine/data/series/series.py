@@ -9,10 +9,14 @@ import numpy.typing as npt
 
 from accel_engine.data.data_options import DataOptions
 from accel_engine.data.series.series_columns import SeriesColumns, choose_columns
-from accel_engine.data.series.time_order import check_times, describe_steps
 from accel_engine.errors import DataError, FieldValue, join_words
 
 _LARGEST = float(np.finfo(np.float32).max)
+
+_TOLERANCE = 0.1
+"""Relative difference from the usual step up to which a step is regular, as that of months of 28 to 31 days."""
+
+_UNITS = (("d", 86400.0), ("h", 3600.0), ("min", 60.0), ("s", 1.0))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,7 +68,7 @@ def order_series(table: Mapping[str, npt.NDArray[Any]], options: DataOptions) ->
         if not options.group and (np.diff(order) != 1).any():
             notes.append(f"rows were put in the order of {options.time!r}")
         same = np.diff(group[order]) == 0
-        notes += describe_steps(times[order], same, options.time)
+        notes += _describe_steps(times[order], same, options.time)
         first = np.append(True, ~(same & (times[order][1:] == times[order][:-1])))
         hint = "" if options.group else f" ({FieldValue('group')} names the column that tells series apart)"
         problems += _count(~first, order, f"{options.time!r} repeats a time{hint}")
@@ -120,3 +124,62 @@ def _count(invalid: npt.NDArray[np.bool_], order: npt.NDArray[np.intp], problem:
     """A problem with the number of rows that have it; empty if none has."""
     rows = order[invalid]
     return [f"{problem} in {len(rows):,} of {len(order):,} rows, first in row {rows.min() + 1:,}"] if len(rows) else []
+
+
+def check_times(values: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
+    """Check a column of times, and convert texts with dates.
+
+    Args:
+        values: Dates, numbers, or texts with dates in ISO 8601, ``[rows]``.
+        name: The column's name.
+
+    Returns:
+        ``datetime64`` or numbers, ``[rows]``.
+
+    Raises:
+        DataError: A value is missing, or is neither a date nor a number.
+    """
+    if values.dtype.kind not in "Mbuif":
+        try:
+            values = values.astype("datetime64[us]")
+        except (ValueError, TypeError) as error:
+            texts = f"column {name!r} has values such as {str(values[0])!r}, which are not dates in ISO 8601"
+            remedy = (
+                "; if the rows are in order, replace ",
+                FieldValue("time", name),
+                " by ",
+                FieldValue("ignore", name),
+            )
+            raise DataError(join_words((texts, *remedy))) from error
+    missing = np.isnat(values) if values.dtype.kind == "M" else ~np.isfinite(values)
+    if missing.any():
+        first = int(np.argmax(missing)) + 1
+        raise DataError(f"column {name!r} has no time in {missing.sum():,} rows, first in row {first:,}")
+    return values
+
+
+def _describe_steps(times: npt.NDArray[Any], follows: npt.NDArray[np.bool_], name: str) -> tuple[str, ...]:
+    """A note on steps of time that differ from the usual one, if there are any.
+
+    Args:
+        times: Result of :func:`check_times`, in order, ``[rows]``.
+        follows: Whether each row but the first is of the same series as the one before, ``[rows - 1]``.
+        name: The column's name.
+    """
+    dates = times.dtype.kind == "M"
+    # Numbers are subtracted as float64, as unsigned ones and bool have no negative differences.
+    steps = np.diff(times) / np.timedelta64(1, "s") if dates else np.diff(times.astype(np.float64))
+    steps = steps[follows & (steps > 0)]
+    usual = float(np.median(steps)) if len(steps) else 0.0
+    odd = steps[np.abs(steps - usual) > _TOLERANCE * usual]
+    if not len(odd):
+        return ()
+    typical, least, most = (_duration(value) if dates else f"{value:g}" for value in (usual, odd.min(), odd.max()))
+    count = f"{len(odd):,} of {len(steps):,} steps of {name!r} differ from the usual {typical} ({least} to {most})"
+    return (f"{count}; windows count rows, whatever the steps",)
+
+
+def _duration(seconds: float) -> str:
+    """Such as ``10 min`` or ``1.5 d``."""
+    unit, size = next((each for each in _UNITS if seconds >= each[1]), _UNITS[-1])
+    return f"{seconds / size:.3g} {unit}"

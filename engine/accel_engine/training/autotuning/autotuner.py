@@ -10,13 +10,12 @@ that could not be compiled is tried again.
 import math
 from collections.abc import Callable
 
-from accel_engine.events import Phase
+from accel_engine.events import MicroBatchesTried, Phase, XlaTried
 from accel_engine.training.autotuning.candidates import alternative_mode, plan_mode
 from accel_engine.training.autotuning.loop_compilation import LoopCompilation
 from accel_engine.training.autotuning.mode_choice import ModeChoice
-from accel_engine.training.autotuning.remembered_trials import load_trial, save_trial, trial_key
+from accel_engine.training.autotuning.remembered import load_trial, save_trial, trial_key
 from accel_engine.training.autotuning.trial import TrialSpeeds
-from accel_engine.training.autotuning.trial_report import report_trial
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.feed import Segment
 from accel_engine.training.core.loop import ChunkResult, ExecutionMode, Loop
@@ -153,4 +152,26 @@ class AutoTuner:
 
     def _report(self, speeds: TrialSpeeds, *, remembered: bool, reason: str = "") -> None:
         if self._alternative is not None:
-            report_trial(self._reporter, self._alternative, speeds, remembered=remembered, reason=reason)
+            _report_trial(self._reporter, self._alternative, speeds, remembered=remembered, reason=reason)
+
+
+def _report_trial(
+    reporter: RunReporter, tried: ExecutionMode, speeds: TrialSpeeds, *, remembered: bool, reason: str = ""
+) -> None:
+    """Write the event of a trial.
+
+    Args:
+        reporter: The run's step.
+        tried: The alternative mode.
+        speeds: What the trial measured.
+        remembered: Whether in an earlier run.
+        reason: Why the alternative mode is not possible; empty if it is.
+    """
+    step, used = reporter.step, speeds.alternative_is_faster
+    common = {"step": step, "remembered": remembered, "settled": speeds.settled}
+    if tried.xla:
+        reporter.emit(XlaTried, xla=used, plain=speeds.default, compiled=speeds.alternative, reason=reason, **common)
+    else:
+        rates = {"whole": speeds.default, "split": speeds.alternative}
+        chosen = tried.micro_batches if used else 1
+        reporter.emit(MicroBatchesTried, micro_batches=chosen, tried=tried.micro_batches, **rates, **common)

@@ -5,16 +5,28 @@ fast; without, it made ``resnet20`` slower (``benchmarks/README.md``). TensorFlo
 runs, so no run tries another one: rates come from runs that a user starts with another number.
 """
 
+import statistics
+from collections import deque
+
 from accel_engine.devices.device_types import Inventory
 from accel_engine.devices.host_probe import processors
 from accel_engine.events import ThreadsChosen, Warned
 from accel_engine.plan.resolved_plan import ResolvedPlan
-from accel_engine.training.autotuning.remembered_rates import forget_rate, load_rates, rates_key, save_rate
-from accel_engine.training.autotuning.settled_rate import SettledRate
+from accel_engine.training.autotuning.remembered import forget_rate, load_rates, rates_key, save_rate
 from accel_engine.training.autotuning.thread_choice import WORTHWHILE, ThreadSource, choose
 from accel_engine.training.core.loop import ChunkResult, ExecutionMode
 from accel_engine.training.core.operation_threads import threads_of_user
+from accel_engine.training.core.step_rate import StepRate
 from accel_engine.training.reporting.run_reporter import RunReporter
+
+WINDOW_SECONDS = 1.0
+"""Steps of this many seconds give a rate."""
+
+WINDOWS = 3
+"""How many rates in succession must agree."""
+
+AGREEMENT = 1.1
+"""How much they may differ, as a ratio."""
 
 
 class RunThreads:
@@ -82,3 +94,31 @@ class RunThreads:
             f"but {choice.default_rate:.3g} in an earlier run with {choice.default}"
         )
         self._reporter.emit(Warned, message=message, severity="information")
+
+
+class SettledRate:
+    """Finds steps per second in one execution mode, without the first chunk, a warm-up."""
+
+    def __init__(self) -> None:
+        self._mode: ExecutionMode | None = None
+        self._rates: deque[float] = deque(maxlen=WINDOWS)
+        self._window = StepRate()
+
+    def add(self, chunk: ChunkResult, mode: ExecutionMode) -> None:
+        """Add a chunk of full batches; begins anew if its mode differs from the last chunk's."""
+        if mode != self._mode:
+            self._mode = mode
+            self._rates.clear()
+            self._window = StepRate()
+            return
+        self._window.add(chunk)
+        if self._window.seconds >= WINDOW_SECONDS:
+            self._rates.append(self._window.value)
+            self._window = StepRate()
+
+    @property
+    def value(self) -> float | None:
+        """The median of the latest windows; ``None`` while there are too few or they disagree."""
+        if len(self._rates) < WINDOWS or max(self._rates) > AGREEMENT * min(self._rates):
+            return None
+        return statistics.median(self._rates)

@@ -2,7 +2,7 @@
 
 A checkpoint holds the weights, the optimizer's state with its learning rate, the random state and the number of
 steps. The order of examples is not saved: it follows from the seed and the step (see
-:mod:`accel_engine.training.core.epoch_order`), as long as batches and steps per epoch stay the same. Of a stream, the
+:mod:`accel_engine.training.core.batches`), as long as batches and steps per epoch stay the same. Of a stream, the
 position that was consumed is saved.
 """
 

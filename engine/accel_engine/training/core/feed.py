@@ -3,9 +3,9 @@
 A loop runs segments: steps of one batch size that come from one source.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,13 +16,14 @@ from accel_engine.data.structure import Batch, Structure, flatten, map_structure
 from accel_engine.data.untuned import untuned
 from accel_engine.devices.host_probe import processors
 from accel_engine.memory import CACHE_SHARE, available_memory
-from accel_engine.training.core.input_wait import InputWait
 
 PREFETCH = 4
 """Batches that a streamed feed prefetches."""
 
 MAX_PARALLEL = 8
 """Batches that a streamed feed reads in parallel at most, as each takes memory."""
+
+Read = TypeVar("Read")
 
 
 class Feed(Protocol):
@@ -235,3 +236,29 @@ def _copy_to_devices(strategy: tf.distribute.Strategy, values: npt.NDArray[Any])
             return tf.constant(values)
 
     return strategy.experimental_distribute_values_from_function(place)
+
+
+class InputWait:
+    """Adds up the seconds in which a graph waits for batches, on the host."""
+
+    def __init__(self) -> None:
+        with tf.device("/CPU:0"):
+            self._seconds = tf.Variable(0.0, trainable=False, dtype=tf.float64)
+
+    def measure(self, read: Callable[[], Read]) -> Read:
+        """Read a batch, in a graph, and add the time that it takes."""
+        with tf.device("/CPU:0"):
+            before = tf.timestamp()
+        with tf.control_dependencies([before]):
+            batch = read()
+        arrays = [array for array in tf.nest.flatten(batch, expand_composites=True) if array is not None]
+        with tf.control_dependencies(arrays), tf.device("/CPU:0"):
+            self._seconds.assign_add(tf.timestamp() - before)
+        return batch
+
+    def take(self) -> float:
+        """The seconds since the last call."""
+        seconds = float(self._seconds.numpy())
+        if seconds:
+            self._seconds.assign(0.0)
+        return seconds

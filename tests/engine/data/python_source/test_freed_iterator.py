@@ -5,8 +5,8 @@ import weakref
 
 import tensorflow as tf
 
-from accel_engine.data.python_source.batch_stacks import BatchStacks
 from accel_engine.data.python_source.freed_iterator import FreedIterator
+from accel_engine.data.python_source.tf_data_stream import BatchStacks
 from garbage import freed
 from waiting import eventually
 

@@ -1,6 +1,5 @@
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,118 +12,10 @@ from accel_engine.run.runs.plan_changes import CHANGEABLE, check_changes
 from accel_engine.run.store.connection import connect
 from accel_engine.run.store.stored_events import read_trained_epochs
 from example_events import model_built
+from field_values import away, with_needs
 
 PLAN = Plan(model="mlp")
 """What a run was trained with."""
-
-OTHERS: dict[str, Any] = {
-    "model": "cnn",
-    "data": "synthetic",
-    "strategy": "mirrored",
-    "devices": ("cpu:0",),
-    "virtual_cpus": 2,
-    "memory_growth": "off",
-    "memory_limit": 4.0,
-    "reduction": "one-device",
-    "local_workers": 2,
-    "isolate_workers": "off",
-    "tpu": "local",
-    "precision": "mixed_bfloat16",
-    "force": "on",
-    "xla": "on",
-    "cpu_kernels": "off",
-    "threads": 1,
-    "batch_size": 32,
-    "micro_batches": 2,
-    "remat": "on",
-    "remat_layers": ("block1_*",),
-    "epochs": 11,
-    "steps_per_epoch": 5,
-    "optimizer": "sgd",
-    "learning_rate": 0.5,
-    "rate_scaling": "linear",
-    "seed": 1,
-    "split_seed": 1,
-    "validation": "off",
-    "gradient_norm": "on",
-    "tensorboard": "on",
-    "image_size": "8x8",
-    "task": "regression",
-    "target": ("price",),
-    "features": ("age",),
-    "ignore": ("id",),
-    "kinds": ("zip=category",),
-    "time": "date",
-    "window": 24,
-    "horizon": 2,
-    "group": "station",
-    "tokenizer": "bytes",
-    "split": "ordered",
-    "validation_split": 0.2,
-    "test_split": 0.1,
-    "validation_data": "valid.csv",
-    "validation_steps": 5,
-    "class_weight": ("balanced",),
-    "invalid_examples": "skip",
-    "last_batch": "drop",
-    "shuffle": "off",
-    "monitor": "validation_loss",
-    "scale": "none",
-    "name": "another",
-    "loss": "hinge",
-    "label_smoothing": 0.1,
-    "metrics": ("precision",),
-    "monitor_mode": "max",
-    "weight_decay": 0.1,
-    "momentum": 0.9,
-    "nesterov": "on",
-    "ema_momentum": 0.9,
-    "clip_norm": 1.0,
-    "global_clip_norm": 1.0,
-    "clip_value": 1.0,
-    "schedule": "linear",
-    "warmup": 5.0,
-    "final_rate": 0.1,
-    "rate_drops": ("10%",),
-    "rate_drop_factor": 0.5,
-    "augmentation": ("flip",),
-    "initial_weights": "imagenet",
-    "freeze": ("conv*",),
-    "unfreeze_epoch": 2,
-    "custom_objects": "layers.py",
-    "unsafe_load": "on",
-    "validation_every": "2 epochs",
-    "patience": 3,
-    "min_delta": 0.1,
-    "restore_best": "on",
-    "time_limit": "1h",
-    "checkpoint_every": "5 steps",
-    "keep_checkpoints": 1,
-    "on_oom": "fail",
-    "on_nan": "stop",
-    "skip_steps": ("3",),
-    "keep_alive": "on",
-    "learning_rate_factor": 0.5,
-}
-"""Another value for every field."""
-
-NEEDED: dict[str, dict[str, Any]] = {
-    "isolate_workers": {"strategy": "multi-worker", "local_workers": 2},
-    "momentum": {"optimizer": "sgd"},
-    "nesterov": {"optimizer": "sgd", "momentum": 0.9},
-    "warmup": {"schedule": "linear"},
-    "final_rate": {"schedule": "linear"},
-    "unfreeze_epoch": {"freeze": ("conv*",)},
-    "remat_layers": {"remat": "on"},
-    "rate_drops": {"schedule": "steps"},
-    "rate_drop_factor": {"schedule": "steps"},
-    "min_delta": {"patience": 2},
-    "monitor_mode": {"monitor": "loss"},
-    "horizon": {"window": 4},
-    "group": {"time": "date"},
-}
-"""Fields without which others are refused."""
-
 
 EPOCHS = tuple(
     EpochEnded(time=1.0, epoch=epoch, step=step, metrics={}, seconds=1.0) for epoch, step in ((1, 5), (2, 11))
@@ -140,8 +31,8 @@ def save(directory: Path, step: int) -> None:
 
 @pytest.mark.parametrize("field", PLAN.to_mapping())
 def test_every_field_may_change_or_is_refused_by_name(field: str) -> None:
-    before = PLAN.replace(**NEEDED.get(field, {}))
-    changed = before.replace(**{field: OTHERS[field]})
+    changed = PLAN.replace(**with_needs({field: away(field)}))
+    before = changed.replace(**{field: getattr(PLAN, field)})
     if field in CHANGEABLE:
         check_changes(before.to_mapping(), changed)
         return

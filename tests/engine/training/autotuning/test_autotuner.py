@@ -9,7 +9,7 @@ from accel_engine import clock, tuning_cache
 from accel_engine.events import MicroBatchesTried, XlaTried
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import resolve
-from accel_engine.training.autotuning import autotuner, loop_compilation, remembered_trials
+from accel_engine.training.autotuning import autotuner, loop_compilation, remembered
 from accel_engine.training.autotuning.autotuner import AutoTuner
 from accel_engine.training.core import device_visibility
 from accel_engine.training.core.assembly import assemble
@@ -82,10 +82,10 @@ def test_a_damaged_memory_is_ignored(gym: Gym, measured: Callable[[float], None]
     measured(300.0)
     gym.train(PLAN)
     (key,) = tuning_cache._read("autotune.json")
-    assert remembered_trials.load_trial(key)
+    assert remembered.load_trial(key)
     for damaged in ({"default": 0.0, "alternative": 1.0, "compile_seconds": 1.0, "measured_at": clock.now()}, 1, None):
         tuning_cache.save("autotune.json", key, damaged)
-        assert remembered_trials.load_trial(key) is None
+        assert remembered.load_trial(key) is None
     assert not gym.train(PLAN).only(XlaTried).remembered
 
 
@@ -94,7 +94,7 @@ def test_batch_threads_processor_and_version_are_part_of_the_key(
 ) -> None:
     def key(plan: Plan) -> str:
         assembly = assemble(resolve(plan), ("CPU:0",), None)
-        return remembered_trials.trial_key(assembly, ("a processor",), ExecutionMode(xla=True))
+        return remembered.trial_key(assembly, ("a processor",), ExecutionMode(xla=True))
 
     measured(300.0)
     gym.train(PLAN)
@@ -106,7 +106,7 @@ def test_batch_threads_processor_and_version_are_part_of_the_key(
     monkeypatch.setenv("XLA_FLAGS", "--xla_gpu_autotune_level=0")
     keys.append(key(PLAN))
     for name, value in (("threads_in_use", lambda: 1000), ("processors", lambda: 1000), ("__version__", "another")):
-        monkeypatch.setattr(remembered_trials, name, value)
+        monkeypatch.setattr(remembered, name, value)
         keys.append(key(PLAN))
     assert len(set(keys)) == len(keys)
 

@@ -1,5 +1,5 @@
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
@@ -9,9 +9,9 @@ from accel_engine.events import Event, ThreadsChosen, Warned, XlaTried
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import resolve
 from accel_engine.run import RunReader, RunWriter, create
-from accel_engine.training.autotuning import remembered_rates, run_threads, settled_rate
-from accel_engine.training.autotuning.remembered_rates import load_rates, rates_key
-from accel_engine.training.autotuning.run_threads import RunThreads
+from accel_engine.training.autotuning import remembered, run_threads
+from accel_engine.training.autotuning.remembered import load_rates, rates_key
+from accel_engine.training.autotuning.run_threads import WINDOW_SECONDS, WINDOWS, RunThreads, SettledRate
 from accel_engine.training.autotuning.thread_choice import ThreadSource
 from accel_engine.training.autotuning.trial import Trial, TrialSpeeds
 from accel_engine.training.core.loop import ChunkResult, ExecutionMode
@@ -23,10 +23,12 @@ from ..conftest import MACHINE, Gym
 PLAN = Plan(model="fashion-cnn", validation="off")
 GPU = Inventory((*MACHINE.devices, Device("gpu:0", "gpu", "A card", 8 << 30)))
 
+WHOLE, SPLIT = ExecutionMode(), ExecutionMode(micro_batches=4)
+
 
 @pytest.fixture(autouse=True)
 def two_processors(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (run_threads, remembered_rates):
+    for module in (run_threads, remembered):
         monkeypatch.setattr(module, "processors", lambda: 2)
     monkeypatch.delenv(VARIABLE, raising=False)
 
@@ -43,7 +45,7 @@ class Run:
 
     def train(self, *rates: float, mode: ExecutionMode = ExecutionMode()) -> None:  # noqa: B008 (immutable)
         """Take steps at these rates, each long enough to count, after a warm-up."""
-        seconds, windows = settled_rate.WINDOW_SECONDS, settled_rate.WINDOWS
+        seconds, windows = run_threads.WINDOW_SECONDS, run_threads.WINDOWS
         for rate in (1.0, *(each for each in rates for _ in range(windows))):
             self.threads.observe(ChunkResult(round(rate * seconds), 0.0, seconds, {}, 64), mode)
 
@@ -172,8 +174,8 @@ def observed(monkeypatch: pytest.MonkeyPatch) -> list[tuple[ExecutionMode, int]]
         observe(self, chunk, mode)
 
     monkeypatch.setattr(RunThreads, "observe", record)
-    monkeypatch.setattr(settled_rate, "WINDOW_SECONDS", 0.0)
-    monkeypatch.setattr(settled_rate, "AGREEMENT", float("inf"))
+    monkeypatch.setattr(run_threads, "WINDOW_SECONDS", 0.0)
+    monkeypatch.setattr(run_threads, "AGREEMENT", float("inf"))
     return seen
 
 
@@ -218,3 +220,50 @@ def test_a_run_without_a_trial_remembers_its_rate(gym: Gym, observed: list[tuple
 
     assert set(observed) == {(ExecutionMode(), 64)}
     assert list(load_rates(rates_key(resolve(plan), MACHINE))) == [1]
+
+
+def add(rate: SettledRate, values: Iterable[float], mode: ExecutionMode = WHOLE) -> None:
+    """Add chunks of these rates, a window each."""
+    for value in values:
+        rate.add(ChunkResult(round(value * WINDOW_SECONDS), 0.0, WINDOW_SECONDS, {}, 1), mode)
+
+
+def test_a_rate_is_the_median_of_windows_that_agree() -> None:
+    rate = SettledRate()
+    add(rate, [1])  # the warm-up
+    add(rate, [100] * (WINDOWS - 1))
+    assert rate.value is None
+
+    add(rate, [104])
+    assert rate.value == 100
+
+    add(rate, [104])
+    assert rate.value == 104, "the latest ones"
+
+
+@pytest.mark.parametrize("disturbed", [50, 200])
+def test_windows_that_disagree_have_no_rate(disturbed: float) -> None:
+    rate = SettledRate()
+    add(rate, [1, *[100] * WINDOWS, disturbed])
+    assert rate.value is None
+
+    add(rate, [100] * WINDOWS)
+    assert rate.value == 100
+
+
+def test_another_mode_begins_anew_with_a_warm_up() -> None:
+    rate = SettledRate()
+    add(rate, [1, *[100] * WINDOWS])
+
+    add(rate, [1, *[150] * (WINDOWS - 1)], SPLIT)
+    assert rate.value is None
+
+    add(rate, [150], SPLIT)
+    assert rate.value == 150
+
+
+def test_short_chunks_make_a_window_together() -> None:
+    rate = SettledRate()
+    for _ in range(1 + 4 * WINDOWS):
+        rate.add(ChunkResult(25, 0.0, WINDOW_SECONDS / 4, {}, 1), WHOLE)
+    assert rate.value == pytest.approx(100 / WINDOW_SECONDS)

@@ -1,6 +1,7 @@
 """Batches of examples that are read by row."""
 
 import threading
+import time
 from types import SimpleNamespace
 from typing import cast
 
@@ -15,7 +16,7 @@ from accel_engine.memory import CACHE_SHARE
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import resolve
 from accel_engine.training.core import feed
-from accel_engine.training.core.feed import CachedFeed, StreamedFeed, choose_feed, filled
+from accel_engine.training.core.feed import CachedFeed, InputWait, StreamedFeed, choose_feed, filled
 from accel_engine.training.distributed import strategy_builders
 
 ORDER = np.random.default_rng(0).permutation(20).astype(np.int32).reshape(5, 1, 4)
@@ -140,3 +141,21 @@ def test_an_array_may_be_input_and_target() -> None:
     x, y = np.zeros((3, 2)), np.ones(3)
 
     assert filled(Batch({"b": x, "a": y}, x), iter("abb")) == Batch({"b": "b", "a": "a"}, "b")
+
+
+def test_a_graph_measures_how_long_it_waits_for_its_batches() -> None:
+    def read() -> tf.Tensor:
+        return tf.ensure_shape(tf.numpy_function(lambda: time.sleep(0.02) or 1.0, [], tf.float64), ())
+
+    wait = InputWait()
+
+    @tf.function
+    def steps(count: tf.Tensor) -> tf.Tensor:
+        total = tf.constant(0.0, tf.float64)
+        for _ in tf.range(count):
+            total += wait.measure(read)
+        return total
+
+    assert float(steps(tf.constant(3))) == 3.0
+    assert wait.take() >= 0.06
+    assert wait.take() == 0.0

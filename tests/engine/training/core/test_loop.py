@@ -3,7 +3,7 @@ import pytest
 
 from accel_engine.events import ModelBuilt
 from accel_engine.plan import Plan
-from accel_engine.training.core import epoch_order, feed
+from accel_engine.training.core import batches, feed
 from accel_engine.training.core.chunk_size import MAX_STEPS, ChunkSize
 
 from ..conftest import Gym
@@ -57,7 +57,7 @@ def test_an_epoch_in_segments_is_the_same_epoch(gym: Gym, monkeypatch: pytest.Mo
     plan = PLAN.replace(batch_size=256, last_batch="drop", steps_per_epoch=13)
     whole = gym.train_once(plan)
     monkeypatch.setattr(feed, "CACHE_SHARE", share)
-    monkeypatch.setattr(epoch_order, "MAX_ROWS", 1)
+    monkeypatch.setattr(batches, "MAX_ROWS", 1)
     stopped = gym.train(plan, at={20: [("stop",)]})
 
     resumed = gym.train(plan, run=stopped.directory)

@@ -1,12 +1,15 @@
 """A run that is out of memory trains on by itself; the errors are TensorFlow's own."""
 
 import weakref
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import keras
 import numpy as np
 import pytest
+from keras import layers
 
 from accel_engine.events import Outcome, Recovered, RunStarted, Validated, Warned
 from accel_engine.keep_alive.memory_restart import adapted
@@ -14,6 +17,7 @@ from accel_engine.plan import Plan
 from accel_engine.run import RunReader, RunWriter, create
 from accel_engine.training import preparation
 from accel_engine.training.core.assembly import Assembly
+from accel_engine.training.recovery.out_of_memory import has_parts, splitting_changes
 
 from ..conftest import Gym, Trained
 from .hungry_models import write_models
@@ -191,3 +195,44 @@ def test_with_on_oom_fail_validation_ends_the_run(gym: Gym, folder: Path) -> Non
     trained = gym.train(plan_of(folder, "validating", 50, validation="epoch", on_oom="fail"))
 
     assert (trained.ended.outcome, trained.ended.reason, trained.ended.steps) == (Outcome.FAILED, "out of memory", 25)
+
+
+def model_of(*inside: layers.Layer) -> keras.Model:
+    return keras.Sequential([keras.Input((8, 4)), *inside, layers.Dense(2)])
+
+
+class Own(layers.Layer):
+    def call(self, x: object) -> object:
+        return x
+
+
+@pytest.mark.parametrize(
+    ("make", "changes"),
+    [
+        (lambda: [layers.Conv1D(2, 3), layers.LayerNormalization(), layers.ReLU()], ()),
+        (lambda: [layers.LSTM(4), layers.Dropout(0.0)], ()),
+        (lambda: [layers.BatchNormalization(), layers.BatchNormalization()], ("batch normalization",)),
+        (lambda: [layers.TimeDistributed(layers.BatchNormalization())], ("batch normalization",)),
+        (lambda: [layers.LSTM(4, dropout=0.2)], ("random layers such as dropout",)),
+        (
+            lambda: [keras.Sequential([layers.BatchNormalization(), layers.Dropout(0.2)])],
+            ("batch normalization", "random layers such as dropout"),
+        ),
+        (lambda: [Own(name="mine")], ("the code of mine",)),
+        (lambda: [layers.Lambda(lambda x: x, name="any")], ("the code of any",)),
+        (lambda: [layers.Dense(3, activation=lambda x: x, name="last")], ("the code of last",)),
+    ],
+)
+def test_what_micro_batches_change_is_named(make: Callable[[], list[layers.Layer]], changes: tuple[str, ...]) -> None:
+    assert splitting_changes(model_of(*make())) == changes
+
+
+def test_operations_between_layers_may_mix_examples() -> None:
+    inputs = keras.Input((4,))
+    outputs = layers.Dense(2)(inputs - keras.ops.mean(inputs, axis=0))
+    assert splitting_changes(keras.Model(inputs, outputs, name="centered")) == ("the operations of centered",)
+
+
+def test_a_model_of_one_layer_has_no_parts_to_compute_again() -> None:
+    assert not has_parts(model_of())
+    assert has_parts(model_of(layers.Dense(64), layers.ReLU(), layers.Dense(64), layers.ReLU(), layers.Dense(64)))

@@ -5,7 +5,7 @@ import pytest
 from rich.style import Style
 
 from accel_engine.run.media import Histogram, Image, MediaItem, MediaSeries, Text, histogram_of, image_of
-from accel_tui.run_state.logged import ChosenItem
+from accel_tui.run_state.diagnostics import ChosenItem
 from accel_tui.widgets.diagnostics.drawn_item import DrawnItem, Surface, draw_item
 
 SIZES = ((136, 43), (40, 19), (12, 5), (3, 2), (1, 1))

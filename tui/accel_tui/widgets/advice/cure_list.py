@@ -11,7 +11,7 @@ from accel_engine.advice import Cure, Finding
 from accel_engine.text import format_metric, percent, printable_line
 from accel_tui.formatting import numbers
 from accel_tui.formatting.advice import capitalized, cure_text, options_text
-from accel_tui.formatting.wrapping import hanging
+from accel_tui.formatting.text import hanging
 from accel_tui.run_state.advice import Advice
 from accel_tui.run_state.cure_trials import AdviceNotes, Application, Trial
 from accel_tui.widgets.advice.advice_list import AdviceList, keyed

@@ -1,4 +1,4 @@
-"""The list of findings, by trouble."""
+"""The list of findings, by trouble, and one finding in words: what it follows from, and what it costs."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -6,7 +6,8 @@ from textual.content import Content
 from textual.widgets.option_list import Option
 
 from accel_engine.advice import Finding, Trouble
-from accel_tui.formatting.wrapping import hanging
+from accel_tui.formatting.advice import evidence_text
+from accel_tui.formatting.text import hanging
 from accel_tui.widgets.advice.advice_list import AdviceList, keyed
 
 HEADINGS = {Trouble.SLOW: "Slow", Trouble.MEMORY: "Memory", Trouble.POOR: "Learns badly"}
@@ -62,3 +63,28 @@ class FindingList(AdviceList):
         if has_cost:
             lines += [Content.styled(f" {each}", "$foreground 75%") for each in hanging(finding.cost, width - 1, "")]
         return Content("\n").join(lines)
+
+
+def finding_content(finding: Finding, width: int, *, has_title: bool = True) -> Content:
+    """Confidence, cost and evidence of a finding.
+
+    Args:
+        finding: The finding.
+        width: Cells of a line.
+        has_title: Whether the title comes first.
+    """
+    title = [Content.styled(finding.title, "bold $accent")] if has_title else []
+    return Content("\n").join([*title, *_lines(finding, width)])
+
+
+def _lines(finding: Finding, width: int) -> Iterator[Content]:
+    yield Content.assemble(
+        (str(finding.confidence), "$text-muted"), ("   cost: ", "$text-muted"), (finding.cost, "$text-warning")
+    )
+    yield Content("")
+    yield Content.styled("Evidence", "bold $primary")
+    for each in finding.evidence:
+        lines = hanging(evidence_text(each), width - 2, "")
+        yield Content("\n").join(
+            [Content.assemble(("· ", "$text-muted"), lines[0]), *(Content(f"  {line}") for line in lines[1:])]
+        )

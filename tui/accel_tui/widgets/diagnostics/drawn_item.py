@@ -10,7 +10,7 @@ from textual.strip import Strip
 from accel_engine.run.media import Histogram, Image, Text
 from accel_engine.text import printable
 from accel_tui.appearance.colour_scales import Colour
-from accel_tui.run_state.logged import ChosenItem
+from accel_tui.run_state.diagnostics import ChosenItem
 from accel_tui.widgets.chart.cell_frame import Frame
 from accel_tui.widgets.chart.plot import Plot, PlotSeries, draw_plot
 from accel_tui.widgets.diagnostics.pixels import Pixels, draw_image, size_within

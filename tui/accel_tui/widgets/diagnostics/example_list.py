@@ -15,9 +15,8 @@ from accel_engine.run.diagnostics.views import Parts, Row, Text, Tokens, View
 from accel_tui.appearance import colour_scales
 from accel_tui.formatting import numbers
 from accel_tui.formatting.text import fit
-from accel_tui.widgets.diagnostics.examples import Examples, captions, is_correct, is_next_token
+from accel_tui.widgets.diagnostics.examples import Examples, are_characters, captions, is_correct, is_next_token, joined
 from accel_tui.widgets.diagnostics.scroll_page import ScrollPage
-from accel_tui.widgets.diagnostics.tokens import are_characters, joined
 from accel_tui.widgets.diagnostics.wrapping import wrapped
 from accel_tui.widgets.styled_text import TextSpan
 

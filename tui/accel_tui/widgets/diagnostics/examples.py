@@ -1,5 +1,6 @@
 """The examples that a page of samples shows, and what is written about each."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from accel_engine.run.diagnostics import (
@@ -13,11 +14,12 @@ from accel_engine.run.diagnostics import (
 from accel_engine.run.diagnostics.views import Labels, Parts, Row, Tokens, View
 from accel_engine.text import percent
 from accel_tui.formatting import numbers
-from accel_tui.widgets.diagnostics.tokens import joined
 from accel_tui.widgets.styled_text import TextSpan
 
 WORST, RANDOM = "highest loss first", "random"
 """Orders of examples, in words."""
+
+_CHARACTERS = 1.5  # mean length up to which tokens are characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,3 +152,13 @@ def _name(names: tuple[str, ...], index: int | None) -> str:
     if index is None:
         return "no class"
     return names[index] if 0 <= index < len(names) else str(index)
+
+
+def are_characters(tokens: Sequence[str]) -> bool:
+    """Whether tokens are characters, which are joined without blanks, rather than words."""
+    return sum(map(len, tokens)) <= _CHARACTERS * len(tokens)
+
+
+def joined(tokens: Sequence[str]) -> str:
+    """The text of some tokens."""
+    return ("" if are_characters(tokens) else " ").join(tokens)

@@ -14,7 +14,7 @@ from accel_engine.run.media import Histogram, Image, Text
 from accel_engine.text import printable_line
 from accel_tui.formatting import numbers
 from accel_tui.formatting.text import shorten_middle
-from accel_tui.run_state.logged import ChosenItem
+from accel_tui.run_state.diagnostics import ChosenItem
 from accel_tui.widgets.chart.cell_frame import STYLES
 from accel_tui.widgets.chart.plot import position_at
 from accel_tui.widgets.chart.style_rules import style_rules

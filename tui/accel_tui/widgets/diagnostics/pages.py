@@ -1,12 +1,22 @@
-"""Makes the pages of the Diagnostics screen, and shows a report on them."""
+"""The pages of the Diagnostics screen: which fit a report, how they show it, and why one is empty."""
 
 from typing import Any
 
+from textual.content import Content
 from textual.widget import Widget
 
-from accel_engine.run.diagnostics import OutputReport
+from accel_engine.run.diagnostics import (
+    ClassificationReport,
+    CustomReport,
+    Diagnostics,
+    ForecastReport,
+    OutputReport,
+    ReconstructionReport,
+    RegressionReport,
+    SequenceReport,
+)
 from accel_tui.run_state.diagnostics import DiagnosticsReading
-from accel_tui.widgets.diagnostics.class_table import ClassTable
+from accel_tui.widgets.diagnostics.class_table import ClassTable, names_and_figures
 from accel_tui.widgets.diagnostics.confused_pairs import confusion_of
 from accel_tui.widgets.diagnostics.confusion_matrix import ConfusionMatrix
 from accel_tui.widgets.diagnostics.error_plots import ErrorPlots
@@ -16,7 +26,7 @@ from accel_tui.widgets.diagnostics.logged import Logged
 from accel_tui.widgets.diagnostics.output_list import OutputList
 from accel_tui.widgets.diagnostics.regression_plots import RegressionPlots
 from accel_tui.widgets.diagnostics.samples import Samples
-from accel_tui.widgets.diagnostics.score_plots import ScorePlots
+from accel_tui.widgets.diagnostics.score_plots import ScorePlots, scored_labels
 
 _PAGES: dict[str, type[Widget]] = {
     "confusion": ConfusionMatrix,
@@ -30,6 +40,23 @@ _PAGES: dict[str, type[Widget]] = {
     "logged": Logged,
     "layers": LayerList,
 }
+
+LABELS = {
+    "confusion": "Confusion matrix",
+    "classes": "Classes",
+    "scores": "Scores",
+    "regression": "Regression",
+    "errors": "Errors",
+    "text": "Generated text",
+    "pictures": "Samples",
+    "outputs": "Outputs",
+    "logged": "Logged",
+    "layers": "Layers",
+}
+"""Labels of tabs by the id of their widget, in their order."""
+
+NOTHING_LOGGED = "No images, texts or histograms were logged. A script logs them with a Recorder."
+"""Status of the run of a script without any."""
 
 
 def make_page(name: str) -> Widget:
@@ -53,3 +80,54 @@ def fill(page: Widget, reading: DiagnosticsReading, report: OutputReport | None)
             shown: Any = page
             shown.step = step
             shown.report = report
+
+
+def tabs_of(report: OutputReport | None, *, has_media: bool = False, has_engine: bool = True) -> tuple[str, ...]:
+    """The ids of the tabs for a report, and for images, texts and histograms that a script logged.
+
+    Without any of them, those of an image classifier, or what a script may log; they say why they are empty.
+    """
+    if not has_engine:
+        return ("logged",)
+    if report is None:
+        return ("logged", "layers") if has_media else ("confusion", "pictures", "layers")
+    fits = {
+        "confusion": isinstance(report, ClassificationReport) or confusion_of(report) is not None,
+        "classes": names_and_figures(report) is not None,
+        "scores": bool(scored_labels(report)),
+        "regression": isinstance(report, RegressionReport),
+        "errors": isinstance(report, ReconstructionReport | ForecastReport),
+        "text": isinstance(report, SequenceReport) and bool(report.generated),
+        "pictures": not isinstance(report, CustomReport) or bool(report.worst or report.random),
+        "outputs": isinstance(report, CustomReport),
+        "logged": has_media,
+        "layers": True,
+    }
+    return tuple(name for name in LABELS if fits[name])
+
+
+def status_text(reading: DiagnosticsReading, report: OutputReport | None, tab: str) -> Content:
+    """Text of the status line of a tab; empty where the tab has something to show."""
+    diagnostics = reading.diagnostics or Diagnostics()
+    if tab == "logged":
+        return Content("") if reading.media else Content.styled(NOTHING_LOGGED, "$text-muted")
+    if tab == "layers":
+        return Content("") if diagnostics.layers else Content.styled(_empty_text("layers", reading), "$text-muted")
+    if report is None:
+        return Content.styled(_empty_text("validation", reading), "$text-muted")
+    if tab == "confusion":
+        is_empty = confusion_of(report) is None
+    else:
+        is_empty = tab == "outputs" or (tab == "pictures" and not (report.worst or report.random))
+    return Content(report.reason if is_empty else "")
+
+
+def _empty_text(what: str, reading: DiagnosticsReading) -> str:
+    if what == "layers":
+        unread = "Layers are listed once the first step is traced."
+        return unread if reading.live else "This run did not record its layers."
+    if reading.live:
+        return "No validation yet. Press V to validate now, once the first step is done."
+    if not reading.has_checkpoint:
+        return "No validation results: the run ended before its first checkpoint."
+    return "No validation results were recorded. Press V to validate the last checkpoint in the background."

@@ -14,9 +14,8 @@ from textual.strip import Strip
 from accel_engine.run.diagnostics import Example
 from accel_tui.formatting.text import fit, shorten
 from accel_tui.widgets.diagnostics.examples import Caption, Examples, captions
-from accel_tui.widgets.diagnostics.mask_legend import mask_legend
 from accel_tui.widgets.diagnostics.pixels import draw_classes, draw_image, size_within
-from accel_tui.widgets.diagnostics.view_pictures import Picture, picture_names, pictures_of
+from accel_tui.widgets.diagnostics.view_pictures import Picture, mask_legend, picture_names, pictures_of
 from accel_tui.widgets.text_page import TextPage
 
 WIDTHS = (12, 16, 24, 32, 48, 64)

@@ -5,12 +5,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from rich.color import Color as RichColor
+from rich.style import Style
 
-from accel_engine.run.diagnostics import Example
+from accel_engine.run.diagnostics import Example, OutputReport, SegmentationReport
 from accel_engine.run.diagnostics.views import Image, Mask, Spectrogram, View
 from accel_tui.appearance.colour_scales import Colour
 from accel_tui.widgets.diagnostics.examples import leaves
-from accel_tui.widgets.diagnostics.pixels import Pixels
+from accel_tui.widgets.diagnostics.pixels import CLASS_SIGNS, Pixels
 
 NO_CLASS = 255
 """Class of a pixel without one."""
@@ -30,6 +32,9 @@ _CLASS_COLOURS: tuple[Colour, ...] = (
 _LOUDNESS = np.array([(8, 6, 30), (85, 20, 125), (185, 55, 120), (250, 140, 95), (252, 250, 190)], np.float64)
 
 _BLEND = 0.55  # share of the mask's colour
+
+_LegendSpan = tuple[str, Style | None]
+"""Text and its style; ``None`` for plain text."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,3 +117,26 @@ def _blended(image: Pixels, picture: Picture) -> Picture:
     share = _BLEND * colours[:, :, 3:] / 255
     mixed = np.broadcast_to(below, colours[:, :, :3].shape) * (1 - share) + colours[:, :, :3] * share
     return Picture(np.rint(mixed).astype(np.uint8), picture.mask)
+
+
+def mask_legend(report: OutputReport, width: int, *, blocks: bool) -> list[_LegendSpan] | None:
+    """The colours and names of as many classes as fit; ``None`` if the report has no masks.
+
+    Args:
+        report: The report.
+        width: In cells.
+        blocks: Whether masks are drawn in colours; else the signs of classes are named.
+    """
+    if not isinstance(report, SegmentationReport):
+        return None
+    spans: list[_LegendSpan] = []
+    for index, name in enumerate(report.names):
+        sign, style = CLASS_SIGNS[index % len(CLASS_SIGNS)], None
+        if blocks:
+            sign, style = "██", Style(color=RichColor.from_rgb(*class_colour(index)))
+        entry: list[_LegendSpan] = [(sign, style), (f" {name}   ", None)]
+        more = f"and {len(report.names) - index} more"
+        if sum(len(text) for text, _ in [*spans, *entry]) + (len(more) if index + 1 < len(report.names) else 0) > width:
+            return [*spans, (more, None)]
+        spans += entry
+    return spans

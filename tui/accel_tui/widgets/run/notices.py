@@ -1,11 +1,13 @@
-"""Warnings of a run, and the engine's answers to commands."""
+"""Warnings of a run, the engine's answers to commands, and the number of damaged records."""
 
 import time
+from pathlib import Path
 
 from textual.content import Content
 
 from accel_engine.events import PlanChanged, Recovered, Warned
 from accel_tui.formatting.plan_changes import plan_change
+from accel_tui.formatting.run_damage import left_out
 from accel_tui.run_state.state import Notice, RunState
 from accel_tui.widgets.run.run_text import RunText
 
@@ -40,3 +42,25 @@ def _notice(notice: Notice) -> Content:
     if notice.obeyed:
         return Content.assemble(at, ("✓ ", "$success"), notice.answer)
     return Content.assemble(at, ("✗ ", "$error"), f"{notice.command.replace('_', ' ')}: {notice.answer}")
+
+
+class DamageLine(RunText):
+    """A line with the number of damaged records; hidden without any."""
+
+    DEFAULT_CSS = """
+    DamageLine {
+        display: none;
+        height: 1;
+        padding: 0 1;
+        color: $warning;
+    }
+    """
+
+    def set_state(self, state: RunState) -> None:
+        """Set the state; shown if records are damaged."""
+        self.display = state.damaged > 0
+        super().set_state(state)
+
+    def build(self, state: RunState) -> Content:
+        """The count, and the command that saves the rest."""
+        return Content(left_out(state.damaged, state.info.directory if state.info else Path("RUN")))

@@ -9,7 +9,7 @@ from rich.style import Style
 from accel_engine.run import RunSummary
 from accel_engine.text import printable_line
 from accel_tui.formatting.text import fit
-from accel_tui.run_list.columns import Column, SortOrder, fitting
+from accel_tui.run_list.columns import RunColumn, SortOrder, fitting
 
 GAP = 2
 """Cells between two columns."""
@@ -27,7 +27,7 @@ class RunsLayout:
         lead: Cells before the first column.
     """
 
-    columns: tuple[Column, ...] = ()
+    columns: tuple[RunColumn, ...] = ()
     room: int = 0
     lead: int = 1
 
@@ -36,14 +36,14 @@ class RunsLayout:
         """The layout with as many columns as fit, first those in which some run has a value."""
         return cls(fitting(room - lead + GAP - 1, GAP, runs), room, lead)
 
-    def width(self, column: Column) -> int:
+    def width(self, column: RunColumn) -> int:
         """Width of a column; the run column gets the spare cells."""
         if column.title != "run":
             return column.width
         spare = self.room - self.lead + GAP - 1 - sum(other.width + GAP for other in self.columns)
         return column.width + max(0, min(spare, _WIDEST_ID - column.width))
 
-    def column_at(self, x: int) -> Column | None:
+    def column_at(self, x: int) -> RunColumn | None:
         """The column at a cell of a line; ``None`` outside."""
         end = self.lead
         for column in self.columns:

@@ -7,7 +7,7 @@ from textual.selection import Selection
 from textual.strip import Strip
 
 from accel_engine.text import printable
-from accel_tui.formatting.wrapping import wrapped
+from accel_tui.formatting.text import wrapped
 
 
 class GrowingText(ScrollView):

@@ -12,7 +12,7 @@ from accel_engine import data
 from accel_engine.events import Outcome, Validated, Warned, WorkCounted
 from accel_engine.plan import Plan
 from accel_engine.plan.estimate import count_steps
-from accel_engine.training.core.epoch_order import epoch_orders
+from accel_engine.training.core.batches import epoch_orders
 from accel_engine.training.core.recipe.mixed_targets import mixed_metrics_note
 
 from ...conftest import Gym

@@ -1,5 +1,6 @@
 """Optimizers, schedules, clipping, averages and losses of a plan, compared with Keras on the same batches."""
 
+import inspect
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,11 +13,11 @@ from accel_engine import data
 from accel_engine.data.dataset import Split
 from accel_engine.events import ModelBuilt, Outcome, Validated, Warned
 from accel_engine.models.build import build
-from accel_engine.plan import Plan
+from accel_engine.plan import USES, Plan, choices
 from accel_engine.plan.estimate import count_steps
 from accel_engine.trained.open_trained import open_trained
+from accel_engine.training.core.batches import epoch_orders
 from accel_engine.training.core.compiled_model import describe_data
-from accel_engine.training.core.epoch_order import epoch_orders
 
 from ...conftest import Gym
 
@@ -362,3 +363,9 @@ def test_a_custom_step_is_validated_with_its_weights_and_saved_with_their_averag
     restored = open_trained(trained.directory, data=None, checkpoint=str(STEPS)).model
     for theirs, ours in zip(model.weights, restored.weights, strict=True):
         np.testing.assert_allclose(ours, theirs, atol=1e-5)
+
+
+def test_arguments_of_fields_are_those_of_optimizers_of_keras() -> None:
+    kinds = [kind for name, kind in vars(keras.optimizers).items() if name.lower() in choices.OPTIMIZERS]
+    known = {name for kind in kinds for name in inspect.signature(kind).parameters}
+    assert {use.argument for use in USES.values() if use.argument} <= known
