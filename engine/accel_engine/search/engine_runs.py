@@ -228,6 +228,7 @@ def latency(directory: Path) -> float | None:
     Raises:
         RunError: The model cannot be measured.
     """
+    from accel_engine.inference.candidate import Candidate
     from accel_engine.process.inference_bench import InferenceBench  # seldom needed
     from accel_engine.requests.bench_models import BenchOptions
 
