@@ -14,7 +14,8 @@ static:
 tests:
 	$(BIN)pytest
 
-# Runs the tests marked `campaign`, which `tests` leaves out: variants of what it tests, such as other models and strategies.
+# Runs the tests marked `campaign`, which `tests` leaves out: variants of what it tests, such as other models and strategies,
+# and the whole table of combinations, of which `tests` runs a share.
 # For some: CAMPAIGN="tests/tui -k diagnostics".
 campaign:
 	$(BIN)pytest -m campaign $(CAMPAIGN)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from accel_engine import strategies
 from accel_engine.errors import PlanError, RunError, UsageError
+from accel_engine.events import ModelBuilt
 from accel_engine.finders.rate_curve import Ramp, has_exploded, ramp_rates
 from accel_engine.finders.rate_suggestions import Rule, Suggestion, Suggestions, suggest
 from accel_engine.measure.plan_trials import PlanTrial, PlanTrials
@@ -205,8 +206,8 @@ def find_rate_of_run(
     Raises:
         AccelError: No learning rate can be found, and why; or it was cancelled.
     """
-    info, plan = _recorded(directory)
-    check_plan(plan)
+    info, plan, total_steps = _recorded(directory)
+    check_plan(plan, total_steps)
     step = latest_checkpoint(directory)
     if not step and info.status.live and steps_taken(directory):
         send(directory, "checkpoint")
@@ -215,8 +216,11 @@ def find_rate_of_run(
     return _find(start, options or RampOptions(), on_progress, should_stop, directory)
 
 
-def _recorded(directory: Path) -> tuple[RunInfo, Plan]:
-    """A run, and its plan with what it chose by itself; checks that a trial fits beside it."""
+def _recorded(directory: Path) -> tuple[RunInfo, Plan, int]:
+    """A run, its plan with what it chose by itself, and the plan's steps; checks that a trial fits beside it.
+
+    The steps are 0 if they are unknown.
+    """
     info = read_run(directory)
     if not info.has_engine:
         raise RunError(f"run {info.id} was {info.made}: a learning rate can only be found for a run of this program")
@@ -232,7 +236,9 @@ def _recorded(directory: Path) -> tuple[RunInfo, Plan]:
     events = drop_discarded(update.events)
     if info.status.live:
         check_room(events, tuple(update.samples), (PlacedTrial(),), info.id)
-    return info, settled_plan(info.plan, events)
+    built = next((event for event in reversed(events) if isinstance(event, ModelBuilt)), None)
+    steps_per_epoch = built.steps_per_epoch if built else None
+    return info, settled_plan(info.plan, events), info.plan.epochs * (steps_per_epoch or 0)
 
 
 def _find(

@@ -4,11 +4,14 @@ from collections.abc import Container, Mapping
 from typing import Any
 
 from accel_engine.errors import PlanError
-from accel_engine.plan import Plan
+from accel_engine.plan import SPECS, USES, Plan
 from accel_engine.plan.interval import parse_interval
 
-INTERVALS = ("validation_every", "checkpoint_every")
-"""Fields whose command takes a number of steps."""
+BY_COMMAND = tuple(name for name, use in USES.items() if use.changed_by == "command")
+"""Fields that a command of the same name changes."""
+
+INTERVALS = tuple(name for name in BY_COMMAND if SPECS[name].type is str)
+"""Those whose command takes a number of steps."""
 
 
 def command_argument(field: str, value: Any, steps_per_epoch: int) -> float | None:
@@ -19,10 +22,10 @@ def command_argument(field: str, value: Any, steps_per_epoch: int) -> float | No
         value: Its new value.
         steps_per_epoch: Steps of an epoch; 0 if they are unknown.
     """
-    if field == "learning_rate":
-        return None if value is None else float(value)
-    if field not in INTERVALS:
+    if field not in BY_COMMAND or value is None:
         return None
+    if field not in INTERVALS:
+        return float(value)
     try:
         interval = parse_interval(field, str(value))
     except PlanError:  # checkpoints by themselves: auto

@@ -84,6 +84,28 @@ def output_losses(model: Any) -> list[str]:
     return [metric.name for metric in getattr(getattr(model, "_compile_loss", None), "metrics", ())]
 
 
+@contextmanager
+def changed_losses(model: Any, change: Callable[[Any], Callable[..., Any]]) -> Iterator[None]:
+    """Compute the losses of a compiled model's outputs in another way, once they are built.
+
+    The public ``loss`` is not always in the structure of the outputs. Without the private name, they are not changed.
+
+    Args:
+        model: The model.
+        change: Gives the function that takes the place of a loss of Keras' classes.
+    """
+    compiled: Any = getattr(model, "_compile_loss", None)
+    own = getattr(compiled, "_flat_losses", None)
+    if not own:
+        yield
+        return
+    compiled._flat_losses = [each._replace(loss=change(each.loss)) for each in own]
+    try:
+        yield
+    finally:
+        compiled._flat_losses = own
+
+
 def replace_loss(model: Any, loss: keras.losses.Loss) -> None:
     """Replace the loss of a compiled model with a single output; all else that it was compiled with stays.
 

@@ -2,8 +2,9 @@
 
 import pytest
 
-from accel_engine.plan import Plan
-from accel_engine.plan.live_changes import command_argument, command_problem
+from accel_engine.plan import SPECS, Plan
+from accel_engine.plan.live_changes import BY_COMMAND, command_argument, command_problem
+from accel_engine.run.engine.commands import COMMANDS
 
 
 @pytest.mark.parametrize(
@@ -39,3 +40,7 @@ def test_a_command_that_has_no_effect_is_explained(plan: Plan, field: str, words
     problem = command_problem(plan, {field})
     assert words in problem
     assert bool(words) is bool(problem)
+
+
+def test_an_engine_knows_the_commands_that_change_fields() -> None:
+    assert set(BY_COMMAND) == COMMANDS.keys() & SPECS.keys()

@@ -119,6 +119,17 @@ class Gym:
         else:
             directory = run
             reopen(directory, plan)
+        return self.train_directory(directory, plan, at=at, when=when)
+
+    def train_directory(
+        self,
+        directory: Path,
+        plan: Plan,
+        *,
+        at: dict[int, list[tuple[Any, ...]]] | None = None,
+        when: dict[Phase, list[tuple[Any, ...]]] | None = None,
+    ) -> Trained:
+        """Train a run that waits for an engine; see :meth:`train`."""
         first = latest_checkpoint(directory)
         writer = RunWriter(directory, waits=True)
         writer.rewind(first)

@@ -135,6 +135,23 @@ def one_value_model():
     return _compiled(_dense(3), lambda y_true, y_pred: ops.mean(ops.square(y_true - y_pred)))
 
 
+def several_values_data():
+    x = _x(6)
+    return {"train": (x, (x[:, :1], x[:, 1:3]))}
+
+
+def several_values_model():
+    """Two outputs, each with a loss of one's own that is one value for the whole batch."""
+    inputs = keras.Input((6,))
+    x = layers.Dense(16, activation="tanh")(inputs)
+    heads = [layers.Dense(1, name="one")(x), layers.Dense(2, name="two")(x)]
+    losses = [
+        lambda y_true, y_pred: ops.mean(ops.square(y_true - y_pred)),
+        lambda y_true, y_pred: ops.mean(ops.abs(y_true - y_pred)),
+    ]
+    return _compiled(keras.Model(inputs, heads), losses, loss_weights=[0.5, 2.0])
+
+
 def summed_data():
     return regression_data()
 
@@ -347,6 +364,7 @@ TASKS = (
     "circle",
     "counts",
     "one_value",
+    "several_values",
     "summed",
     "sequence",
     "token_weights",

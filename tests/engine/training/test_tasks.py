@@ -67,10 +67,10 @@ def test_steps_equal_those_of_keras(gym: Gym, task: str) -> None:
 ALIKE = [task for task in task_models.TASKS if task != "circle"]
 """Tasks that several replicas learn as one device does; Circle compares the examples of each replica only."""
 
-SHARED = ("weighted", "masked", "outputs", "one_value", "summed", "added_loss", "own_step")
+SHARED = ("weighted", "masked", "outputs", "one_value", "several_values", "summed", "added_loss", "own_step")
 """Tasks whose losses of several replicas are not simply a mean."""
 
-EVEN_ONLY = ("one_value", "triplets", "added_loss", "own_step")
+EVEN_ONLY = ("one_value", "several_values", "triplets", "added_loss", "own_step")
 """Tasks whose losses are not known to be means, so that examples on several replicas count on each."""
 
 

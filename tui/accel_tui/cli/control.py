@@ -12,7 +12,7 @@ from accel_engine.errors import RunError, UsageError
 from accel_engine.events import ModelBuilt
 from accel_engine.plan import SPECS
 from accel_engine.plan.interval import parse_interval
-from accel_engine.plan.live_changes import INTERVALS, command_argument, command_problem
+from accel_engine.plan.live_changes import BY_COMMAND, INTERVALS, command_argument, command_problem
 from accel_engine.run import RunInfo, RunReader, Status, find, list_runs, request
 from accel_engine.run.directory.run_paths import latest_checkpoint
 from accel_engine.run.engine.commands import read_answer, withdraw
@@ -35,7 +35,7 @@ _ACTIONS = {
 }
 """What a command does, where its name does not say it."""
 
-_WITHDRAWN = ("pause", "resume", "learning_rate", *INTERVALS)
+_WITHDRAWN = ("pause", "resume", *BY_COMMAND)
 """Commands that an engine does not obey once nobody waits for the answer: by then they would surprise."""
 
 _run = click.argument("run")

@@ -6,7 +6,8 @@ them. So the same sums give a step's metrics and a validation's, under every str
 
 import inspect
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import keras
@@ -14,9 +15,9 @@ import numpy as np
 import tensorflow as tf
 
 from accel_engine.data.structure import Batch, Structure, only_array
-from accel_engine.keras_support.losses import is_keras_defined, single_loss
+from accel_engine.keras_support.losses import is_keras_defined
 from accel_engine.keras_support.model_structure import metrics_of
-from accel_engine.private_names.keras_names import LayerLosses, keeps_losses, kept_losses, mask_of
+from accel_engine.private_names.keras_names import LayerLosses, changed_losses, keeps_losses, kept_losses, mask_of
 from accel_engine.run.store.series_names import SeriesNames
 
 MAX_STATE = 64
@@ -151,25 +152,27 @@ def compute_loss(model: keras.Model, batch: Batch, outputs: Structure, *, traini
     }
     if "training" in inspect.signature(model.compute_loss).parameters:  # since Keras 3.3
         arguments["training"] = training
-    loss = model.compute_loss(**arguments)
     replicas = tf.distribute.get_strategy().num_replicas_in_sync
-    if replicas == 1 or not _is_one_value(model, batch, outputs):
-        return loss
-    # Keras divides losses by the number of replicas, but not one value for a whole batch.
-    penalties = tf.add_n([tf.zeros_like(loss), *(tf.cast(each, loss.dtype) for each in model.losses)]) / replicas
-    return (loss - penalties) / replicas + penalties
+    if replicas == 1 or not is_keras_defined(type(model).compute_loss):
+        return model.compute_loss(**arguments)
+    with changed_losses(model, partial(_of_replica, replicas)):
+        return model.compute_loss(**arguments)
 
 
-def _is_one_value(model: keras.Model, batch: Batch, outputs: Structure) -> bool:
-    """Whether Keras gets one value for a whole batch from the loss of a model's only output."""
-    loss: Any = single_loss(model.loss)
-    weighted = batch.weights is not None or not tf.is_tensor(outputs) or mask_of(outputs) is not None
-    if weighted or loss is None or isinstance(loss, list | dict) or not is_keras_defined(type(model).compute_loss):
-        return False
-    known: Any = keras.losses.get(loss) if isinstance(loss, str) else loss
-    targets, output = (tf.cast(each, keras.config.floatx()) for each in (only_array(batch.targets), outputs))
-    values = known.call(targets, output) if isinstance(known, keras.losses.Loss) else known(targets, output)
-    return bool(values.shape.rank == 0)
+def _of_replica(replicas: int, loss: keras.losses.Loss) -> Callable[..., tf.Tensor]:
+    """The loss of an output, as a share of all replicas' loss.
+
+    Keras divides losses by the number of replicas, but not one value for a whole batch.
+    """
+
+    def share(targets: tf.Tensor, output: tf.Tensor, weights: tf.Tensor | None = None) -> tf.Tensor:
+        value = loss(targets, output, weights)
+        if weights is not None or mask_of(output) is not None:  # one for each example
+            return value
+        targets, output = (tf.cast(each, keras.config.floatx()) for each in (targets, output))
+        return value if loss.call(targets, output).shape.rank else value / replicas
+
+    return share
 
 
 def mean_loss(loss: tf.Tensor) -> tf.Tensor:

@@ -1,0 +1,76 @@
+"""The combinations that the program refuses deliberately."""
+
+import fnmatch
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "refusals.md"
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A combination that is refused.
+
+    Attributes:
+        rows: Pattern of the rows' ids, as of a shell.
+        commands: Pattern of the commands.
+        says: What the program says, as a regular expression.
+        title: How its line in :data:`DOCUMENT` begins.
+        loads: Whether an engine has to load the model or the data to know; nothing is trained or written then, either.
+    """
+
+    rows: str
+    commands: str
+    says: str
+    title: str
+    loads: bool = False
+
+    def fits(self, row: str, command: str) -> bool:
+        """Whether a cell is refused for this reason."""
+        return any(fnmatch.fnmatchcase(row, each) for each in self.rows.split()) and any(
+            fnmatch.fnmatchcase(command, each) for each in self.commands.split()
+        )
+
+    def explains(self, reason: str) -> bool:
+        """Whether this is what the program said."""
+        return re.search(self.says, reason) is not None
+
+
+REFUSALS: tuple[Refusal, ...] = (
+    Refusal("field:tpu", "*", "requires strategy", "`--tpu` without `--strategy tpu`"),
+    Refusal("strategy:tpu", "*", "needs a TPU in this machine", "`--strategy tpu` without a TPU"),
+    Refusal("choice:reduction=nccl", "*", "requires GPUs", "`--reduction nccl` without GPUs"),
+    Refusal(
+        "field:steps_per_epoch",
+        "find-rate find-rate-of-run",
+        "too few: the plan takes 3 steps in all",
+        "Fewer than 20 steps in all",
+    ),
+    Refusal(
+        "field:validation_steps data:stream",
+        "find-batch-size",
+        "the data is a stream with batches of 8 examples: only its own code can change them",
+        "Data that comes in batches of its own",
+        loads=True,
+    ),
+    Refusal(
+        "task:compiled-tuple task:compiled-triplets",
+        "predict",
+        "the model's inputs have no names, by which arrays could be given",
+        "Several inputs without names",
+        loads=True,
+    ),
+    Refusal(
+        "task:compiled-own_step",
+        "evaluate diagnose",
+        "the model has a custom train_step, so its outputs cannot be interpreted",
+        "A custom `train_step`",
+        loads=True,
+    ),
+)
+
+
+def refusal_of(row: str, command: str) -> Refusal | None:
+    """The refusal of a cell; ``None`` for one that passes."""
+    return next((each for each in REFUSALS if each.fits(row, command)), None)

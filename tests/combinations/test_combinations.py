@@ -1,0 +1,119 @@
+"""Every row of the table goes with every command, or the program refuses it, as ``refusals.py`` says.
+
+The whole table is a campaign. Other tests run a share of it, which follows from the program's code: a checkout always
+has the same one, and each change of the code draws another.
+"""
+
+import hashlib
+import math
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import accel_engine
+import accel_tui
+
+from .commands import COMMANDS, OF_PLANS, Cell, RefusedError, missing_commands
+from .conftest import Trainings, take_copy, trained
+from .refusals import DOCUMENT, REFUSALS, refusal_of
+from .rows import BY_ID, ROWS, Row
+
+BASE_ROW = Row("base", "images")
+
+CELLS = [
+    (row.id, command) for row in ROWS for command in COMMANDS if command in OF_PLANS or not refusal_of(row.id, "train")
+]
+"""All cells; those of commands that take a run, only of rows that can be trained."""
+
+QUICK = [(row, command) for row, command in CELLS if not BY_ID[row].is_slow]
+
+SHARE = 6
+"""Cells that other tests run: about 20 s of processor time."""
+
+SHARES = next(
+    count for count in range(len(QUICK) // SHARE, len(QUICK)) if math.gcd(count, len(COMMANDS) * len(ROWS)) == 1
+)
+"""Number of shares. Each has other rows, and other commands."""
+
+
+def chosen_share() -> int:
+    """The number of the share: ``COMBINATIONS``, if that is set, or drawn by the program's code."""
+    if chosen := os.environ.get("COMBINATIONS"):
+        return int(chosen)
+    digest = hashlib.sha256()
+    for package in (accel_engine, accel_tui):
+        for path in sorted(Path(str(package.__file__)).parent.rglob("*.py")):
+            digest.update(path.read_bytes())
+    return int.from_bytes(digest.digest()[:8]) % SHARES
+
+
+NUMBER = chosen_share()
+
+
+def check(
+    name: str,
+    command: str,
+    make_cell: Callable[[Row], Cell],
+    trainings: Trainings,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Fail unless a cell passes, or is refused as the list says."""
+    again = f'pytest -n0 -m campaign "tests/combinations/test_combinations.py::test_cell[{name}-{command}]"'
+    print(f"again: {again}")  # noqa: T201 (pytest shows it for a cell that fails)
+    cell, listed = make_cell(BY_ID[name]), refusal_of(name, command)
+    refused = None
+    try:
+        if command not in OF_PLANS or command == "train":
+            cell.directory = take_copy(trained(cell, trainings, monkeypatch))
+        if command == "compare":
+            cell.other = take_copy(trained(make_cell(BASE_ROW), trainings, monkeypatch))
+        if command != "train":
+            COMMANDS[command](cell)
+    except RefusedError as error:
+        refused = error
+    if refused is None:
+        assert listed is None, f"a listed refusal does not happen any more: {listed}"
+        return
+    assert listed is not None, f"refused: {refused.reason} (engines: {refused.engines})"
+    assert listed.explains(refused.reason), f"{refused.reason} is not {listed.says}"
+    assert listed.loads or not refused.engines, f"refused after {refused.engines}: {refused.reason}"
+
+
+def test_every_command_of_the_program_has_a_column() -> None:
+    assert not missing_commands()
+
+
+def test_every_refusal_is_documented_and_of_the_table() -> None:
+    lines = [line for line in DOCUMENT.read_text().splitlines() if line.startswith("| ")][1:]
+    assert all(any(line.startswith(f"| {each.title}") for line in lines) for each in REFUSALS)
+    assert all(any(line.startswith(f"| {each.title}") for each in REFUSALS) for line in lines)
+    for each in REFUSALS:
+        assert any(each.fits(row, command) for row, command in CELLS), each
+
+
+@pytest.mark.parametrize(
+    ("row", "command"),
+    [pytest.param(*cell, id=f"share {NUMBER}: {'-'.join(cell)}") for cell in QUICK[NUMBER::SHARES]],
+)
+def test_share(
+    make_cell: Callable[[Row], Cell],
+    trainings: Trainings,
+    monkeypatch: pytest.MonkeyPatch,
+    row: str,
+    command: str,
+) -> None:
+    check(row, command, make_cell, trainings, monkeypatch)
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize(("row", "command"), [pytest.param(*cell, id="-".join(cell)) for cell in CELLS])
+def test_cell(
+    make_cell: Callable[[Row], Cell],
+    trainings: Trainings,
+    monkeypatch: pytest.MonkeyPatch,
+    row: str,
+    command: str,
+) -> None:
+    check(row, command, make_cell, trainings, monkeypatch)
