@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from accel_engine.requests.diagnosis import DiagnosisQuery
+from accel_engine.requests.evaluation import EvaluationOptions
+from accel_engine.requests.model_export import target_name
 
 from accel_engine.errors import AccelError
 from accel_engine.events import Event, ModelBuilt, Outcome, RunEnded, Validated
 from accel_engine.model_export.export_targets import FORMATS
 from accel_engine.plan import Plan
-from accel_engine.requests.diagnosis import DiagnosisQuery
-from accel_engine.requests.evaluation import EvaluationOptions
-from accel_engine.requests.model_export import target_name
 from accel_engine.run import RunReader
 from accel_tui.cli import main
 from accel_tui.cli.root import COMMANDS as PROGRAM
