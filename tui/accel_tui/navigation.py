@@ -13,7 +13,7 @@ from accel_tui.screens.new_run_screen import NewRunScreen
 from accel_tui.terminal.incremental_app import EarlyInputApp, ScreenshotApp
 
 if TYPE_CHECKING:
-    from accel_engine.requests.evaluation import EvaluationOptions
+    from accel_engine.requests.evaluate import EvaluationOptions
     from accel_tui.widgets.runs.runs_table import RunsTable
 
 _Screen = TypeVar("_Screen", bound=Screen[None])
