@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from accel_engine.errors import DataError, ModelError
-from accel_engine.inference.candidate import HeldOutMetrics
+from accel_engine.inference.held_out_metrics import HeldOutMetrics
 from accel_engine.inference.open_model import open_model
 from accel_engine.inference.runtime import Runtime
 from accel_engine.json_values import json_number
