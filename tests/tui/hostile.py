@@ -9,13 +9,13 @@ from contextlib import closing
 from dataclasses import fields, is_dataclass, replace
 from enum import Enum
 from pathlib import Path
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
 from accel_engine.devices.device_types import CountedItem, Reading, Sample
 from accel_engine.events import KINDS, Event, Outcome, Phase, RunEnded, RunStarted
-from accel_engine.json_values import JsonValue
+from accel_engine.json_values import JsonValue, Number
 from accel_engine.plan import SPECS
 from accel_engine.run.diagnostics import InputSpec, Layer, LayerTable, ValidationReport
 from accel_engine.run.media import Image, Text
@@ -42,7 +42,7 @@ _KEYS = {
 def value_of(kind: Any, name: str = "") -> Any:
     """A value of a type, with hostile text wherever it has room for text."""
     origin, inner = get_origin(kind), get_args(kind)
-    if origin is types.UnionType:
+    if origin in (types.UnionType, Union):
         return value_of(inner[0], name)
     if origin is tuple:
         return (value_of(inner[0], name),) * 2
@@ -56,7 +56,7 @@ def value_of(kind: Any, name: str = "") -> Any:
         return next(iter(kind))
     if name == "time":
         return time.time()
-    return {int: 1, float: 0.5, bool: True}[kind]
+    return {int: 1, float: 0.5, Number: 0.5, bool: True}[kind]
 
 
 def events() -> Iterator[Event]:
