@@ -1135,7 +1135,9 @@ class PlanFields:
     )
     force: str = _field(
         "off",
-        FieldSpec("Allow mixed_float16 on a CPU, which is very slow", str, choices=("on", "off")),
+        FieldSpec(
+            "Allow mixed_float16 on a CPU, which is slow, and XLA on a GPU too new for it", str, choices=("on", "off")
+        ),
         FieldWords("Devices", "float16 is far slower than float32 on CPUs"),
         FieldUse((), changed_by="continuation", fixed=_NOT_TRAINED, only_training=True),
         only_for=purposes.FORCED,

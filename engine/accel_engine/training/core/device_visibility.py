@@ -14,7 +14,7 @@ from accel_engine.devices.compute_capability import is_newer
 from accel_engine.devices.cuda_visible_devices import VISIBLE, visible_gpus
 from accel_engine.devices.device_types import Device, Inventory
 from accel_engine.devices.tpu_chips import runtime_devices
-from accel_engine.errors import PlanError
+from accel_engine.errors import FieldValue, PlanError
 from accel_engine.events import TensorFlowDevice
 from accel_engine.memory import available_memory
 from accel_engine.plan.resolved_plan import ResolvedPlan
@@ -92,9 +92,9 @@ def configure(resolved: ResolvedPlan, inventory: Inventory, threads: int | None 
     tf.config.set_visible_devices([physical[index] for index in gpus], "GPU")
     if plan.xla == "on" and plan.force == "off" and gpus and are_newer_than_build():
         reason = (
-            "ends the process on a GPU that is newer than this build of TensorFlow: use auto, or NVIDIA's container"
+            "ends the process on a GPU that is newer than this build of TensorFlow: use auto, NVIDIA's container, or "
         )
-        raise PlanError("xla", plan.xla, reason)
+        raise PlanError("xla", plan.xla, reason, FieldValue("force", "on"), " to try it anyway")
     for index in gpus:
         if plan.memory_limit is not None:
             limit = tf.config.LogicalDeviceConfiguration(memory_limit=plan.memory_limit * GIB // MIB)
