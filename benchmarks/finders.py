@@ -23,8 +23,8 @@ import numpy as np
 from accel_engine.finders.learning_rate_finder import find_learning_rate
 from accel_engine.finders.rate_suggestions import Rule
 from accel_engine.measure.plan_trials import PlanTrial, PlanTrials
-from accel_engine.measure.trial_process import TrialStart
 from accel_engine.plan import Plan
+from accel_engine.requests.try_plan import TrialStart
 
 PER_DECADE = 4
 """Rates of the grid from a rate to ten times that."""

@@ -21,8 +21,9 @@ from accel_engine.devices import detect
 from accel_engine.plan import Plan, resolved_plan
 from accel_engine.plan.memory_estimate import MemoryEstimate, estimate_memory
 from accel_engine.process import engine_process
+from accel_engine.process.ask import ask
 from accel_engine.process.start_run import prepare_run
-from accel_engine.requests.size_query import describe_model
+from accel_engine.requests.describe_model import ModelRequest
 from accel_engine.run import RunReader, Status
 from accel_tui.plan import memory_text
 
@@ -153,7 +154,7 @@ def trained_memory(plan: Plan) -> int:
 def estimated_memory(plan: Plan) -> MemoryEstimate:
     """The estimate of a plan."""
     resolved = resolved_plan.check(plan, detect().devices)
-    training = memory_text.training_of(resolved, describe_model(resolved.plan))
+    training = memory_text.training_of(resolved, ask(ModelRequest(resolved.plan)))
     assert training
     return estimate_memory(training)
 

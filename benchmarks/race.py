@@ -20,13 +20,13 @@ import numpy as np
 
 from accel_engine.devices import detect
 from accel_engine.measure.plan_trials import PlanTrials
-from accel_engine.measure.trial_process import TrialStart
 from accel_engine.measure.trial_statistics import turn_order
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import check
 from accel_engine.race.configuration import ConfigurationKind
 from accel_engine.race.configuration_result import ConfigurationResult
 from accel_engine.race.race import Race, RaceOptions
+from accel_engine.requests.try_plan import TrialStart
 
 DIFFERENCE = 1.1
 """The ratio of rates from which a pair counts."""

@@ -11,9 +11,11 @@ from pathlib import Path
 import numpy as np
 
 from accel_engine.data import digits
+from accel_engine.inference.candidate import Candidate
 from accel_engine.plan import Plan
 from accel_engine.process import engine_process
-from accel_engine.requests.inference_bench import BenchOptions, InferenceBench
+from accel_engine.process.inference_bench import InferenceBench
+from accel_engine.requests.bench_models import BenchOptions
 from accel_engine.run import RunReader, Status, create, list_runs
 from accel_engine.run.directory.run_paths import LOG
 from accel_engine.run.store.annotations import set_tags
@@ -112,7 +114,12 @@ def measure(directory: Path) -> None:
     """Measure the inference of a run, with XLA and without, and save that as two runs."""
     options = BenchOptions(seconds=0.5, devices=("cpu",), precisions=("float32",))
     benches = BenchRuns(options)
-    InferenceBench((directory,), options).measure(benches.add)
+
+    def keep(part: object) -> None:
+        if isinstance(part, Candidate):
+            benches.add(part)
+
+    InferenceBench((directory,), options).measure(keep)
     benches.save()
 
 

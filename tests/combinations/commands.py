@@ -15,9 +15,10 @@ from accel_engine.errors import AccelError
 from accel_engine.events import Event, ModelBuilt, Outcome, RunEnded, Validated
 from accel_engine.model_export.export_targets import FORMATS
 from accel_engine.plan import Plan
-from accel_engine.requests.diagnosis import DiagnosisQuery
-from accel_engine.requests.evaluation import EvaluationOptions
-from accel_engine.requests.model_export import target_name
+from accel_engine.process.ask import ask
+from accel_engine.requests.diagnose import DiagnosisRequest
+from accel_engine.requests.evaluate import EvaluationOptions
+from accel_engine.requests.export_model import target_name
 from accel_engine.run import RunReader
 from accel_tui.cli import main
 from accel_tui.cli.root import COMMANDS as PROGRAM
@@ -32,7 +33,7 @@ class RefusedError(Exception):
 
     Attributes:
         reason: What it said.
-        engines: The engines that it had started before, by their first option.
+        engines: The engines that it had started before, by their request.
     """
 
     def __init__(self, reason: str, engines: Sequence[str]) -> None:
@@ -260,8 +261,7 @@ def diagnose(cell: Cell) -> None:
     EngineInThread.asked.clear()
     EngineInThread.unexpected.clear()
     try:
-        with DiagnosisQuery(cell.directory, EvaluationOptions(split="validation")) as query:
-            found = query.diagnosis()
+        found = ask(DiagnosisRequest(cell.directory, EvaluationOptions(split="validation")))
     except AccelError as error:
         check_no_accident("")
         raise RefusedError(str(error), EngineInThread.asked) from error

@@ -7,7 +7,7 @@ trains is the same code, in a thread with a pipe to each side, or in the calling
 import os
 import threading
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any, ClassVar, TextIO
@@ -15,10 +15,13 @@ from typing import Any, ClassVar, TextIO
 import pytest
 
 from accel_engine import strategies
-from accel_engine.engine_main import query_server, trial_server
-from accel_engine.errors import AccelError
+from accel_engine.engine_main import request_server
+from accel_engine.errors import AccelError, RunError
 from accel_engine.plan import Plan
 from accel_engine.process import engine_process
+from accel_engine.requests.protocol.channel import Channel
+from accel_engine.requests.protocol.registry import find, function_of
+from accel_engine.requests.protocol.request import EngineRequest
 from accel_engine.run import RunReader
 from accel_engine.run.directory.lock import WriterLock
 from accel_engine.search.engine_runs import DirectStarter, EngineRuns
@@ -32,17 +35,6 @@ _pipes = threading.local()
 
 _real_spawn, _real_start = engine_process.spawn, engine_process.start
 
-QUERIES: Mapping[str, Callable[..., Any]] = {
-    "--evaluate": query_server.serve_evaluation,
-    "--diagnose": query_server.serve_diagnosis,
-    "--export": query_server.serve_export,
-    "--bench": query_server.serve_bench,
-    "--held-out-metrics": query_server.serve_held_out_metrics,
-    "--describe-model": query_server.describe_model,
-    "--describe-data": query_server.describe_data,
-}
-"""What answers, by the option of the engine process."""
-
 
 class Imported:
     """TensorFlow, which this process has imported."""
@@ -55,7 +47,7 @@ class EngineInThread:
     """Stands in for the process of an engine that converses.
 
     Attributes:
-        asked: The options of those that were started.
+        asked: The requests of those that were started.
         unexpected: What they raised besides an ``AccelError``, with its traceback.
     """
 
@@ -68,22 +60,17 @@ class EngineInThread:
         requests, self._to_engine = os.pipe()
         self._from_engine, replies = os.pipe()
         self.stdin, self.stdout = os.fdopen(self._to_engine, "w"), os.fdopen(self._from_engine)
-        self.asked.append(arguments[0])
+        self.asked.append(arguments[1])
         self._thread = threading.Thread(
-            target=self._serve, args=(arguments, os.fdopen(requests), os.fdopen(replies, "w", buffering=1))
+            target=self._serve, args=(arguments[1], os.fdopen(requests), os.fdopen(replies, "w"))
         )
         self._thread.start()
 
-    def _serve(self, arguments: tuple[str, ...], requests: TextIO, replies: TextIO) -> None:
+    def _serve(self, name: str, requests: TextIO, replies: TextIO) -> None:
         with requests, replies:
-            _pipes.ends = requests, replies
+            _pipes.channel = Channel(requests, replies)
             try:
-                if arguments[0] == "--try-plan":
-                    trial_server.serve_trial(Imported())
-                elif arguments[0] == "--predict":
-                    query_server.serve_query(_noted_prediction(Path(arguments[1])), Imported())
-                else:
-                    query_server.serve_query(_noted(QUERIES[arguments[0]]), Imported())
+                request_server.serve(find(name), Imported())  # type: ignore[arg-type]
             except Exception:
                 self.unexpected.append(traceback.format_exc())
                 raise
@@ -101,12 +88,13 @@ class EngineInThread:
         """Nothing: it ends with its input."""
 
 
-def _noted(query: Callable[..., Any]) -> Callable[..., Any]:
-    """A query that notes what it raises besides the errors for users."""
+def _noted(request: type[EngineRequest[Any]]) -> Callable[..., Any]:
+    """The function of a request, which notes what it raises besides the errors for users."""
+    function = function_of(request)
 
     def ask(*arguments: Any) -> Any:
         try:
-            return query(*arguments)
+            return function(*arguments)
         except AccelError:
             raise
         except BaseException:
@@ -116,8 +104,11 @@ def _noted(query: Callable[..., Any]) -> Callable[..., Any]:
     return ask
 
 
-def _noted_prediction(target: Path) -> Callable[..., Any]:
-    return _noted(lambda request, send: query_server.serve_prediction(target, request, send))
+def _received(channel: Channel, *kinds: type) -> Iterator[Any]:
+    """Messages until the input ends, with which a process would exit."""
+    while (message := channel.receive(*kinds)) is not None:
+        yield message[0]
+    raise RunError("the input has ended")
 
 
 class Ended:
@@ -152,7 +143,7 @@ def install(monkeypatch: pytest.MonkeyPatch, gym: Gym) -> None:
         return Ended()
 
     def spawn(*arguments: str, **more: Any) -> Any:
-        if more.get("isolated") or arguments[0] not in ("--try-plan", "--predict", *QUERIES):
+        if more.get("isolated") or arguments[:1] != ("--request",):
             return _real_spawn(*arguments, **more)
         return EngineInThread(*arguments)
 
@@ -165,10 +156,10 @@ def install(monkeypatch: pytest.MonkeyPatch, gym: Gym) -> None:
     monkeypatch.setattr(EngineInThread, "asked", [])
     monkeypatch.setattr(EngineInThread, "unexpected", [])
     monkeypatch.setattr(engine_process, "start", start)
-    for name in ("accel_engine.process.engine_query", "accel_engine.measure.trial_process"):
-        monkeypatch.setattr(f"{name}.spawn", spawn)
-    for module in (query_server, trial_server):
-        monkeypatch.setattr(module, "claim_pipes", lambda: _pipes.ends)
+    monkeypatch.setattr("accel_engine.process.ask.spawn", spawn)
+    monkeypatch.setattr(request_server, "claim_pipes", lambda: _pipes.channel)
+    monkeypatch.setattr(request_server, "until_input_ends", _received)
+    monkeypatch.setattr(request_server, "function_of", _noted)
     monkeypatch.setattr("accel_engine.search.launch.start", search)
     monkeypatch.setattr("accel_engine.run_queue.queue.wake", lambda: None)
     monkeypatch.setattr("accel_tui.cli.engine_ahead.WarmEngine", no_warm_engine)

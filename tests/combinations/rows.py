@@ -14,6 +14,7 @@ from accel_engine.models.data_description import IMAGES, SEQUENCES, TEXTS, TOKEN
 from accel_engine.plan import DEFAULTS, SPECS
 from accel_engine.plan.task_choices import LOSSES_OF, METRICS_OF
 from engine.training import task_models
+from field_values import away, with_needs
 
 from .materials import MATERIALS
 
@@ -151,27 +152,13 @@ MATERIAL_OF_TASK: Mapping[str, str] = {
 """Data of the tasks that a plan may name losses for, apart from those of images and tokens."""
 
 
-def away(name: str) -> Any:
-    """A value of a field that is not its default, from its entry."""
-    spec, default = SPECS[name], DEFAULTS[name]
-    if spec.choices:
-        first = next(choice for choice in spec.choices if choice not in (default, "auto"))
-        return (first,) if spec.type is tuple else first
-    if spec.example:
-        return spec.parse(name, spec.example)
-    if spec.type is int:
-        return max(int(spec.minimum or 0), int(default or 0)) + 1
-    if spec.type is float:
-        return (default or 0.02) / 2 if not spec.minimum else spec.minimum
-    raise AssertionError(f"the entry of {name} has no example: add one, or say here how it is tried")
-
-
 def field_rows() -> Iterator[Row]:
     """A row for every field of a plan."""
     for name in SPECS:
         example = EXAMPLES.get(name, Example())
         value = away(name) if example.value is None else example.value
-        yield Row("field", name, example.material, {**example.needs, name: value})
+        needed = example.needs if name in EXAMPLES else with_needs({name: value})
+        yield Row("field", name, example.material, {**needed, name: value})
 
 
 def choice_rows() -> Iterator[Row]:

@@ -9,8 +9,8 @@ from accel_engine.finders.learning_rate_finder import FoundRate
 from accel_engine.finders.rate_curve import Ramp, ramp_rates
 from accel_engine.finders.rate_suggestions import PREFERRED, Rule, suggest
 from accel_engine.finders.throughput import MeasuredSize, choose_sizes
-from accel_engine.measure.trial_process import TrialReady
 from accel_engine.plan import Plan
+from accel_engine.requests.try_plan import TrialReady
 
 GIB = 1 << 30
 

@@ -9,7 +9,8 @@ from textual.pilot import Pilot
 
 from accel_engine.devices.device_types import Device, Inventory, Reading, Sample, UnavailableKind
 from accel_engine.plan import Plan
-from accel_engine.process.warm_engine import Description, EngineState
+from accel_engine.process.warm_engine import EngineState
+from accel_engine.requests.describe_model import Description
 from accel_tui.app import AccelApp
 from waiting import eventually
 

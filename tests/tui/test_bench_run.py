@@ -10,7 +10,7 @@ import pytest
 from accel_engine.errors import UsageError
 from accel_engine.inference.candidate import Candidate
 from accel_engine.inference.measurement.percentiles import Percentile
-from accel_engine.requests.inference_bench import BenchOptions
+from accel_engine.requests.bench_models import BenchOptions
 from accel_engine.run import RunReader, runs_directory
 from accel_engine.run.runs.listing import find, summarize
 from accel_engine.trained.bench_runs import BenchRuns

@@ -10,7 +10,8 @@ from textual.strip import Strip
 from accel_engine.advice import Confidence, Cure, Evidence, Finding, Gain, Trouble
 from accel_engine.devices.device_types import Device, Inventory, UnavailableKind
 from accel_engine.events import Warned
-from accel_engine.process.warm_engine import Description, EngineState
+from accel_engine.process.warm_engine import EngineState
+from accel_engine.requests.describe_model import Description
 from accel_tui.screens.diagnostics_screen import DiagnosticsScreen
 from accel_tui.terminal.canvas import Canvas
 from accel_tui.widgets.diagnostics.pages import tabs_of

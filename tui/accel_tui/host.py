@@ -13,7 +13,7 @@ from accel_tui.settings.user_settings import Settings
 from accel_tui.terminal.notifications import Notifier
 
 if TYPE_CHECKING:
-    from accel_engine.requests.evaluation import EvaluationOptions
+    from accel_engine.requests.evaluate import EvaluationOptions
     from accel_tui.run_state.cure_trials import AdviceNotes
 
 

@@ -14,7 +14,7 @@ from accel_tui.terminal.early_input import EarlyInputApp
 from accel_tui.terminal.screenshots import ScreenshotApp
 
 if TYPE_CHECKING:
-    from accel_engine.requests.evaluation import EvaluationOptions
+    from accel_engine.requests.evaluate import EvaluationOptions
     from accel_tui.widgets.runs.runs_table import RunsTable
 
 _Screen = TypeVar("_Screen", bound=Screen[None])

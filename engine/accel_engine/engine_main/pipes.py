@@ -1,19 +1,20 @@
 """Reserves standard input and output for the program that started this process."""
 
 import os
-from typing import TextIO
+
+from accel_engine.requests.protocol.channel import Channel
 
 
-def claim_pipes() -> tuple[TextIO, TextIO]:
-    """Return standard input and output as streams of requests and replies.
+def claim_pipes() -> Channel:
+    """Return standard input and output as a channel.
 
     Other output of this process goes to standard error, and its standard input is empty.
     """
-    requests, replies = os.fdopen(os.dup(0)), os.fdopen(os.dup(1), "w", buffering=1)
+    channel = Channel(os.fdopen(os.dup(0)), os.fdopen(os.dup(1), "w"))
     null = os.open(os.devnull, os.O_RDONLY)
     redirect(0, null)
     os.dup2(2, 1)
-    return requests, replies
+    return channel
 
 
 def redirect(descriptor: int, file: int) -> None:

@@ -4,20 +4,21 @@ Each is a trial process itself. None outlives the one that has started it: it ex
 it waits for in native code.
 """
 
-import json
 import os
 import queue
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable
 from contextlib import nullcontext, suppress
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 from accel_engine.errors import RunError
 from accel_engine.measure.trial_process import exit_error
-from accel_engine.process.engine_process import spawn
+from accel_engine.process.ask import EngineConnection
+from accel_engine.requests.protocol.request import ExamplesDone, Problem
+from accel_engine.requests.try_plan import MemberReady, TellMemory, TrialReady, TrialRequest
 from accel_engine.run.directory.run_paths import CHECKPOINTS
 from accel_engine.strategies.cluster_spec import ClusterSpec
 from accel_engine.training.distributed.peers import LocalWorkers, PeerMonitor, environment
@@ -48,8 +49,8 @@ class TrialGroup:
 
     def __init__(
         self,
-        request: Mapping[str, Any],
-        on_problem: Callable[[dict[str, Any]], object],
+        request: TrialRequest,
+        on_problem: Callable[[Problem], object],
         *,
         workers: int,
         coordinated: bool,
@@ -68,18 +69,19 @@ class TrialGroup:
             raise
 
     def _start_member(self, process: ClusterSpec) -> "subprocess.Popen[str]":
-        folder = Path(self._request["folder"], process.run_directory_name)
+        folder = self._request.work_folder / process.run_directory_name
         (folder / CHECKPOINTS).mkdir(parents=True, mode=0o700)
-        started = spawn("--try-plan", environment=environment(process), new_session=False)
+        kinds = (*TrialRequest.parts, Problem)
+        started = EngineConnection(TrialRequest, kinds, environment=environment(process), new_session=False)
         self._members.append(member := _Member(process, started, self._on_problem))
-        member.send({**self._request, "folder": str(folder)})
-        return started
+        member.send(replace(self._request, work_folder=folder))
+        return started.process
 
-    def ask(self, request: Mapping[str, Any]) -> None:
+    def ask(self, message: Any) -> None:
         """Pass a request on to the workers, which take the same steps as this process."""
         if not self._coordinated:
             for member in self._members:
-                member.send(request)
+                member.send(message)
 
     def memory(self, own: float | None, *, on_cpu: bool) -> float | None:
         """The memory of all processes, once they have answered the last request; ``None`` if that of one is unknown.
@@ -90,7 +92,7 @@ class TrialGroup:
         """
         if self._coordinated:
             for member in self._members:
-                member.send({"memory": None})
+                member.send(TellMemory())
         replies = [(member.memory(), member.trains) for member in self._members]  # all are read
         found = [memory for memory, trains in replies if on_cpu or trains]
         found += [own] if on_cpu or not self._coordinated else []
@@ -141,23 +143,21 @@ class _Member:
     def __init__(
         self,
         process: ClusterSpec,
-        started: "subprocess.Popen[str]",
-        on_problem: Callable[[dict[str, Any]], object],
+        started: EngineConnection,
+        on_problem: Callable[[Problem], object],
     ) -> None:
         self.is_ending = False
         self.trains = process.role == "worker"
         self.device_memory: int | None = None
-        self._name, self._process, self._on_problem = process.name, started, on_problem
+        self._name, self._connection, self._on_problem = process.name, started, on_problem
         self._replies: queue.SimpleQueue[float | None] = queue.SimpleQueue()
         self._reader = threading.Thread(target=self._read, name=f"replies of {process.name}", daemon=True)
         self._reader.start()
 
-    def send(self, request: Mapping[str, Any]) -> None:
-        """Send a request."""
-        assert self._process.stdin is not None  # noqa: S101 (a pipe)
+    def send(self, message: Any) -> None:
+        """Send a message."""
         with suppress(OSError):  # it has exited, which its reader reports
-            self._process.stdin.write(json.dumps(request) + "\n")
-            self._process.stdin.flush()
+            self._connection.channel.send(message)
 
     def memory(self) -> float | None:
         """The memory in the next reply; waits for it."""
@@ -168,23 +168,29 @@ class _Member:
         self._reader.join(seconds)
 
     def _read(self) -> None:
-        assert self._process.stdout is not None  # noqa: S101 (a pipe)
-        with suppress(OSError, ValueError):
-            for line in self._process.stdout:
-                reply = json.loads(line)
-                if "problem" in reply:
-                    self._report(reply)
-                elif ready := reply.get("ready"):
-                    self.device_memory = ready["device_memory"]
-                    self._replies.put(ready["memory"])
-                elif "done" not in reply:
-                    self._replies.put(reply["memory"])
-        error = exit_error(self._process.wait(), _log())
-        self._report({"problem": f"{self._name}: {error}", "out_of_memory": error.out_of_memory})
+        try:
+            for message, _ in self._connection.messages():
+                self._take(message)
+        except RunError as problem:
+            self._report(Problem(f"{self._name}: {problem}"))
+        error = exit_error(self._connection.process.wait(), _log())
+        self._report(Problem(f"{self._name}: {error}", error.out_of_memory))
+        self._connection.close()
 
-    def _report(self, reply: dict[str, Any]) -> None:
+    def _take(self, message: Any) -> None:
+        match message:
+            case Problem():
+                self._report(message)
+            case ExamplesDone():
+                pass
+            case _:
+                if isinstance(message, TrialReady | MemberReady):
+                    self.device_memory = message.device_memory
+                self._replies.put(message.memory)
+
+    def _report(self, problem: Problem) -> None:
         if not self.is_ending:
-            self._on_problem(reply)
+            self._on_problem(problem)
 
 
 def _log() -> str:
@@ -192,20 +198,6 @@ def _log() -> str:
     with suppress(OSError):
         return os.pread(2, _MAX_LOG, max(0, os.fstat(2).st_size - _MAX_LOG)).decode(errors="replace")
     return ""
-
-
-def until_input_ends(lines: Iterable[str]) -> Iterator[str]:
-    """Lines of standard input, which a thread reads from now on; the process exits with their end, whatever it does."""
-    received: queue.SimpleQueue[str] = queue.SimpleQueue()
-
-    def read() -> None:
-        with suppress(OSError, ValueError):
-            for line in lines:
-                received.put(line)
-        os._exit(0)
-
-    threading.Thread(target=read, name="requests", daemon=True).start()
-    return iter(received.get, None)
 
 
 def wait_for_members(cluster: ClusterSpec) -> None:

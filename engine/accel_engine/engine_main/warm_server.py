@@ -1,21 +1,21 @@
 """Answers a dashboard's requests to describe plans, until it hands over a run."""
 
-import json
 import os
 import queue
 import sys
 import threading
 import traceback
-from functools import partial
 from pathlib import Path
-from typing import Any, TextIO
 
-from accel_engine.engine_main.query_server import answer_or_problem
+from accel_engine.engine_main.request_server import answer
 from accel_engine.engine_main.tensorflow_import import TensorFlowImport
 from accel_engine.errors import AccelError
 from accel_engine.models import UserModel, find
-from accel_engine.plan import Plan
 from accel_engine.process.engine_process import find_installation, versions
+from accel_engine.requests.describe_model import Description, ModelRequest
+from accel_engine.requests.protocol.channel import Channel, ProtocolError
+from accel_engine.requests.protocol.request import Problem
+from accel_engine.requests.protocol.warm_messages import EngineReady, RunHandedOver
 
 
 class WarmServer:
@@ -27,35 +27,44 @@ class WarmServer:
 
     Args:
         tensorflow: Imported ahead, unless that would claim an accelerator.
-        replies: Stream of replies.
+        channel: Connects it with the dashboard.
 
     Attributes:
         needs_restart: Whether this process can no longer train, because the user's code has run in it or TensorFlow's
             devices are initialized.
     """
 
-    def __init__(self, tensorflow: TensorFlowImport, replies: TextIO) -> None:
+    def __init__(self, tensorflow: TensorFlowImport, channel: Channel) -> None:
         self._tensorflow = tensorflow
-        self._replies = replies
+        self._channel = channel
         self._claims = find_installation().distribution == "tensorflow-tpu"
-        self._requests: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+        self._requests: queue.SimpleQueue[tuple[ModelRequest, int]] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._serving = True
         self._warmed_up = False
         self.needs_restart = False
 
-    def serve(self, requests: TextIO) -> Path | None:
+    def serve(self) -> Path | None:
         """Answer requests; returns the run's directory, or ``None`` when the dashboard has exited."""
         for target in (self._announce, self._describe_all):
             threading.Thread(target=target, name=target.__name__.strip("_"), daemon=True).start()
-        for line in requests:
-            request = json.loads(line)
-            if "run" in request:
+        while True:
+            try:
+                received = self._channel.receive(ModelRequest, RunHandedOver)
+            except ProtocolError as error:
+                print(error, file=sys.stderr, flush=True)  # noqa: T201 (the dashboard shows the last line)
+                return None
+            if received is None:
+                return None
+            message, number = received
+            if isinstance(message, RunHandedOver):
                 with self._lock:
                     self._serving = False
-                return Path(request["run"])
-            self._requests.put(request)
-        return None
+                return message.directory
+            if isinstance(message, Problem):
+                self._reply(message, number)
+            else:
+                self._requests.put((message, number))
 
     def _announce(self) -> None:
         if not self._claims:
@@ -67,18 +76,18 @@ class WarmServer:
                         return  # the run will report it
                     print(error, file=sys.stderr, flush=True)  # noqa: T201 (the dashboard shows the last line)
                     os._exit(1)
-        self._reply({"versions": versions()})
+        self._reply(EngineReady(versions()))
 
     def _describe_all(self) -> None:
         while True:
-            request = self._requests.get()
+            request, number = self._requests.get()
             with self._lock:
                 if not self._serving:
                     return
                 before, self.needs_restart = self.needs_restart, True  # until it is known
-            reply = answer_or_problem(partial(self._describe, request["describe"]))
-            self.needs_restart = before or self._must_restart(request["describe"])
-            self._reply({**reply, "number": request["number"]})
+            reply = self._describe(request)
+            self.needs_restart = before or self._must_restart(request.plan.model)
+            self._reply(reply, number)
             self._warm_up()
 
     def _warm_up(self) -> None:
@@ -95,28 +104,24 @@ class WarmServer:
                 except Exception:  # noqa: BLE001 (it only saves time; the next description or run reports any problem)
                     traceback.print_exc()
 
-    def _describe(self, values: dict[str, Any]) -> dict[str, Any]:
+    def _describe(self, request: ModelRequest) -> Description | Problem:
         if self._claims:
-            raise AccelError("not available before training starts: describing the model would claim the TPU")
-        plan = Plan.from_mapping(values)
-        self._tensorflow.wait()
-        from accel_engine.training.measure_model import measure_model
+            return Problem("not available before training starts: describing the model would claim the TPU")
+        found: Description | Problem = answer(request, lambda _: None, self._tensorflow)
+        return found
 
-        return measure_model(plan)
-
-    def _must_restart(self, values: dict[str, Any]) -> bool:
+    def _must_restart(self, model: str) -> bool:
         if self._claims or not self._tensorflow.imported:
             return False  # no model has been built
         from accel_engine.private_names.tensorflow_names import devices_are_configurable
 
         try:
-            own = isinstance(find(values["model"]), UserModel)
+            own = isinstance(find(model), UserModel)
         except AccelError:
             own = False  # there is no such model, so no user code has run
         return own or not devices_are_configurable()
 
-    def _reply(self, reply: dict[str, Any]) -> None:
+    def _reply(self, reply: EngineReady | Description | Problem, number: int = 0) -> None:
         with self._lock:
             if self._serving:
-                self._replies.write(json.dumps(reply) + "\n")
-                self._replies.flush()
+                self._channel.send(reply, number)

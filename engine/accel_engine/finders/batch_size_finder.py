@@ -22,12 +22,13 @@ from accel_engine.finders.throughput import (
     sizes_between,
 )
 from accel_engine.measure.plan_trials import PlanTrial, PlanTrials
-from accel_engine.measure.trial_process import TrialFailedError, TrialReady, TrialStart
+from accel_engine.measure.trial_process import TrialFailedError
 from accel_engine.measure.trial_room import check_room_on, place_trial
 from accel_engine.memory import available_memory
 from accel_engine.plan import Plan
 from accel_engine.plan.placement import check_measurable, find_cluster
 from accel_engine.plan.resolved_plan import resolve
+from accel_engine.requests.try_plan import TrialReady, TrialStart
 
 SMALLEST = 8
 """Examples of a replica that the first size has, unless the user says otherwise."""

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from accel_engine.errors import UsageError
 from accel_engine.finders.batch_effects import BatchEffects, batch_effects
 from accel_engine.finders.throughput import ChosenSizes, MeasuredSize
-from accel_engine.measure.trial_process import TrialReady
 from accel_engine.plan import Plan
 from accel_engine.plan.scaled_rate import scaling_factor
+from accel_engine.requests.try_plan import TrialReady
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,9 @@ from typing import Self
 
 from accel_engine import clock
 from accel_engine.errors import RunError
-from accel_engine.measure.trial_process import TrialFailedError, TrialProcess, TrialReady, TrialStart, Turn
+from accel_engine.measure.trial_process import TrialFailedError, TrialProcess
 from accel_engine.measure.trial_statistics import Comparison, compare_rates, spread, turn_order
+from accel_engine.requests.try_plan import TrialReady, TrialStart, Turn
 from accel_engine.run.directory.checkpoint_files import steps_in
 from accel_engine.run.directory.run_paths import CHECKPOINTS, make_private, runs_directory
 

@@ -1,27 +1,41 @@
 """An engine process that tries one plan: it compiles the plan's steps, and takes steps when it is asked to."""
 
 import contextlib
-import json
 import os
 import queue
 import re
 import signal
 import subprocess
-import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from accel_engine import strategies
-from accel_engine.errors import AccelError
-from accel_engine.plan import Plan
+from accel_engine.errors import AccelError, RunError
 from accel_engine.plan.isolation import is_isolated
 from accel_engine.plan.resolved_plan import resolve
-from accel_engine.process.engine_process import spawn
+from accel_engine.process.ask import EngineConnection
+from accel_engine.requests.protocol.request import ExamplesDone, Problem
+from accel_engine.requests.try_plan import (
+    ReturnToStart,
+    SavedTrial,
+    SaveTrial,
+    TakeAt,
+    TakeFor,
+    TakeSteps,
+    TrialAnswer,
+    TrialReady,
+    TrialRequest,
+    TrialStart,
+    TrialValidation,
+    Turn,
+    ValidateTrial,
+)
 from accel_engine.run.directory.log_file import lines_of
+
+AnswerT = TypeVar("AnswerT", TrialReady, Turn, TrialAnswer, TrialValidation, SavedTrial)
 
 POLL_SECONDS = 0.05
 """How often a waiting trial looks whether it should stop."""
@@ -58,84 +72,6 @@ class TrialFailedError(AccelError):
         self.out_of_memory = out_of_memory
 
 
-@dataclass(frozen=True, slots=True)
-class TrialStart:
-    """A plan to try, and where its steps begin.
-
-    Attributes:
-        plan: The plan.
-        step: The step of the checkpoint to start from; 0 for the initial weights.
-        run: Directory of the run that has the checkpoint; ``None`` for none.
-    """
-
-    plan: Plan
-    step: int = 0
-    run: Path | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class TrialReady:
-    """A plan whose steps are compiled.
-
-    Attributes:
-        build_seconds: How long it took to read the data and build the model.
-        compile_seconds: How long it took to compile a step and take it.
-        global_batch: Examples of a step.
-        steps_per_epoch: Steps of an epoch; 0 if they are unknown.
-        devices: TensorFlow's names of the devices that train.
-        has_orders: Whether a seed gives another order of the examples.
-        replicas: Number of replicas, which share the global batch.
-        learning_rate: The optimizer's constant rate; ``None`` if it follows a schedule, or is unknown.
-        optimizer: Its class; empty if the model has several.
-        examples: Number of training examples; ``None`` for a stream.
-        device_memory: Memory of each device in bytes; ``None`` for host memory.
-    """
-
-    build_seconds: float
-    compile_seconds: float
-    global_batch: int
-    steps_per_epoch: int
-    devices: tuple[str, ...]
-    has_orders: bool
-    replicas: int = 1
-    learning_rate: float | None = None
-    optimizer: str = ""
-    examples: int | None = None
-    device_memory: int | None = None
-
-    @property
-    def on_cpu(self) -> bool:
-        """Whether CPUs train, so that its memory is that of the process."""
-        return self.devices[0].startswith("CPU")
-
-
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """Steps that were taken one after the other.
-
-    Attributes:
-        steps: Their number.
-        examples: Number of their examples.
-        seconds: How long they took.
-        losses: The loss of each.
-    """
-
-    steps: int
-    examples: int
-    seconds: float
-    losses: tuple[float, ...]
-
-    @property
-    def examples_per_second(self) -> float:
-        """Examples a second."""
-        return self.examples / self.seconds
-
-    @property
-    def steps_per_second(self) -> float:
-        """Steps a second."""
-        return self.steps / self.seconds
-
-
 class TrialProcess:
     """A process that tries one plan; under a strategy of several processes, it starts and leads the others.
 
@@ -154,21 +90,17 @@ class TrialProcess:
 
     def __init__(self, start: TrialStart, folder: Path, should_stop: Callable[[], bool]) -> None:
         self._should_stop = should_stop
-        self._log = tempfile.TemporaryFile("w+", prefix="accel-tui-trial-")  # noqa: SIM115 (closed at the end)
         self._has_group = strategies.find(start.plan.strategy).processes
-        try:
-            isolated = self._has_group and is_isolated(resolve(start.plan))
-            self._process = spawn("--try-plan", stderr=self._log, isolated=isolated)
-        except BaseException:
-            self._log.close()
-            raise
+        isolated = self._has_group and is_isolated(resolve(start.plan))
+        request, kinds = TrialRequest(start, folder), (*TrialRequest.parts, Problem)
+        self._connection = EngineConnection(TrialRequest, kinds, environment=request.environment, isolated=isolated)
+        self._process = self._connection.process
         self.ready: TrialReady | None = None
         self.memory: float | None = None
-        self._replies: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
+        self._replies: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._reader = threading.Thread(target=self._read, name="trial-replies", daemon=True)
         self._reader.start()
-        run = str(start.run) if start.run else None
-        self._send({"plan": start.plan.to_mapping(), "folder": str(folder), "step": start.step, "run": run})
+        self._send(request)
 
     @property
     def pid(self) -> int:
@@ -185,24 +117,22 @@ class TrialProcess:
             TrialFailedError: The plan cannot be tried; why.
             TrialCancelledError: It should stop.
         """
-        while "done" in (reply := self._receive()):
-            on_progress(reply["done"], reply["of"])
-        described = reply["ready"]
-        self.memory = described.pop("memory")
-        self.ready = TrialReady(**{**described, "devices": tuple(described["devices"])})
+        while isinstance(reply := self._receive(), ExamplesDone):
+            on_progress(reply.done, reply.of)
+        self.ready = self._answer(TrialReady, reply)
         return self.ready
 
     def take_for(self, seconds: float) -> Turn:
         """Take steps for some seconds; raises as :meth:`wait_ready` does."""
-        return self._taken({"seconds": seconds})
+        return self._ask(TakeFor(seconds), Turn)
 
     def take(self, steps: int) -> Turn:
         """Take a number of steps; raises as :meth:`wait_ready` does."""
-        return self._taken({"steps": steps})
+        return self._ask(TakeSteps(steps), Turn)
 
     def take_at(self, rates: Sequence[float]) -> Turn:
         """Take a step at each of some learning rates, up to the first loss that is not finite; raises as above."""
-        return self._taken({"rates": list(rates)})
+        return self._ask(TakeAt(tuple(rates)), Turn)
 
     def restore(self, seed: int | None = None, *, initialize: bool = False) -> None:
         """Return to the start, from there on in the order of a seed; raises as :meth:`wait_ready` does.
@@ -211,41 +141,40 @@ class TrialProcess:
             seed: The seed; by default the plan's.
             initialize: Whether the weights are the initial ones of this seed, if the start is not a checkpoint.
         """
-        self._ask({"restore": seed, "initialize": initialize})
+        self._ask(ReturnToStart(seed, initialize), TrialAnswer)
 
     def validate(self) -> tuple[dict[str, float], float]:
         """Validate the model: its metrics, none without validation data, and the seconds; raises as before."""
-        reply = self._ask({"validate": True})
-        return reply["metrics"], reply["seconds"]
+        found = self._ask(ValidateTrial(), TrialValidation)
+        return dict(found.metrics), found.seconds
 
     def save(self) -> float:
         """Save a checkpoint, and delete it; returns the seconds; raises as before."""
-        seconds: float = self._ask({"save": True})["seconds"]
-        return seconds
+        return self._ask(SaveTrial(), SavedTrial).seconds
 
-    def _taken(self, request: Mapping[str, Any]) -> Turn:
-        reply = self._ask(request)
-        self.memory = reply["memory"]
-        return Turn(**{**reply["taken"], "losses": tuple(reply["taken"]["losses"])})
+    def _ask(self, message: Any, kind: type[AnswerT]) -> AnswerT:
+        self._send(message)
+        return self._answer(kind, self._receive())
 
-    def _ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        self._send(request)
-        return self._receive()
+    def _answer(self, kind: type[AnswerT], reply: Any) -> AnswerT:
+        if not isinstance(reply, kind):
+            raise TrialFailedError(f"the engine answered with {type(reply).__name__}", out_of_memory=False)
+        self.memory = reply.memory
+        return reply
 
-    def _send(self, request: Mapping[str, Any]) -> None:
-        assert self._process.stdin is not None  # noqa: S101 (a pipe)
+    def _send(self, message: Any) -> None:
         with contextlib.suppress(OSError):  # it has exited, which its missing reply tells
-            self._process.stdin.write(json.dumps(request) + "\n")
-            self._process.stdin.flush()
+            self._connection.channel.send(message)
 
     def _read(self) -> None:
-        assert self._process.stdout is not None  # noqa: S101 (a pipe)
-        with contextlib.suppress(OSError, ValueError):
-            for line in self._process.stdout:
-                self._replies.put(json.loads(line))
+        try:
+            for message, _ in self._connection.messages():
+                self._replies.put(message)
+        except RunError as error:
+            self._replies.put(Problem(str(error)))
         self._replies.put(None)
 
-    def _receive(self) -> dict[str, Any]:
+    def _receive(self) -> Any:
         while True:
             if self._should_stop():
                 raise TrialCancelledError
@@ -253,22 +182,14 @@ class TrialProcess:
                 reply = self._replies.get(timeout=POLL_SECONDS)
                 break
         if reply is None:
-            raise self._death()
-        if "problem" in reply:
-            raise TrialFailedError(reply["problem"], out_of_memory=reply["out_of_memory"])
+            raise exit_error(self._process.wait(), self._connection.log)
+        if isinstance(reply, Problem):
+            raise TrialFailedError(reply.text, out_of_memory=reply.out_of_memory)
         return reply
-
-    def _death(self) -> TrialFailedError:
-        """Why the process has exited without a reply."""
-        status = self._process.wait()
-        self._log.seek(0)
-        return exit_error(status, self._log.read())
 
     def close(self, seconds: float = EXIT_SECONDS) -> None:
         """End the process: its standard input ends, and it is killed if it has not exited after some seconds."""
-        assert self._process.stdin is not None  # noqa: S101 (a pipe)
-        with contextlib.suppress(OSError):
-            self._process.stdin.close()
+        self._connection.channel.stop_sending()
         deadline = time.monotonic() + seconds
         while self._process.poll() is None and time.monotonic() < deadline:
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -279,9 +200,7 @@ class TrialProcess:
             self._process.kill()
             self._process.wait()
         self._reader.join()
-        if self._process.stdout:
-            self._process.stdout.close()
-        self._log.close()
+        self._connection.close()
 
     def _kill_group(self) -> None:
         """Kill the process with those that it has started, which may wait in native code for each other."""

@@ -1,12 +1,10 @@
 """Exports the trained model of a run: writes each format, proves it, and keeps what is right."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-from accel_engine.data.data_options import no_progress
 from accel_engine.devices.host_probe import processors
 from accel_engine.errors import RunError
 from accel_engine.inference.encoded_runtime import sidecar_of
@@ -18,75 +16,59 @@ from accel_engine.model_export.artefacts import Artefacts, specs_of
 from accel_engine.model_export.proof import Figures, Proof, explained
 from accel_engine.model_export.raw_examples import RawExamples
 from accel_engine.model_export.serving_batching import is_ours, write_batching
-from accel_engine.requests.model_export import BATCHING_FILE
+from accel_engine.requests.export_model import (
+    BATCHING_FILE,
+    Export,
+    ExportRequest,
+    ExportTarget,
+    MeasuredModel,
+    WritingFormat,
+)
+from accel_engine.requests.protocol.request import Send, reports, unheard
 from accel_engine.text import format_metric
-from accel_engine.trained.open_trained import TrainedModel, open_trained, reference_of
+from accel_engine.trained.open_trained import TrainedModel, open_trained
 from accel_engine.training.memory_meters import HostMemory
 
 BATCHING_EXAMPLES = 256
 """Examples with which the batching of requests is measured."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Target:
-    """What is to be written, as in :class:`accel_engine.requests.model_export.ExportTarget`."""
-
-    name: str
-    format: str
-    quantize: str
-    path: Path
-    tolerance: float
-
-    def written(self, folder: Path) -> Path:
-        """Where it is written before it is kept."""
-        return folder / self.name / self.path.name
-
-
-def export(
-    request: Mapping[str, Any],
-    on_progress: Callable[[int, int], None] = no_progress,
-    on_part: Callable[[dict[str, Any]], object] = lambda _: None,
-) -> dict[str, Any]:
+def export(request: ExportRequest, send: Send = unheard) -> Export:
     """Export a trained model.
 
     Args:
-        request: ``directory`` of its run, or the ``plan`` with its file and data; ``split`` and ``checkpoint``: see
-            :func:`open_trained`; ``targets``: the fields of :class:`accel_engine.requests.model_export.ExportTarget`;
-            ``folder``: an empty one for temporary files, on the same file system as the targets; ``umask``:
-            permissions that what is kept does not get; ``target_latency``: seconds that a request to TensorFlow
-            Serving may take, or ``None``.
-        on_progress: Called now and then with the number of examples done, and of all.
-        on_part: Called with ``writing``, the name of a target, before it is written for the comparison; then with
-            ``original``; and with ``exported`` once a target was compared, and kept or not.
-
-    Returns:
-        The fields of :class:`accel_engine.requests.model_export.Export`, as plain values.
+        request: The model and the targets; its folder is an empty one, on the same file system as the targets.
+        send: Takes how far it is, the name of each target before it is written for the comparison, then the trained
+            model, and each exported one once it was compared, and kept or not.
 
     Raises:
         AccelError: The model cannot be restored or used.
     """
-    chosen = {name: request[name] for name in ("split", "checkpoint")}
-    trained = open_trained(reference_of(request), **chosen, keeps_raw=True, progress=on_progress)
-    targets = [_Target(**{**each, "path": Path(each["path"])}) for each in request["targets"]]
+    trained = open_trained(
+        request.model.model,
+        split=request.split,
+        checkpoint=request.checkpoint,
+        keeps_raw=True,
+        progress=reports(send),
+    )
     artefacts = Artefacts(trained, trained.name)
     try:
-        return _export(artefacts, targets, request, on_progress, on_part)
+        return _export(artefacts, request, send)
     except OSError as error:
         raise RunError(f"cannot read {error.filename or 'the examples'}: {error.strerror or error}") from error
 
 
-def _export(
-    artefacts: Artefacts,
-    targets: list[_Target],
-    request: Mapping[str, Any],
-    on_progress: Callable[[int, int], None],
-    on_part: Callable[[dict[str, Any]], object],
-) -> dict[str, Any]:
+def _written(target: ExportTarget, folder: Path) -> Path:
+    """Where a model is written before it is kept."""
+    return folder / target.name / Path(target.path).name
+
+
+def _export(artefacts: Artefacts, request: ExportRequest, send: Send) -> Export:
     trained, runtimes, problems = artefacts.trained, dict[str, Runtime](), dict[str, str]()
-    folder, notes = Path(request["folder"]), list(trained.notes)
+    targets, folder, notes = request.targets, request.folder, list(trained.notes)
     for target in targets:
-        on_part({"writing": target.name})
-        written = target.written(folder)
+        send(WritingFormat(target.name))
+        written = _written(target, folder)
         try:
             written.parent.mkdir()
             artefacts.write(target.format, target.quantize, written)
@@ -97,15 +79,18 @@ def _export(
     halves = {target.name: half for target in targets if (half := artefacts.half_precision(target.format))}
     tolerances = {target.name: target.tolerance for target in targets}
     proof = Proof(trained, artefacts.complete, raw, tolerances, halves)
-    proof.run(runtimes, on_progress)
+    proof.run(runtimes, reports(send))
     measured = proof.original()
     if changed := proof.in_float32():
         notes.append(_float32_note(halves, changed, measured))
     notes += _lost_in_outputs(measured)
     complete = artefacts.complete.model
-    signature = {"inputs": specs_of(complete.input), "outputs": specs_of(complete.output)}
-    original = {**_described("trained model", measured, _weight_bytes(trained)), **signature}
-    on_part({"original": original})
+    original = replace(
+        _described("trained model", measured, _weight_bytes(trained)),
+        inputs=specs_of(complete.input),
+        outputs=specs_of(complete.output),
+    )
+    send(original)
     exported = []
     for target in targets:
         runtime, batching = runtimes.get(target.name), ""
@@ -113,25 +98,17 @@ def _export(
         problem = found.problem or _beyond(target, found)
         if runtime and not problem:
             if target.format == "savedmodel":
-                path = target.written(folder).with_name(BATCHING_FILE)
+                path = _written(target, folder).with_name(BATCHING_FILE)
                 notes += _write_batching(path, trained.name, runtime, raw, request)
             try:
-                batching = _keep_all(target, folder, request["umask"], notes)
+                batching = _keep_all(target, folder, request.umask, notes)
             except OSError as error:
                 problem = f"cannot write {target.path}: {error.strerror or error}"
         described = _described(target.name, found, runtime.size if runtime else 0)
-        kept = {"path": str(target.path), "problem": problem, "batching": batching}
-        exported.append({**described, **_signature(runtime), **kept})
-        on_part({"exported": exported[-1]})
-    return {
-        "name": trained.name,
-        "step": trained.step,
-        "split": trained.split,
-        "examples": raw.count,
-        "notes": notes,
-        "original": original,
-        "exported": exported,
-    }
+        kept = replace(described, path=target.path, problem=problem, batching=batching)
+        exported.append(_with_signature(kept, runtime) if runtime else kept)
+        send(exported[-1])
+    return Export(trained.name, trained.step, trained.split, raw.count, tuple(notes), original, tuple(exported))
 
 
 def _lost_in_outputs(trained: Figures) -> Iterator[str]:
@@ -145,7 +122,7 @@ def _lost_in_outputs(trained: Figures) -> Iterator[str]:
             )
 
 
-def _beyond(target: _Target, figures: Figures) -> str:
+def _beyond(target: ExportTarget, figures: Figures) -> str:
     """Why the model is not near enough to the trained one; empty if it is.
 
     Quantized integers are compared by the mean over the examples, as a few examples near a limit differ much.
@@ -170,26 +147,26 @@ def _float32_note(halves: Mapping[str, str], changed: Figures, original: Figures
     return f"{words}; the loss is {format_metric(changed.metrics[loss])}, not {format_metric(original.metrics[loss])}"
 
 
-def _signature(runtime: Runtime | None) -> dict[str, dict[str, str]]:
-    """A line about each input and output."""
-    inputs, outputs = (runtime.inputs, runtime.outputs) if runtime else ({}, {})
-    return {
-        "inputs": {name: str(spec) for name, spec in inputs.items()},
-        "outputs": {name: str(spec) for name, spec in outputs.items()},
-    }
+def _with_signature(model: MeasuredModel, runtime: Runtime) -> MeasuredModel:
+    """With a line about each input and output."""
+    return replace(
+        model,
+        inputs={name: str(spec) for name, spec in runtime.inputs.items()},
+        outputs={name: str(spec) for name, spec in runtime.outputs.items()},
+    )
 
 
-def _keep_all(target: _Target, folder: Path, umask: int, notes: list[str]) -> str:
+def _keep_all(target: ExportTarget, folder: Path, umask: int, notes: list[str]) -> str:
     """Move a model, and the configuration of batching if there is one, to where they are kept; the path of the latter.
 
     Raises:
         OSError: The model cannot be written there.
     """
-    written = target.written(folder)
-    _keep(written, target.path, umask)
+    written = _written(target, folder)
+    _keep(written, Path(target.path), umask)
     if target.format != "savedmodel":
         return ""
-    path = target.path.with_name(BATCHING_FILE)
+    path = Path(target.path).with_name(BATCHING_FILE)
     try:
         return _keep_batching(written.with_name(BATCHING_FILE), path, notes)
     except OSError as error:  # the model is kept, and right without
@@ -216,9 +193,9 @@ def _keep(written: Path, path: Path, umask: int) -> None:
         beside.replace(sidecar_of(path))
 
 
-def _write_batching(path: Path, name: str, runtime: Runtime, raw: RawExamples, request: Mapping[str, Any]) -> list[str]:
+def _write_batching(path: Path, name: str, runtime: Runtime, raw: RawExamples, request: ExportRequest) -> list[str]:
     """Write how TensorFlow Serving should batch requests; returns notes for the user."""
-    latency, examples = request["target_latency"], raw.first(BATCHING_EXAMPLES)
+    latency, examples = request.target_latency, raw.first(BATCHING_EXAMPLES)
     try:
         write_batching(path, name, runtime, examples, latency, processors(), HostMemory(), available_memory)
     except Exception as error:  # noqa: BLE001 (TensorFlow raises anything; the model is right without)
@@ -243,15 +220,15 @@ def _keep_batching(written: Path, path: Path, notes: list[str]) -> str:
     return str(path)
 
 
-def _described(name: str, figures: Figures, size: int) -> dict[str, Any]:
-    return {
-        "name": name,
-        "metrics": {key: json_number(value) for key, value in figures.metrics.items()},
-        "largest": json_number(figures.largest),
-        "mean": json_number(figures.mean),
-        "size": size,
-        "latency": json_number(figures.latency),
-    }
+def _described(name: str, figures: Figures, size: int) -> MeasuredModel:
+    return MeasuredModel(
+        name,
+        {key: json_number(value) for key, value in figures.metrics.items()},
+        json_number(figures.largest),
+        json_number(figures.mean),
+        size,
+        json_number(figures.latency),
+    )
 
 
 def _weight_bytes(trained: TrainedModel) -> int:

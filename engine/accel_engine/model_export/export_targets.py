@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from accel_engine.errors import UsageError
-from accel_engine.requests.model_export import BATCHING_FILE, QUANTIZATIONS, TOLERANCES, ExportTarget, target_name
+from accel_engine.requests.export_model import BATCHING_FILE, QUANTIZATIONS, TOLERANCES, ExportTarget, target_name
 from accel_engine.user_paths import exists, is_directory
 
 FORMATS = (
@@ -27,7 +27,7 @@ def all_targets(
     Args:
         run: The run's id, which files are named after.
         folder: The folder; it may not exist yet.
-        tolerance: Instead of those of :data:`accel_engine.requests.model_export.TOLERANCES`.
+        tolerance: Instead of those of :data:`accel_engine.requests.export_model.TOLERANCES`.
         formats: Of :data:`FORMATS`.
 
     Raises:

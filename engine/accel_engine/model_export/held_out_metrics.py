@@ -1,11 +1,10 @@
 """Computes the metrics of models whose inference is measured, on examples that training did not see."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 
-from accel_engine.data.data_options import no_progress
 from accel_engine.errors import DataError, ModelError
+from accel_engine.inference.held_out_metrics import HeldOutMetrics
 from accel_engine.inference.open_model import open_model
 from accel_engine.inference.runtime import Runtime
 from accel_engine.json_values import json_number
@@ -14,74 +13,58 @@ from accel_engine.model_export.output_metrics import MetricSums, OutputMetrics
 from accel_engine.model_export.proof import explained
 from accel_engine.model_export.raw_examples import RawExamples
 from accel_engine.model_export.servable_model import Servable
+from accel_engine.requests.bench_models import BenchedModel, BenchOptions
+from accel_engine.requests.held_out_metrics import HeldOutRequest, MetricsOfModels
+from accel_engine.requests.protocol.request import Send, reports, unheard
 from accel_engine.run.store.series_names import VALIDATION_PREFIX, choose_monitor
 from accel_engine.trained.bench.device_choice import devices, precisions
 from accel_engine.trained.bench.trained_runtime import computing_in
-from accel_engine.trained.open_trained import TrainedModel, open_trained, reference_of
+from accel_engine.trained.open_trained import TrainedModel, open_trained
 from accel_engine.trained.run_data import SPLITS
 from accel_engine.trained.split_batches import ProgressReports, batches, fingerprint
 
-MetricsByPrecision = dict[str, dict[str, Any]]
-"""The fields of :class:`accel_engine.inference.held_out_metrics.HeldOutMetrics` by the precision of the layers; by an
-empty text, those of a file."""
 
-
-def held_out_metrics(
-    request: Mapping[str, Any], on_progress: Callable[[int, int], None] = no_progress
-) -> dict[str, Any]:
+def held_out_metrics(request: HeldOutRequest, send: Send = unheard) -> MetricsOfModels:
     """Compute the metrics of some models, each run's data being loaded once.
 
     Args:
-        request: As of :func:`accel_engine.trained.bench.bench.bench`; each of the ``models`` that is a
-            ``file`` has the ``directory`` of a run too, whose data is used, and ``is_foreign`` if it does not tell
-            that it is from this run; or nothing, and then it has no metrics.
-        on_progress: Called now and then with the number of examples done, and of all.
-
-    Returns:
-        ``models``: :data:`MetricsByPrecision` for each; ``notes``: why some have none.
+        request: The models, and how they will be measured.
+        send: Takes how far it is.
     """
-    found: list[MetricsByPrecision] = [{} for _ in request["models"]]
+    found: list[dict[str, HeldOutMetrics]] = [{} for _ in request.models]
     notes: list[str] = []
-    for members in _by_data(request["models"]):
-        models = [request["models"][index] for index in members]
+    for members in _by_data(request.models):
+        models = [request.models[index] for index in members]
         try:
-            group = _Group(_load(models, request, on_progress), request, on_progress)
+            group = _Group(_load(models, request.options, reports(send)), request.options, reports(send))
         except Exception as error:  # noqa: BLE001 (code of the user's own; the speed can be measured all the same)
-            notes += [f"no metrics of {_name(model)}: {explained(error)}" for model in models]
+            notes += [f"no metrics of {model.name}: {explained(error)}" for model in models]
             continue
         for index, model in zip(members, models, strict=True):
             try:
-                for precision, values in group.measured(model):
+                for precision, metrics in group.measured(model):
                     # What was measured before an error counts.
-                    found[index][precision] = {**values, "is_foreign": model.get("is_foreign", False)}
+                    found[index][precision] = replace(metrics, is_foreign=model.is_foreign)
             except Exception as error:  # noqa: BLE001 (runtimes raise anything)
-                notes.append(f"no metrics of {_name(model)}: {explained(error)}")
-    return {"models": found, "notes": notes}
+                notes.append(f"no metrics of {model.name}: {explained(error)}")
+    return MetricsOfModels(tuple(found), tuple(notes))
 
 
-def _by_data(models: list[dict[str, Any]]) -> Iterable[list[int]]:
+def _by_data(models: Sequence[BenchedModel]) -> Iterable[list[int]]:
     """The indices of the models that have their data in common."""
-    groups: dict[str, list[int]] = {}
+    groups: dict[object, list[int]] = {}
     for index, model in enumerate(models):
-        if "plan" in model:
-            groups[f"plan {index}"] = [index]
-        elif "directory" in model:
-            groups.setdefault(model["directory"], []).append(index)
+        if model.reference is not None:
+            groups.setdefault(model.reference.directory or index, []).append(index)
     return groups.values()
-
-
-def _name(model: Mapping[str, Any]) -> str:
-    return model.get("name") or Path(model.get("file") or model.get("directory") or model["plan"]["model"]).name
 
 
 class _Group:
     """A trained model with its data, and what is measured on it."""
 
-    def __init__(
-        self, trained: TrainedModel, request: Mapping[str, Any], on_progress: Callable[[int, int], None]
-    ) -> None:
+    def __init__(self, trained: TrainedModel, options: BenchOptions, on_progress: Callable[[int, int], None]) -> None:
         self._trained = trained
-        self._request = request
+        self._options = options
         self._on_progress = on_progress
         self._metrics = OutputMetrics(trained)
         if not self._metrics.are_known:
@@ -89,22 +72,22 @@ class _Group:
         self._fingerprint = fingerprint(trained.examples)
         self._served: Servable | None = None
 
-    def measured(self, model: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    def measured(self, model: BenchedModel) -> Iterator[tuple[str, HeldOutMetrics]]:
         """The metrics of the model, or of a file, by precision."""
-        if "file" in model:
-            yield "", self._of_file(open_model(Path(model["file"])))
+        if model.file:
+            yield "", self._of_file(open_model(model.file))
             return
         keras_model = self._trained.model
         own = keras_model.dtype_policy.name
-        wanted = self._request["precisions"] or [
-            each for device in devices(self._request["devices"]) for each in precisions(device, own)
+        wanted = self._options.precisions or [
+            each for device in devices(self._options.devices) for each in precisions(device, own)
         ]
         for precision in dict.fromkeys(wanted):
             with computing_in(keras_model, precision):
                 values = self._of_model()
             yield precision, values
 
-    def _of_model(self) -> dict[str, Any]:
+    def _of_model(self) -> HeldOutMetrics:
         run, sums = self._metrics.of_model(), MetricSums()
         reports = ProgressReports(self._on_progress, 0)
         for _, batch in batches(self._trained.examples, self._trained.plan.batch_size):
@@ -113,7 +96,7 @@ class _Group:
             reports.add(sums.count)
         return self._described(sums)
 
-    def _of_file(self, runtime: Runtime) -> dict[str, Any]:
+    def _of_file(self, runtime: Runtime) -> HeldOutMetrics:
         trained = self._trained
         served = self._served = self._served or Artefacts(trained, trained.name).complete
         if missing := [name for name in served.model.output if name not in runtime.outputs]:
@@ -129,7 +112,7 @@ class _Group:
             reports.add(sums.count)
         return self._described(sums)
 
-    def _described(self, sums: MetricSums) -> dict[str, Any]:
+    def _described(self, sums: MetricSums) -> HeldOutMetrics:
         trained = self._trained
         if not sums.count:
             raise DataError(f"the {trained.split} data gave no batches")
@@ -137,27 +120,29 @@ class _Group:
         main = choose_monitor(trained.plan.monitor, values, values, trained.task.name)
         main = main.removeprefix(VALIDATION_PREFIX)
         order = dict.fromkeys((*([main] if main in values else ()), "loss", *values))
-        return {
-            "values": {name: json_number(values[name]) for name in order},
-            "split": trained.split,
-            "examples": sums.count,
-            "source": trained.name,
-            "fingerprint": self._fingerprint,
-        }
+        return HeldOutMetrics(
+            values={name: json_number(values[name]) for name in order},
+            split=trained.split,
+            examples=sums.count,
+            source=trained.name,
+            fingerprint=self._fingerprint,
+        )
 
 
 def _load(
-    models: Sequence[Mapping[str, Any]], request: Mapping[str, Any], on_progress: Callable[[int, int], None]
+    models: Sequence[BenchedModel], options: BenchOptions, on_progress: Callable[[int, int], None]
 ) -> TrainedModel:
     """The trained model that some models have their data from: a run's, with raw rows for files, or a file's."""
-    measured = [model for model in models if "file" not in model]
+    reference = models[0].reference
+    assert reference is not None  # noqa: S101 (models without data are in no group)
+    measured = [model for model in models if not model.file]
     has_files = len(measured) < len(models)
     return open_trained(
-        reference_of(models[0]),
-        data=request["data"],
-        split=request["split"],
+        reference.model,
+        data=options.data,
+        split=options.split,
         # A checkpoint that was chosen is that of a measured run: others may not have it.
-        checkpoint=request["checkpoint"] if measured else "auto",
+        checkpoint=options.checkpoint if measured else "auto",
         keeps_raw=has_files,
         progress=on_progress,
     )

@@ -17,7 +17,7 @@ from accel_engine.inference.bench_runtime import BenchSettings, Meter, RuntimeBe
 from accel_engine.inference.candidate import Candidate, Setup
 from accel_engine.inference.measurement.batch_sizes import GROWTH
 from accel_engine.inference.runtime import Arrays, Runtime
-from accel_engine.requests.model_export import BATCHING_FILE
+from accel_engine.requests.export_model import BATCHING_FILE
 
 SECONDS = 0.3
 """Time limit of each measurement."""

@@ -6,13 +6,14 @@ from dataclasses import replace
 from typing import Protocol
 
 from accel_engine.measure.plan_trials import TURN_SECONDS, WARM_UP_SECONDS
-from accel_engine.measure.trial_process import TrialFailedError, TrialReady, Turn
+from accel_engine.measure.trial_process import TrialFailedError
 from accel_engine.plan.placement import process_count
 from accel_engine.race.configuration import Configuration
 from accel_engine.race.configuration_result import ConfigurationResult, ConfigurationState
 from accel_engine.race.energy import Meters
 from accel_engine.race.loss_check import LossCheck, check_losses
 from accel_engine.race.memory_budget import Usage, resident_bytes
+from accel_engine.requests.try_plan import TrialReady, Turn
 
 LOSS_STEPS = 10
 """How many first losses are compared, at most."""

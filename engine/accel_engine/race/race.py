@@ -8,7 +8,7 @@ from typing import Protocol
 
 from accel_engine.devices.device_types import Device
 from accel_engine.measure.plan_trials import LEAST_ROUNDS, PlanTrials
-from accel_engine.measure.trial_process import TrialCancelledError, TrialStart
+from accel_engine.measure.trial_process import TrialCancelledError
 from accel_engine.measure.trial_room import devices_of
 from accel_engine.measure.trial_statistics import turn_order
 from accel_engine.plan.placement import process_count
@@ -22,6 +22,7 @@ from accel_engine.race.measurement import Measurement, Trial
 from accel_engine.race.memory_budget import MemoryBudget
 from accel_engine.race.remembered import remember
 from accel_engine.race.room_beside_runs import find_room
+from accel_engine.requests.try_plan import TrialStart
 
 SECONDS = 5.0
 """How long each configuration is measured by default."""

@@ -10,7 +10,6 @@ from accel_engine.devices import detect
 from accel_engine.devices.device_types import Device, Sample
 from accel_engine.errors import DataError, RunError
 from accel_engine.events import EpochEnded, Event, RunEnded, Validated
-from accel_engine.inference.candidate import Candidate
 from accel_engine.plan import Plan
 from accel_engine.process import engine_process
 from accel_engine.process.detached import leave
@@ -229,14 +228,18 @@ def latency(directory: Path) -> float | None:
     Raises:
         RunError: The model cannot be measured.
     """
-    from accel_engine.requests.inference_bench import BenchOptions, InferenceBench  # seldom needed
+    from accel_engine.inference.candidate import Candidate
+    from accel_engine.process.inference_bench import InferenceBench  # seldom needed
+    from accel_engine.requests.bench_models import BenchOptions
 
     options = BenchOptions(
         scenario="single-stream", batch_sizes=(1,), seconds=_LATENCY_SECONDS, xla=(False,), metrics=False
     )
-    found: list[Candidate] = []
+    found: list[object] = []
     InferenceBench([directory], options).measure(found.append)
-    medians = [each.percentiles["p50"].value for each in found if "p50" in each.percentiles]
+    medians = [
+        each.percentiles["p50"].value for each in found if isinstance(each, Candidate) and "p50" in each.percentiles
+    ]
     return min(medians, default=None)
 
 

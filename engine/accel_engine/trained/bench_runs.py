@@ -11,7 +11,7 @@ from accel_engine import clock
 from accel_engine.events import Outcome, RunEnded, RunStarted, Warned
 from accel_engine.inference.candidate import Candidate, Setup
 from accel_engine.inference.verdict import verdict
-from accel_engine.requests.inference_bench import BenchOptions
+from accel_engine.requests.bench_models import BenchOptions
 from accel_engine.run.directory.lock import WriterLock
 from accel_engine.run.runs.creation import create_bench
 from accel_engine.run.store.series_names import BATCH_SIZE

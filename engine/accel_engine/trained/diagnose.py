@@ -1,38 +1,33 @@
 """Reports on the examples that a trained model was evaluated on, for Diagnostics."""
 
-import json
-from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import Any
-
-from accel_engine.data.data_options import no_progress
 from accel_engine.errors import ModelError
-from accel_engine.run.diagnostics import ValidationReport, serialize
+from accel_engine.requests.diagnose import Diagnosis, DiagnosisRequest
+from accel_engine.requests.protocol.request import Send, reports, unheard
+from accel_engine.run.diagnostics import ValidationReport
 from accel_engine.trained.examine import examine
 from accel_engine.trained.open_trained import open_trained
 
 
-def diagnose(request: Mapping[str, Any], on_progress: Callable[[int, int], None] = no_progress) -> dict[str, Any]:
+def diagnose(request: DiagnosisRequest, send: Send = unheard) -> Diagnosis:
     """Report on a split of a run's data, or on other data.
 
     Args:
-        request: ``directory`` of the run; ``data``, ``split`` and ``checkpoint``: see :func:`open_trained`;
-            ``results``: the file for the report's body.
-        on_progress: Called now and then with the number of examples done, and of all.
-
-    Returns:
-        ``split``, ``step`` and ``notes``: see :class:`accel_engine.requests.diagnosis.Diagnosis`; ``head`` of the
-        report, a JSON object.
+        request: The run, and which examples.
+        send: Takes how far it is.
 
     Raises:
         AccelError: The model cannot be restored, or the data does not fit it.
     """
-    chosen = {name: request[name] for name in ("data", "split", "checkpoint")}
-    trained = open_trained(Path(request["directory"]), **chosen, progress=on_progress)
-    items = examine(trained, on_progress)
+    options = request.options
+    trained = open_trained(
+        request.directory,
+        data=options.data,
+        split=options.split,
+        checkpoint=options.checkpoint,
+        progress=reports(send),
+    )
+    items = examine(trained, reports(send))
     report = next((item for item in items if isinstance(item, ValidationReport)), None)
     if report is None:
         raise ModelError(f"the outputs of {trained.name} cannot be interpreted")
-    head, body = serialize(report)
-    Path(request["results"]).write_bytes(body)
-    return {"split": trained.split, "step": trained.step, "notes": list(trained.notes), "head": json.loads(head)}
+    return Diagnosis.of(trained.split, trained.step, report, trained.notes)

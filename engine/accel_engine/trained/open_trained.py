@@ -9,7 +9,6 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import keras
 import tensorflow as tf
@@ -159,11 +158,6 @@ def open_trained(
     with reading(reference / CHECKPOINTS, step) as path:
         restore_weights(model, path, averages=True)
     return replace(opened, notes=(*notes, *source.notes))
-
-
-def reference_of(model: Mapping[str, Any]) -> Path | Plan:
-    """The model that a request names, by the ``directory`` of its run, or the ``plan`` with its file and data."""
-    return Path(model["directory"]) if "directory" in model else Plan.from_mapping(model["plan"])
 
 
 def _built(source: OpenedData) -> keras.Model:

@@ -1,11 +1,11 @@
 """Validates the last checkpoint of an ended run and saves its evaluation report."""
 
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 from accel_engine.errors import RunError
+from accel_engine.requests.protocol.request import Send, reports, unheard
+from accel_engine.requests.revalidate import Revalidation, RevalidationRequest
 from accel_engine.run import RunReader, RunWriter
 from accel_engine.run.diagnostics import DiagnosticsItem
 from accel_engine.run.directory.lock import WriterLock
@@ -13,23 +13,21 @@ from accel_engine.trained.examine import examine
 from accel_engine.trained.open_trained import open_trained
 
 
-def revalidate(directory: Path, on_progress: Callable[[int, int], None]) -> dict[str, Any]:
+def revalidate(request: RevalidationRequest, send: Send = unheard) -> Revalidation:
     """Predict every validation example and save the evaluation report in the run.
 
     Args:
-        directory: Directory of a run that has ended and has a checkpoint.
-        on_progress: Called now and then with the number of examples done, and of all.
-
-    Returns:
-        ``step``: the checkpoint's step. ``notes``: warnings for the user.
+        request: Names a run that has ended and has a checkpoint.
+        send: Takes how far it is.
 
     Raises:
         AccelError: The run is active, its model cannot be validated, or its data means something else.
     """
+    directory = request.directory
     _check_ended(directory)
-    trained = open_trained(directory, split="validation", progress=on_progress)
-    _save_report(directory, examine(trained, on_progress), trained.step)
-    return {"step": trained.step, "notes": list(trained.notes)}
+    trained = open_trained(directory, split="validation", progress=reports(send))
+    _save_report(directory, examine(trained, reports(send)), trained.step)
+    return Revalidation(trained.step, trained.notes)
 
 
 def _check_ended(directory: Path) -> None:

@@ -1,14 +1,14 @@
-"""Computes the size of a plan's model, without training it."""
+"""Describes a plan's data, and its model without training it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import keras
 import tensorflow as tf
 
 from accel_engine import data
 from accel_engine.data.data_options import Progress
+from accel_engine.data.dataset_entry import DescribedData
 from accel_engine.data.loaded_entry import entry_of
 from accel_engine.errors import DataError
 from accel_engine.keras_support.divisibility import is_divisible
@@ -19,13 +19,32 @@ from accel_engine.models.traits import preprocessing
 from accel_engine.plan import Plan
 from accel_engine.plan.memory_estimate import data_bytes
 from accel_engine.plan.resolved_plan import resolve
+from accel_engine.requests.describe_data import DataRequest
+from accel_engine.requests.describe_model import Description, ModelRequest
+from accel_engine.requests.protocol.request import Send, reports
 from accel_engine.training.build_plan_model import build_plan_model
 from accel_engine.training.core.rematerialization.choice import is_all_keras, planned_parts
 from accel_engine.training.core.rematerialization.division import divide
 from accel_engine.training.model_analysis.activations import LayerActivations, output_sizes, trace_activations
 
 
-def measure_model(plan: Plan, progress: Progress | None = None) -> dict[str, Any]:
+def describe_plan_data(request: DataRequest, send: Send) -> DescribedData:
+    """Load a plan's data, for a description of what only loading tells.
+
+    Raises:
+        AccelError: The data cannot be read.
+    """
+    plan = request.plan
+    dataset = data.load(plan.data, plan.data_options, reports(send))
+    return DescribedData.of(entry_of(dataset, data.find(plan.data)))
+
+
+def describe_plan_model(request: ModelRequest, send: Send) -> Description:
+    """Describe a plan's model; see :func:`measure_model`."""
+    return measure_model(request.plan, reports(send) if request.loads_data else None)
+
+
+def measure_model(plan: Plan, progress: Progress | None = None) -> Description:
     """Build the plan's model and return its size.
 
     The model is built in a separate graph, where variables are declared but not created, so the process can still
@@ -34,9 +53,6 @@ def measure_model(plan: Plan, progress: Progress | None = None) -> dict[str, Any
     Args:
         plan: The plan.
         progress: Reports the number of examples read; without it, data is never loaded.
-
-    Returns:
-        The fields of :class:`accel_engine.process.warm_engine.Description`, in types of JSON.
 
     Raises:
         AccelError: The data cannot be read, or the model does not fit it.
@@ -61,24 +77,26 @@ def _own_graph() -> Iterator[None]:
         keras.backend.clear_session(free_memory=False)
 
 
-def _described(plan: Plan, entry: data.DatasetEntry, description: DataDescription) -> dict[str, Any]:
+def _described(plan: Plan, entry: data.DatasetEntry, description: DataDescription) -> Description:
     model = build_plan_model(plan, description)
     activations, operations = _activations(model, description)
-    return {
-        "parameters": model.count_params(),
-        "trainable": parameter_count(model.trainable_weights),
-        "layers": len(model.layers),
-        "saved": sum(layer.saved for layer in activations),
-        "largest": max((layer.largest for layer in activations), default=0),
-        **_rematerialized(plan, model),
-        "operations": operations,
-        "is_divisible": is_divisible(model),
-        "examples": entry.examples,
-        "data_bytes": data_bytes(entry),
-        "input_shape": entry.shape,
-        "classes": entry.classes or 0,
-        "preprocessing": preprocessing(model, declared=entry.value_range is None or entry.value_range.declared),
-    }
+    saved_share, automatic = _rematerialized(plan, model)
+    return Description(
+        parameters=model.count_params(),
+        trainable=parameter_count(model.trainable_weights),
+        layers=len(model.layers),
+        saved=sum(layer.saved for layer in activations),
+        largest=max((layer.largest for layer in activations), default=0),
+        remat_share=saved_share,
+        auto_activations=automatic,
+        operations=operations,
+        is_divisible=is_divisible(model),
+        examples=entry.examples,
+        data_bytes=data_bytes(entry),
+        input_shape=entry.shape or (),
+        classes=entry.classes or 0,
+        preprocessing=preprocessing(model, declared=entry.value_range is None or entry.value_range.declared),
+    )
 
 
 def _activations(model: keras.Model, description: DataDescription) -> tuple[tuple[LayerActivations, ...], int]:
@@ -94,8 +112,10 @@ def _activations(model: keras.Model, description: DataDescription) -> tuple[tupl
         return tuple(LayerActivations(size, size) for size in output_sizes(model)), 0
 
 
-def _rematerialized(plan: Plan, model: keras.Model) -> dict[str, Any]:
-    """What rematerialization saves: of a model of the user's that refuses to be divided, nothing is known.
+def _rematerialized(plan: Plan, model: keras.Model) -> tuple[float | None, int]:
+    """The share of activations that rematerialization saves, and how many ``--remat auto`` counts.
+
+    Of a model of the user's that refuses to be divided, nothing is known.
 
     Raises:
         PlanError: The plan has rematerialization, which this model cannot have, or names no layer of it.
@@ -103,9 +123,9 @@ def _rematerialized(plan: Plan, model: keras.Model) -> dict[str, Any]:
     custom_step = has_custom_train_step(model)
     if plan.remat == "on":
         parts, _ = planned_parts(plan, model, custom_step=custom_step)
-        return {"remat_share": parts.saved_share, "auto_activations": 0}
+        return parts.saved_share, 0
     try:
         parts, applies = divide(model), not custom_step and is_all_keras(model)
     except Exception:  # noqa: BLE001 (as above)
-        return {"remat_share": None, "auto_activations": 0}
-    return {"remat_share": parts.saved_share, "auto_activations": parts.activations or 0 if applies else 0}
+        return None, 0
+    return parts.saved_share, (parts.activations or 0 if applies else 0)

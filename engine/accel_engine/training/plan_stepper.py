@@ -8,7 +8,7 @@ import math
 import random
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +20,7 @@ from accel_engine.devices import Inventory, detect
 from accel_engine.errors import RunError
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
+from accel_engine.requests.try_plan import Turn
 from accel_engine.run import diagnostics
 from accel_engine.strategies.cluster_spec import ClusterSpec
 from accel_engine.training.autotuning.candidates import plan_mode
@@ -36,23 +37,6 @@ from accel_engine.training.distributed.worker_sync import WorkerSync
 from accel_engine.training.evaluation.validation import Validation
 from accel_engine.training.learning_rate_override import LearningRateOverride
 from accel_engine.training.memory_meters import HostMemory
-
-
-@dataclass(frozen=True, slots=True)
-class TakenSteps:
-    """Steps that were taken one after the other.
-
-    Attributes:
-        steps: Their number.
-        examples: Number of their examples, over all replicas.
-        seconds: How long they took, with the wait for batches.
-        losses: The loss of each, ``[steps]``.
-    """
-
-    steps: int
-    examples: int
-    seconds: float
-    losses: list[float]
 
 
 class PlanStepper:
@@ -183,7 +167,7 @@ class PlanStepper:
             yield from self._batches.segments(epoch, done, lambda: self._loop.chunk_steps)
             epoch, done = epoch + 1, 0
 
-    def take_for(self, seconds: float) -> TakenSteps:
+    def take_for(self, seconds: float) -> Turn:
         """Take steps for some seconds, at least one chunk; of several workers, the chief decides when they end.
 
         Batches that were read ahead while no step was taken do not count, nor do the steps that use them.
@@ -202,7 +186,7 @@ class PlanStepper:
         is_on = time.perf_counter() < self._turn_end or not self._loop.is_idle
         return bool(self._sync.broadcast(is_on)) if self._sync else is_on
 
-    def take(self, steps: int) -> TakenSteps:
+    def take(self, steps: int) -> Turn:
         """Take a number of steps."""
         began, chunks, left = time.perf_counter(), list[ChunkResult](), steps
         self._running = iter(())
@@ -213,7 +197,7 @@ class PlanStepper:
         self._running = iter(())
         return _taken(chunks, time.perf_counter() - began)
 
-    def take_at(self, rates: Sequence[float]) -> TakenSteps:
+    def take_at(self, rates: Sequence[float]) -> Turn:
         """Take a step at each of some learning rates, up to the first loss that is not finite.
 
         The optimizer keeps the last one until :meth:`restore`.
@@ -335,10 +319,10 @@ def _last_segment(assembly: Assembly) -> Segment | None:
     return Segment(np.zeros((1, counts.replicas, share), np.int32), 1, counts.last_batch)
 
 
-def _taken(chunks: list[ChunkResult], seconds: float) -> TakenSteps:
-    return TakenSteps(
+def _taken(chunks: list[ChunkResult], seconds: float) -> Turn:
+    return Turn(
         sum(chunk.count for chunk in chunks),
         sum(chunk.count * chunk.examples for chunk in chunks),
         seconds,
-        [float(loss) for chunk in chunks for loss in chunk.series.get("loss", ())],
+        tuple(float(loss) for chunk in chunks for loss in chunk.series.get("loss", ())),
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from accel_engine.data.dataset import Dataset, Split
-from accel_engine.data.dataset_entry import Column, DatasetEntry, to_json
+from accel_engine.data.dataset_entry import Column, DatasetEntry, DescribedData
 from accel_engine.data.loaded_entry import entry_of
 from accel_engine.data.structure import ArraySpec, Batch
 
@@ -28,7 +28,11 @@ def test_arrays_have_ranges_classes_and_examples() -> None:
         Column("weights", "float32", "weight", 0, "1 to 1"),
     )
     assert entry.samples[1] == ("1", "age nan, name 'b', targets 2, weights 1")
-    assert json.loads(json.dumps(to_json(entry)))["inputs_spec"] == {"age": "float32", "name": "string"}
+    described = json.loads(json.dumps(DescribedData.of(entry).to_json()))
+    assert described["inputs_spec"] == {
+        "age": "float32",
+        "name": "string",
+    }
 
 
 class Endless:

@@ -8,7 +8,6 @@ import pytest
 
 from accel_engine.devices import detect
 from accel_engine.measure.plan_trials import PlanTrials
-from accel_engine.measure.trial_process import TrialStart
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import check
 from accel_engine.race.comparison import find_best
@@ -16,6 +15,7 @@ from accel_engine.race.configuration import ConfigurationKind
 from accel_engine.race.configuration_result import ConfigurationResult, ConfigurationState
 from accel_engine.race.race import Race, RaceOptions
 from accel_engine.race.remembered import recall
+from accel_engine.requests.try_plan import TrialStart
 
 
 def test_real_processes_are_measured_and_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,8 +11,12 @@ from typing import Any
 
 import pytest
 
-from accel_engine.engine_main import trial_group
 from accel_engine.engine_main.trial_group import TrialGroup
+from accel_engine.plan import Plan
+from accel_engine.process import ask
+from accel_engine.requests.protocol.channel import Channel
+from accel_engine.requests.protocol.request import Problem
+from accel_engine.requests.try_plan import TakeSteps, TrialRequest, TrialStart
 from accel_engine.run.directory.run_paths import CHECKPOINTS
 from waiting import wait_until
 
@@ -22,31 +26,33 @@ task = json.loads(os.environ["TF_CONFIG"])["task"]
 own, asked = task["index"], 0
 device = 80 - own if task["type"] == "worker" else None
 for line in sys.stdin:
-    request = json.loads(line)
-    match request:
-        case {"plan": _}:
-            reply = {"ready": {"memory": 100.0 + own, "device_memory": device}}
-        case {"steps": 1}:
-            reply = {"taken": {}, "memory": 200.0 + own}
-        case {"steps": 2}:
-            reply = {"problem": "out of memory", "out_of_memory": True}
-        case {"steps": 3}:
+    message = json.loads(line)
+    match message["kind"], message["fields"]:
+        case "TrialRequest", _:
+            kind, fields = "MemberReady", {"memory": 100.0 + own, "device_memory": device}
+        case "TakeSteps", {"steps": 1}:
+            kind, fields = "Turn", {"steps": 1, "examples": 1, "seconds": 1.0, "losses": [], "memory": 200.0 + own}
+        case "TakeSteps", {"steps": 2}:
+            kind, fields = "Problem", {"text": "out of memory", "out_of_memory": True}
+        case "TakeSteps", {"steps": 3}:
             os.kill(os.getpid(), 9)
-        case {"memory": _}:
-            reply = {"memory": 300.0 + 10 * asked + own}
+        case "TellMemory", _:
+            kind, fields = "TrialAnswer", {"memory": 300.0 + 10 * asked + own}
             asked += 1
-    print(json.dumps(reply), flush=True)
+    print(json.dumps({"kind": kind, "fields": fields, "number": 0}), flush=True)
 """
 
 _ENDLESS = """
 import sys, time
-from accel_engine.engine_main.trial_group import until_input_ends
-lines = until_input_ends(sys.stdin)
+from accel_engine.engine_main.request_server import until_input_ends
+from accel_engine.requests.protocol.channel import Channel
+from accel_engine.requests.try_plan import TakeSteps
+messages = until_input_ends(Channel(sys.stdin, sys.stdout), TakeSteps)
 print("started", flush=True)
 if "builds" in sys.argv:
     time.sleep(600)
-for line in lines:
-    print(line, end="", flush=True)
+for message in messages:
+    print(message.steps, flush=True)
     time.sleep(600)
 """
 
@@ -58,18 +64,18 @@ class Started:
 
     def __init__(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.processes: list[subprocess.Popen[str]] = []
-        self.problems: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+        self.problems: queue.SimpleQueue[Problem] = queue.SimpleQueue()
         monkeypatch.setenv("TF_CONFIG", "")
         monkeypatch.setenv("ACCEL_TUI_LOCAL_WORKERS", "")
-        monkeypatch.setattr(trial_group, "spawn", self._spawn)
-        self._request = {"plan": {}, "folder": str(tmp_path)}
+        monkeypatch.setattr(ask, "spawn", self._spawn)
+        self._request = TrialRequest(TrialStart(Plan()), tmp_path)
 
     def lead(self, workers: int = 2, *, coordinated: bool = False) -> TrialGroup:
         self.group = TrialGroup(self._request, self.problems.put, workers=workers, coordinated=coordinated)
         return self.group
 
-    def _spawn(self, option: str, *, environment: dict[str, str], new_session: bool) -> subprocess.Popen[str]:
-        assert (option, new_session) == ("--try-plan", False)
+    def _spawn(self, *options: str, environment: dict[str, str], new_session: bool, **_: Any) -> subprocess.Popen[str]:
+        assert (options, new_session) == (("--request", "try_plan"), False)
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
         started = subprocess.Popen([sys.executable, "-c", _MEMBER], env=os.environ | environment, text=True, **pipes)
         self.processes.append(started)
@@ -97,9 +103,9 @@ def test_workers_get_the_same_requests_and_tell_their_memory(tmp_path: Path, mon
     group.wait_ready()
     assert group.memory(10.0, on_cpu=True) == 10.0 + 101.0
     assert (group.device_memory(50), group.device_memory(90)) == (50, 79)  # the smallest one
-    group.ask({"steps": 1})
+    group.ask(TakeSteps(1))
     assert group.memory(10.0, on_cpu=False) == 201.0  # of one device at most
-    group.ask({"steps": 1})
+    group.ask(TakeSteps(1))
     assert group.memory(None, on_cpu=True) is None
     started.close()
 
@@ -110,7 +116,7 @@ def test_those_that_serve_a_coordinator_take_no_steps(tmp_path: Path, monkeypatc
     assert len(started.processes) == 3
     group.wait_ready()
     assert group.device_memory(None) == 79  # the coordinator has none of the workers' devices
-    group.ask({"steps": 3})
+    group.ask(TakeSteps(3))
     assert group.memory(10.0, on_cpu=True) == 10.0 + 300.0 + 301.0 + 300.0  # two workers and a parameter server
     assert group.memory(None, on_cpu=False) == 311.0
     assert group.memory(10.0, on_cpu=True) == 10.0 + 320.0 + 321.0 + 320.0
@@ -122,10 +128,10 @@ def test_what_stops_a_worker_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, steps: int, reason: str
 ) -> None:
     started = Started(tmp_path, monkeypatch)
-    started.lead().ask({"steps": steps})
+    started.lead().ask(TakeSteps(steps))
     problem = started.problems.get(timeout=60)
-    assert problem["problem"].startswith(reason)
-    assert problem["out_of_memory"]
+    assert problem.text.startswith(reason)
+    assert problem.out_of_memory
     started.close()
 
 
@@ -147,8 +153,7 @@ def test_a_process_ends_with_its_input_whatever_it_does(does: str) -> None:
         assert process.stdout is not None
         assert process.stdout.readline() == "started\n"
         if does == "takes steps":
-            process.stdin.write("a request\n")
-            process.stdin.flush()
-            assert process.stdout.readline() == "a request\n"
+            Channel(process.stdout, process.stdin).send(TakeSteps(7))
+            assert process.stdout.readline() == "7\n"
         process.stdin.close()
         assert process.wait(60) == 0

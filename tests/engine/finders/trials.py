@@ -4,7 +4,8 @@ from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any, Self
 
-from accel_engine.measure.trial_process import TrialCancelledError, TrialFailedError, TrialReady, TrialStart, Turn
+from accel_engine.measure.trial_process import TrialCancelledError, TrialFailedError
+from accel_engine.requests.try_plan import TrialReady, TrialStart, Turn
 
 
 class Process:

@@ -5,8 +5,8 @@ import pytest
 
 from accel_engine.measure import plan_trials
 from accel_engine.measure.plan_trials import PlanTrials
-from accel_engine.measure.trial_process import TrialStart
 from accel_engine.plan import Plan
+from accel_engine.requests.try_plan import TrialStart
 
 
 def test_a_process_that_cannot_be_started_does_not_hinder_the_next_ones(tmp_path, monkeypatch) -> None:

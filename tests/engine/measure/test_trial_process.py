@@ -7,8 +7,10 @@ import psutil
 import pytest
 
 from accel_engine.measure import trial_process
-from accel_engine.measure.trial_process import LAST_LINES, TrialProcess, TrialStart, exit_error, exit_reason
+from accel_engine.measure.trial_process import LAST_LINES, TrialProcess, exit_error, exit_reason
 from accel_engine.plan import Plan
+from accel_engine.process import ask
+from accel_engine.requests.try_plan import TrialStart
 from waiting import wait_until
 
 START = (
@@ -54,7 +56,7 @@ def test_only_the_last_lines_tell_that_memory_ran_out(status: int, log: str, out
 _LEADER = """
 import json, subprocess, sys
 other = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
-print(json.dumps({"seconds": 0.0}), flush=True)
+print(json.dumps({"kind": "SavedTrial", "fields": {"seconds": 0.0}, "number": 0}), flush=True)
 sys.stdin.read()
 """
 
@@ -62,13 +64,13 @@ sys.stdin.read()
 def test_processes_that_a_trial_has_started_end_with_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """They may be in native code, where they notice nothing."""
 
-    def spawn(option: str, *, stderr: Any, isolated: bool) -> "subprocess.Popen[str]":
-        assert isolated
+    def spawn(*options: str, stderr: Any, isolated: bool, **_: Any) -> "subprocess.Popen[str]":
+        assert (options, isolated) == (("--request", "try_plan"), True)
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
         command = [sys.executable, "-c", _LEADER]
         return subprocess.Popen(command, stderr=stderr, text=True, start_new_session=True, **pipes)
 
-    monkeypatch.setattr(trial_process, "spawn", spawn)
+    monkeypatch.setattr(ask, "spawn", spawn)
     monkeypatch.setattr(trial_process, "is_isolated", lambda _: True)
     plan = Plan(strategy="multi-worker", local_workers=2)
     process = TrialProcess(TrialStart(plan), tmp_path, lambda: False)

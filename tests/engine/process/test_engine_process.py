@@ -3,7 +3,6 @@ import signal
 from contextlib import closing
 from dataclasses import replace
 from importlib import metadata
-from typing import Any
 
 import numpy as np
 import psutil
@@ -97,7 +96,7 @@ def test_descriptions_do_not_wait_for_an_engine_with_a_run() -> None:
     with closing(WarmEngine()) as engine:
         asked = engine._send
 
-        def ask_and_hand_over(request: dict[str, Any]) -> None:
+        def ask_and_hand_over(message: object, number: int) -> None:
             engine._send = asked  # type: ignore[method-assign]
             engine.train(create(QUICK))  # by the time that it would have answered, it has a run
 
@@ -120,8 +119,9 @@ def test_a_warm_engine_trains_the_steps_of_a_new_one_and_keeps_its_output() -> N
     with closing(WarmEngine()) as engine:
         assert engine.wait_ready(120)
         assert engine.describe(plan).parameters
-        engine._log.write(b"printed before the run\n")
-        engine._log.flush()
+        log = engine._connection._log
+        log.write(b"printed before the run\n")
+        log.flush()
         engine.describe(plan)  # answered after the warm-up
         engine.train(directories[1])
         assert engine.process.wait(120) == 0

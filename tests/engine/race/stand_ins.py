@@ -6,9 +6,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from accel_engine.devices.device_types import Device
-from accel_engine.measure.trial_process import TrialCancelledError, TrialFailedError, TrialReady, TrialStart, Turn
+from accel_engine.measure.trial_process import TrialCancelledError, TrialFailedError
 from accel_engine.plan import Plan
 from accel_engine.race.energy import Meters
+from accel_engine.requests.try_plan import TrialReady, TrialStart, Turn
 
 CPU = (Device("cpu:0", "cpu", "A CPU", cores=4),)
 GPUS = (

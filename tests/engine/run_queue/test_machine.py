@@ -62,7 +62,7 @@ def test_who_uses_an_accelerator(device: str, readings: dict[str, Reading], reas
     [
         (["--run", "/runs/one"], 0, ""),  # the queue knows it
         ([], 0, ""),  # it waits for a plan
-        (["--bench"], 0, "is used by another program (python)"),
+        (["--request", "bench_models"], 0, "is used by another program (python)"),
         (["--run", "/runs/one"], 1, "is used by another program (python)"),
     ],
 )

@@ -16,8 +16,8 @@ from accel_engine.events import RunEnded, Warned
 from accel_engine.export.writers import write_csv, write_json
 from accel_engine.inference.candidate import Candidate
 from accel_engine.inference.measurement.percentiles import Percentile
-from accel_engine.process.model_query import check_checkpoint
-from accel_engine.requests.inference_bench import BenchOptions
+from accel_engine.requests.bench_models import BenchOptions
+from accel_engine.requests.protocol.model_reference import check_checkpoint
 from accel_engine.run import RunReader, Status, list_runs, runs_directory
 from accel_engine.run.damage.repair import repair
 from accel_engine.run.runs.listing import summarize

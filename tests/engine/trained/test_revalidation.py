@@ -9,6 +9,7 @@ import pytest
 from accel_engine import data
 from accel_engine.errors import AccelError
 from accel_engine.plan import Plan
+from accel_engine.requests.revalidate import Revalidation, RevalidationRequest
 from accel_engine.run import RunWriter, create
 from accel_engine.run.diagnostics import ClassificationReport, read
 from accel_engine.run.diagnostics.views import Image
@@ -30,7 +31,8 @@ def test_the_report_equals_the_engines(gym: Gym, monkeypatch: pytest.MonkeyPatch
     with closing(connect(trained.directory)) as connection:
         connection.execute("DELETE FROM main.inside")
     told: list[tuple[int, int]] = []
-    assert revalidate(trained.directory, lambda done, of: told.append((done, of))) == {"step": 15, "notes": []}
+    request = RevalidationRequest(trained.directory)
+    assert revalidate(request, lambda part: told.append((part.done, part.of))) == Revalidation(15, ())
     kept = read(trained.directory)
     assert expected is not None
     assert kept.validation is not None
@@ -65,7 +67,7 @@ def test_a_layer_that_mixes_the_batch_sees_the_batches_of_the_validation(gym: Gy
     (tmp_path / "own.py").write_text(MIXING)
     trained = gym.train(PLAN.replace(model=f"{tmp_path / 'own.py'}:build", batch_size=9))
     wanted = read(trained.directory).validation
-    revalidate(trained.directory, lambda *_: None)
+    revalidate(RevalidationRequest(trained.directory))
     found = read(trained.directory).validation
     assert wanted is not None
     assert found is not None
@@ -96,7 +98,7 @@ def test_a_stream_is_validated_again_from_its_first_batch(
     stream.reads.clear()
     told: list[tuple[int, int]] = []
 
-    revalidate(trained.directory, lambda done, of: told.append((done, of)))
+    revalidate(RevalidationRequest(trained.directory), lambda part: told.append((part.done, part.of)))
 
     assert stream.reads == [(0, 0)]
     assert told == [(done, 0) for done in (32, 64, 96, 128, 160, 192, 200)]
@@ -112,7 +114,7 @@ def test_an_active_run_is_rejected(gym: Gym) -> None:
     with closing(RunWriter(directory)) as writer:
         writer.begin()
         with pytest.raises(AccelError, match="is active: its own engine can validate it"):
-            revalidate(directory, lambda *_: None)
+            revalidate(RevalidationRequest(directory))
 
 
 def test_a_model_with_unknown_outputs_is_rejected(gym: Gym, tmp_path: Path) -> None:
@@ -130,4 +132,4 @@ def test_a_model_with_unknown_outputs_is_rejected(gym: Gym, tmp_path: Path) -> N
     trained = gym.train(PLAN.replace(model=f"{file}:build", data="synthetic:6x6x1:3:300", batch_size=50))
     assert not trained.ended.reason, trained.ended.reason
     with pytest.raises(AccelError, match="custom train_step"):
-        revalidate(trained.directory, lambda *_: None)
+        revalidate(RevalidationRequest(trained.directory))

@@ -8,6 +8,7 @@ import pytest
 from accel_engine.errors import RunError
 from accel_engine.events import Outcome, Warned
 from accel_engine.plan import Plan
+from accel_engine.requests.revalidate import RevalidationRequest
 from accel_engine.trained.revalidation import revalidate
 
 from .conftest import Gym
@@ -27,14 +28,14 @@ def test_other_examples_are_a_warning_and_other_columns_an_error(gym: Gym, tmp_p
     write(path, "rrgb")
     plan = Plan(model="mlp", data=str(path), epochs=1, batch_size=16)
     directory = gym.train(plan).directory
-    revalidate(directory, lambda *_: None)
+    revalidate(RevalidationRequest(directory))
     again = gym.train(plan.replace(epochs=2), run=directory)
     assert not any("changed" in warned.message for warned in again.all(Warned))
 
     write(path, "rrgb", shift=1.0)
 
     with pytest.raises(RunError, match="with other training examples: restore it"):
-        revalidate(directory, lambda *_: None)
+        revalidate(RevalidationRequest(directory))
     for epochs in (3, 4):  # until it is restored
         more = gym.train(plan.replace(epochs=epochs), run=directory)
         assert more.ended.outcome is Outcome.FINISHED, more.ended.reason
@@ -67,7 +68,7 @@ def test_data_that_a_function_makes_at_random_is_a_warning(gym: Gym, tmp_path: P
         "give its random generator a seed"
     )
 
-    assert revalidate(directory, lambda *_: None)["notes"] == [note]
+    assert revalidate(RevalidationRequest(directory)).notes == (note,)
     again = gym.train(plan.replace(epochs=2), run=directory)
 
     assert again.ended.outcome is Outcome.FINISHED, again.ended.reason

@@ -9,6 +9,7 @@ import pytest
 from accel_engine.errors import RunError
 from accel_engine.events import Outcome, Warned
 from accel_engine.plan import Plan
+from accel_engine.requests.revalidate import RevalidationRequest
 from accel_engine.run.store.connection import connect
 from accel_engine.trained.open_trained import open_trained
 from accel_engine.trained.revalidation import revalidate
@@ -38,7 +39,7 @@ def test_a_run_with_another_model_version_is_rejected(gym: Gym, tmp_path: Path) 
     ended = gym.train(PLAN.replace(epochs=2), run=directory).ended
     assert ended.outcome is Outcome.FAILED
     assert ended.reason == f"the run was trained with another version of model cnn: {change}; start a new run"
-    for ask in (lambda: open_trained(directory, data=None), lambda: revalidate(directory, print)):
+    for ask in (lambda: open_trained(directory, data=None), lambda: revalidate(RevalidationRequest(directory))):
         with pytest.raises(RunError, match=change):
             ask()
 

@@ -8,6 +8,7 @@ import numpy as np
 from accel_engine.events import Outcome, Warned
 from accel_engine.models.saved_model import custom_objects
 from accel_engine.plan import Plan
+from accel_engine.requests.revalidate import RevalidationRequest
 from accel_engine.trained.revalidation import revalidate
 
 from .conftest import Gym
@@ -39,4 +40,4 @@ def test_a_saved_model_with_custom_layers_trains_and_is_validated_again(gym: Gym
     assert whole.ended.outcome is resumed.ended.outcome is Outcome.FINISHED, whole.ended.reason
     np.testing.assert_array_equal(resumed.series["loss"], whole.series["loss"])
     assert any("load only files that you trust" in warned.message for warned in whole.all(Warned))
-    assert revalidate(whole.directory, lambda *_: None)["step"] == whole.ended.steps
+    assert revalidate(RevalidationRequest(whole.directory)).step == whole.ended.steps

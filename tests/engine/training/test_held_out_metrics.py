@@ -2,7 +2,8 @@
 
 import csv
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +14,19 @@ import pytest
 from accel_engine.errors import DataError
 from accel_engine.inference.candidate import Candidate
 from accel_engine.inference.comparison import comparisons
+from accel_engine.inference.held_out_metrics import HeldOutMetrics
 from accel_engine.inference.open_model import open_model
 from accel_engine.inference.origin import origin_of
 from accel_engine.model_export.export import export
 from accel_engine.model_export.held_out_metrics import held_out_metrics
 from accel_engine.plan import Plan
-from accel_engine.requests.inference_bench import BenchOptions, ModelFile
-from accel_engine.requests.inference_bench import bench as bench_models
+from accel_engine.process.inference_bench import ModelFile
+from accel_engine.process.inference_bench import bench as bench_models
+from accel_engine.requests.bench_models import BenchedModel, BenchOptions, BenchRequest
+from accel_engine.requests.evaluate import EvaluatedModel, EvaluationOptions, EvaluationRequest
+from accel_engine.requests.export_model import ExportRequest
+from accel_engine.requests.held_out_metrics import HeldOutRequest
+from accel_engine.requests.protocol.model_reference import ModelReference
 from accel_engine.trained.bench.bench import bench
 from accel_engine.trained.evaluation.evaluate import evaluate
 from accel_engine.trained.file_data import load_for
@@ -30,7 +37,7 @@ from .test_model_export import DIGITS, exported, metrics_of, target
 
 pytestmark = pytest.mark.usefixtures("few_requests")
 
-REQUEST = {"data": "", "split": "auto", "checkpoint": "auto", "devices": ["cpu"], "precisions": ["float32"]}
+OPTIONS = BenchOptions(devices=("cpu",), precisions=("float32",))
 
 
 @pytest.fixture
@@ -39,55 +46,60 @@ def few_requests(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("accel_engine.model_export.serving_batching.SECONDS", 0.02)
 
 
-def measured(*models: dict[str, Any], **changes: Any) -> tuple[list[dict[str, Any]], Sequence[str]]:
-    found = held_out_metrics({**REQUEST, "models": models, **changes})
-    return found["models"], found["notes"]
+def measured(*models: BenchedModel, **changes: Any) -> tuple[Sequence[Mapping[str, HeldOutMetrics]], Sequence[str]]:
+    found = held_out_metrics(HeldOutRequest(models, replace(OPTIONS, **changes)))
+    return found.models, found.notes
+
+
+def benched(directory: Path, file: Path | str | None = None) -> BenchedModel:
+    """The model of a run, or a file with its data."""
+    path = Path(file) if file else None
+    return BenchedModel((path or directory).name, ModelReference(directory), path)
 
 
 def test_a_run_and_its_exports_have_their_metrics_on_the_same_examples(gym: Gym, tmp_path: Path) -> None:
-    directory = str(gym.train_once(DIGITS).directory)
+    directory = gym.train_once(DIGITS).directory
     targets = [target(tmp_path, "tflite", "int8", 1.0), target(tmp_path, "savedmodel"), target(tmp_path, "keras")]
-    written = exported(Path(directory), tmp_path, *targets)["exported"]
-    files = [{"file": each["path"], "directory": directory} for each in written]
-    (run, *others), notes = measured({"directory": directory}, *files, precisions=["float32", "mixed_bfloat16"])
+    written = exported(directory, tmp_path, *targets).exported
+    files = [benched(directory, each.path) for each in written]
+    (run, *others), notes = measured(benched(directory), *files, precisions=("float32", "mixed_bfloat16"))
     assert not notes
     assert list(run) == ["float32", "mixed_bfloat16"]
-    assert run["float32"]["values"] == pytest.approx(metrics_of(Path(directory)), rel=1e-4)
-    assert list(run["float32"]["values"])[:2] == ["accuracy", "loss"]
-    assert 1e-6 < abs(run["float32"]["values"]["loss"] - run["mixed_bfloat16"]["values"]["loss"]) < 0.1
+    assert run["float32"].values == pytest.approx(metrics_of(directory), rel=1e-4)
+    assert list(run["float32"].values)[:2] == ["accuracy", "loss"]
+    assert 1e-6 < abs(run["float32"].values["loss"] - run["mixed_bfloat16"].values["loss"]) < 0.1
     for each, (found,) in zip(written, map(dict.values, others), strict=True):
-        assert found["values"] == pytest.approx(each["metrics"], rel=1e-5)
-        examples = {name: found[name] for name in ("split", "examples", "source")}
-        assert examples == {"split": "validation", "examples": 360, "source": Path(directory).name}
-        assert found["fingerprint"] == run["float32"]["fingerprint"]
-    assert [origin_of(Path(each["path"])) for each in written] == [Path(directory).name] * 3
-    assert origin_of(tmp_path / "m") == Path(directory).name
+        assert found.values == pytest.approx(each.metrics, rel=1e-5)
+        assert (found.split, found.examples, found.source) == ("validation", 360, directory.name)
+        assert found.fingerprint == run["float32"].fingerprint
+    assert [origin_of(Path(each.path)) for each in written] == [directory.name] * 3
+    assert origin_of(tmp_path / "m") == directory.name
 
 
 def test_what_is_no_export_of_the_run_has_a_note(gym: Gym, tmp_path: Path) -> None:
-    run = {"directory": str(gym.train_once(DIGITS).directory)}
+    run = gym.train_once(DIGITS).directory
     (tmp_path / "bad.onnx").write_bytes(b"no model")
     np.savez(tmp_path / "d.npz", x=np.zeros((30, 3), np.float32), y=np.arange(30) % 2)
     plan = Plan(model="mlp", data=f"{tmp_path}/d.npz", epochs=1, batch_size=30)
     exported(gym.train(plan).directory, tmp_path, target(tmp_path, "onnx"))
-    files = [{"file": str(tmp_path / name), **run} for name in ("bad.onnx", "m.onnx")]
-    found, notes = measured(*files, run, {"file": str(tmp_path / "m.onnx")})
+    files = [benched(run, tmp_path / name) for name in ("bad.onnx", "m.onnx")]
+    found, notes = measured(*files, benched(run), BenchedModel("m.onnx", file=tmp_path / "m.onnx"))
     assert [bool(each) for each in found] == [False, False, True, False]
     assert [note.partition(":")[0] for note in notes] == ["no metrics of bad.onnx", "no metrics of m.onnx"]
     assert "takes examples of float32 3" in notes[1]
 
 
 def test_what_was_measured_before_a_precision_failed_counts(gym: Gym) -> None:
-    run = {"directory": str(gym.train_once(DIGITS).directory)}
-    (found,), (note,) = measured(run, precisions=["float32", "no_precision"])
+    run = gym.train_once(DIGITS).directory
+    (found,), (note,) = measured(benched(run), precisions=("float32", "no_precision"))
     assert list(found) == ["float32"]
-    assert note.startswith(f"no metrics of {Path(run['directory']).name}: ")
+    assert note.startswith(f"no metrics of {run.name}: ")
 
 
 def test_a_model_with_a_train_step_of_its_own_has_none(gym: Gym, tmp_path: Path) -> None:
     (tmp_path / "nets.py").write_text(OWN_STEP)
     plan = Plan(model=f"{tmp_path}/nets.py:build", data="digits", epochs=1, batch_size=500)
-    (found,), (note,) = measured({"directory": str(gym.train(plan).directory)})
+    (found,), (note,) = measured(benched(gym.train(plan).directory))
     assert not found
     assert "has a custom train_step" in note
 
@@ -118,34 +130,31 @@ def test_files_take_the_raw_rows_of_other_data(gym: Gym, tmp_path: Path) -> None
     plan = Plan(model="tabular", data=f"{tmp_path}/people.csv", target=("bought",), epochs=1, batch_size=30)
     directory = gym.train(plan).directory
     exported(directory, tmp_path, target(tmp_path, "onnx"))
-    found, notes = measured(
-        {"directory": str(directory)},
-        {"file": str(tmp_path / "m.onnx"), "directory": str(directory)},
-        data=f"{tmp_path}/others.csv",
-    )
+    models = benched(directory), benched(directory, tmp_path / "m.onnx")
+    found, notes = measured(*models, data=f"{tmp_path}/others.csv")
     assert not notes
     (run,), (file,) = (each.values() for each in found)
-    assert file["values"] == pytest.approx(run["values"], rel=1e-3)
-    assert (file["split"], file["examples"]) == ("others.csv", 40)
-    candidates: list[dict[str, Any]] = []
-    settings = {"scenario": "multi-stream", "batch_sizes": [1], "seconds": 0.1, "target_latency": None, "seed": 0}
-    request = {**REQUEST, **settings, "xla": [False], "data": f"{tmp_path}/others.csv"}
-    bench({**request, "models": [{"file": str(tmp_path / "m.onnx")}]}, candidates.append)
-    assert [each["problem"] for each in candidates] == [""]
+    assert file.values == pytest.approx(run.values, rel=1e-3)
+    assert (file.split, file.examples) == ("others.csv", 40)
+    parts: list[Any] = []
+    options = replace(OPTIONS, batch_sizes=(1,), seconds=0.1, xla=(False,), data=f"{tmp_path}/others.csv")
+    bench(BenchRequest((BenchedModel("m.onnx", file=tmp_path / "m.onnx"),), options), parts.append)
+    assert [each.problem for each in parts if isinstance(each, Candidate)] == [""]
 
 
 def test_engine_processes_measure_a_run_beside_its_export(gym: Gym, tmp_path: Path) -> None:
     directory = gym.train_once(DIGITS).directory
-    (written,) = exported(directory, tmp_path, target(tmp_path, "tflite"))["exported"]
+    (written,) = exported(directory, tmp_path, target(tmp_path, "tflite")).exported
     options = BenchOptions(batch_sizes=(1,), seconds=0.1, devices=("cpu",), precisions=("float32",), xla=(False,))
-    found: list[Candidate] = []
-    assert bench_models([directory, ModelFile(tmp_path / "m.tflite")], options, found.append) == ()
+    parts: list[Any] = []
+    assert bench_models([directory, ModelFile(tmp_path / "m.tflite")], options, parts.append) == ()
+    found = [each for each in parts if isinstance(each, Candidate)]
     run, file = found
     assert run.metrics is not None
     assert file.metrics is not None
-    assert run.metrics.main == ("accuracy", pytest.approx(written["metrics"]["accuracy"]))
-    assert file.metrics.values == pytest.approx(written["metrics"], rel=1e-5)
-    assert file.size == written["size"] > 0
+    assert run.metrics.main == ("accuracy", pytest.approx(written.metrics["accuracy"]))
+    assert file.metrics.values == pytest.approx(written.metrics, rel=1e-5)
+    assert file.size == written.size > 0
     (compared,) = comparisons(found, None)
     assert compared.metric_difference == pytest.approx(0, abs=1e-6)
     assert compared.size == file.size / run.size
@@ -172,23 +181,23 @@ def test_the_loss_of_an_export_of_a_confident_model_is_that_of_its_run(gym: Gym,
     plan = Plan(model=f"{tmp_path}/confident.py:{function}", data=source, epochs=1, batch_size=30, learning_rate=1e-9)
     directory = gym.train(plan).directory
     written = exported(directory, tmp_path, target(tmp_path, "savedmodel"))
-    evaluated, (file,) = metrics_of(directory), written["exported"]
-    run, of_file = measured({"directory": str(directory)}, {"file": file["path"], "directory": str(directory)})[0]
+    evaluated, (file,) = metrics_of(directory), written.exported
+    run, of_file = measured(benched(directory), benched(directory, file.path))[0]
     assert evaluated["loss"] > 10
-    for found in (written["original"]["metrics"], run["float32"]["values"]):
+    for found in (written.original.metrics, run["float32"].values):
         assert found["loss"] == pytest.approx(evaluated["loss"], rel=1e-5)
-    assert of_file[""]["values"] == pytest.approx(file["metrics"], rel=1e-5)
+    assert of_file[""].values == pytest.approx(file.metrics, rel=1e-5)
     if kind == "softmax":
-        assert file["metrics"]["loss"] == pytest.approx(evaluated["loss"], rel=1e-3)  # some are below 1e-38
-        assert not [note for note in written["notes"] if "logits" in note]
+        assert file.metrics["loss"] == pytest.approx(evaluated["loss"], rel=1e-3)  # some are below 1e-38
+        assert not [note for note in written.notes if "logits" in note]
     else:
-        assert file["metrics"]["loss"] < 0.99 * evaluated["loss"]
-        assert [note for note in written["notes"] if note.startswith("loss: ") and "from its probabilities" in note]
+        assert file.metrics["loss"] < 0.99 * evaluated["loss"]
+        assert [note for note in written.notes if note.startswith("loss: ") and "from its probabilities" in note]
 
 
-def evaluated(**plan: Any) -> dict[str, Any]:
-    options = {"data": "", "split": "auto", "checkpoint": "auto", "resamples": 100, "confidence": 0.95, "seed": 0}
-    (found,) = evaluate({**options, "models": [{"plan": Plan(**plan).to_mapping()}]})["models"]
+def evaluated(**plan: Any) -> EvaluatedModel:
+    request = EvaluationRequest((ModelReference.of(Plan(**plan)),), EvaluationOptions(resamples=100))
+    (found,) = evaluate(request).models
     return found
 
 
@@ -205,15 +214,15 @@ def test_an_exported_file_of_a_table_is_evaluated_as_its_run(gym: Gym, tmp_path:
     options = {"target": (target_name,), "ignore": ignore, "batch_size": 20}
     found = evaluated(model=str(tmp_path / "m.keras"), data=str(table), **options)
     expected = metrics_of(directory)
-    assert {each["name"]: each["value"] for each in found["metrics"]} == pytest.approx(expected, rel=1e-4)
-    assert [each["name"] for each in found["classes"]] == (["red", "white"] if target_name == "kind" else [])
+    assert {name: each.value for name, each in found.metrics.items()} == pytest.approx(expected, rel=1e-4)
+    assert [each.name for each in found.classes] == (["red", "white"] if target_name == "kind" else [])
 
 
 def test_an_exported_classifier_of_images_is_evaluated_as_its_run(gym: Gym, tmp_path: Path) -> None:
     directory = gym.train_once(DIGITS).directory
     exported(directory, tmp_path, target(tmp_path, "keras"))
     found = evaluated(model=str(tmp_path / "m.keras"), data="digits", batch_size=100)
-    assert {each["name"]: each["value"] for each in found["metrics"]} == pytest.approx(metrics_of(directory), rel=1e-4)
+    assert {name: each.value for name, each in found.metrics.items()} == pytest.approx(metrics_of(directory), rel=1e-4)
 
 
 def test_classes_are_those_of_the_model_and_the_target_is_the_column_that_it_does_not_take(tmp_path: Path) -> None:
@@ -234,7 +243,7 @@ def test_classes_are_those_of_the_model_and_the_target_is_the_column_that_it_doe
         dataset.validation.targets, keras.Model(given, chances)(inputs)
     )
     assert set(dataset.validation.targets.tolist()) == {0, 2}
-    assert found["metrics"][0]["value"] == pytest.approx(float(keras.ops.mean(expected)), rel=1e-5)
+    assert next(iter(found.metrics.values())).value == pytest.approx(float(keras.ops.mean(expected)), rel=1e-5)
     (tmp_path / "u.csv").write_text(
         "y,size,code\n" + "".join(f"{'ad'[row % 2]},{row},{1 + row % 2}\n" for row in range(40))
     )
@@ -250,9 +259,8 @@ def test_the_file_of_a_model_is_exported_with_data_to_prove_it_on(tmp_path: Path
     folder = tmp_path / "temporary"
     folder.mkdir()
     plan = Plan(model=str(tmp_path / "own.keras"), data=str(tmp_path / "d.npz"))
-    asked = {"plan": plan.to_mapping(), "split": "auto", "checkpoint": "auto", "umask": 0o022, "target_latency": None}
-    found = export({**asked, "folder": str(folder), "targets": [target(tmp_path, "onnx")]})
-    assert (found["name"], found["exported"][0]["problem"]) == ("own.keras", "")
+    found = export(ExportRequest(ModelReference.of(plan), (target(tmp_path, "onnx"),), folder, "auto"))
+    assert (found.name, found.exported[0].problem) == ("own.keras", "")
     outputs = open_model(tmp_path / "m.onnx").run({"inputs": x})
     np.testing.assert_allclose(outputs["probabilities"], model(x), atol=1e-5)
 
@@ -274,8 +282,8 @@ def test_an_export_of_a_model_whose_layers_add_losses_is_proved_by_its_outputs_a
     (tmp_path / "nets.py").write_text(ADDS_LOSS)
     directory = gym.train(DIGITS.replace(model=f"{tmp_path}/nets.py:build")).directory
     found = exported(directory, tmp_path, target(tmp_path, "keras"))
-    assert (found["exported"][0]["problem"], found["exported"][0]["metrics"]) == ("", {})
-    assert found["original"]["metrics"] == pytest.approx(metrics_of(directory), rel=1e-4)
+    assert (found.exported[0].problem, found.exported[0].metrics) == ("", {})
+    assert found.original.metrics == pytest.approx(metrics_of(directory), rel=1e-4)
 
 
 def test_a_file_that_names_its_inputs_takes_those_of_data_without_names(tmp_path: Path) -> None:
@@ -288,7 +296,7 @@ def test_a_file_that_names_its_inputs_takes_those_of_data_without_names(tmp_path
     found = evaluated(model=str(tmp_path / "m.keras"), data=f"{tmp_path}/pairs.py:load", split="random")
     x = load_for(keras.models.load_model(tmp_path / "m.keras"), Plan(data=f"{tmp_path}/pairs.py:load"), lambda *_: None)
     expected = np.mean((1.5 * x.validation.inputs["input_0"][:, 0] - x.validation.targets) ** 2)
-    assert found["metrics"][0]["value"] == pytest.approx(float(expected), rel=1e-5)
+    assert next(iter(found.metrics.values())).value == pytest.approx(float(expected), rel=1e-5)
 
 
 def test_an_exported_file_of_a_series_is_evaluated_in_the_units_of_its_data(gym: Gym, tmp_path: Path) -> None:
@@ -298,7 +306,7 @@ def test_an_exported_file_of_a_series_is_evaluated_in_the_units_of_its_data(gym:
     directory = gym.train(Plan(model="linear", epochs=2, **options)).directory
     exported(directory, tmp_path, target(tmp_path, "keras"))
     expected = metrics_of(directory)
-    found = {each["name"]: each["value"] for each in evaluated(model=f"{tmp_path}/m.keras", **options)["metrics"]}
+    found = {name: each.value for name, each in evaluated(model=f"{tmp_path}/m.keras", **options).metrics.items()}
     names = ("root_mean_squared_error", "r2_score")
     assert {name: found[name] for name in names} == pytest.approx({name: expected[name] for name in names}, rel=1e-3)
     assert found["loss"] == pytest.approx(expected["root_mean_squared_error"] ** 2, rel=1e-3)
@@ -313,7 +321,7 @@ def test_a_table_whose_numbers_float32_would_lose_is_evaluated_by_its_file(gym: 
     model = keras.models.load_model(directory / "model.keras")  # a name was given twice, and nothing was saved
     assert {each.name: each.dtype for each in model.inputs} == {"when": "float64", "size": "float32"}
     assert model.output.dtype == "float64"
-    found = {each["name"]: each["value"] for each in evaluated(model=f"{directory}/model.keras", **options)["metrics"]}
+    found = {name: each.value for name, each in evaluated(model=f"{directory}/model.keras", **options).metrics.items()}
     assert found["mean_absolute_error"] == pytest.approx(metrics_of(directory)["mean_absolute_error"], rel=1e-3)
 
     given = {name: keras.Input((1,), name=name) for name in ("when", "size")}

@@ -12,8 +12,9 @@ from accel_engine.plan import Plan
 from accel_engine.plan.memory_estimate import Training, data_bytes, estimate_memory
 from accel_engine.plan.resolved_plan import check
 from accel_engine.process import engine_process
+from accel_engine.process.ask import ask
 from accel_engine.process.start_run import prepare_run
-from accel_engine.requests.size_query import describe_model
+from accel_engine.requests.describe_model import ModelRequest
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads the peak of Linux")
@@ -31,7 +32,9 @@ from accel_engine.requests.size_query import describe_model
 def test_the_peak_of_a_new_process_is_within_the_range(plan: Plan) -> None:
     resolved = check(plan, detect().devices)
     assert resolved.placement is not None
-    training = Training(plan, describe_model(plan), plan.batch_size, resolved.placement, data_bytes(resolved.data) or 0)
+    training = Training(
+        plan, ask(ModelRequest(plan)), plan.batch_size, resolved.placement, data_bytes(resolved.data) or 0
+    )
     estimate = estimate_memory(training)
     process = engine_process.start(prepare_run(plan))
     peak = 0

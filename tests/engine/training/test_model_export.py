@@ -4,6 +4,7 @@ import csv
 import json
 import shutil
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,18 +16,23 @@ from accel_engine.errors import AccelError, RunError
 from accel_engine.inference.encoded_runtime import sidecar_of
 from accel_engine.inference.open_model import open_model
 from accel_engine.inference.origin import DESCRIPTION
-from accel_engine.model_export.export import _keep, _keep_all, _Target, export
+from accel_engine.model_export.export import _keep, _keep_all, _written, export
 from accel_engine.model_export.tflite_file import write_tflite
 from accel_engine.plan import Plan
-from accel_engine.requests.model_export import (
+from accel_engine.process.ask import Asked, ask
+from accel_engine.requests.evaluate import EvaluationOptions, EvaluationRequest
+from accel_engine.requests.export_model import (
     QUANTIZATIONS,
     TOLERANCES,
     Export,
-    ExportQuery,
+    ExportRequest,
     ExportTarget,
     MeasuredModel,
+    WritingFormat,
     target_name,
 )
+from accel_engine.requests.predict import PredictionRequest
+from accel_engine.requests.protocol.model_reference import ModelReference
 from accel_engine.run.directory.run_paths import trained_model
 from accel_engine.trained.evaluation.evaluate import evaluate
 from accel_engine.trained.open_trained import open_trained
@@ -45,49 +51,38 @@ def few_requests(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("accel_engine.model_export.serving_batching.SECONDS", 0.02)
 
 
-def target(folder: Path, kind: str, quantize: str = "none", tolerance: float | None = None) -> dict[str, Any]:
+def target(folder: Path, kind: str, quantize: str = "none", tolerance: float | None = None) -> ExportTarget:
     name = target_name(kind, quantize)
     path = folder / PATHS[kind] if quantize == "none" else folder / f"{quantize}.tflite"
-    found = TOLERANCES[name] if tolerance is None else tolerance
-    return {"name": name, "format": kind, "quantize": quantize, "path": str(path), "tolerance": found}
+    return ExportTarget(name, kind, quantize, str(path), TOLERANCES[name] if tolerance is None else tolerance)
 
 
-def exported(directory: Path, tmp_path: Path, *targets: dict[str, Any], **changes: Any) -> dict[str, Any]:
+def exported(directory: Path, tmp_path: Path, *targets: ExportTarget, target_latency: float | None = None) -> Export:
     temporary = tmp_path / "temporary"
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir()
-    request = {
-        "directory": str(directory),
-        "split": "auto",
-        "checkpoint": "auto",
-        "folder": str(temporary),
-        "umask": 0o022,
-        "target_latency": None,
-        "targets": targets,
-    }
-    return export({**request, **changes})
+    return export(ExportRequest(ModelReference(directory), targets, temporary, "auto", target_latency, umask=0o022))
 
 
-def metrics_of(directory: Path) -> dict[str, float]:
-    options = {"data": "", "split": "auto", "checkpoint": "auto", "resamples": 100, "confidence": 0.95, "seed": 0}
-    found = evaluate({**options, "models": [{"directory": str(directory)}]})
-    return {each["name"]: each["value"] for each in found["models"][0]["metrics"]}
+def metrics_of(directory: Path) -> dict[str, float | None]:
+    request = EvaluationRequest((ModelReference(directory),), EvaluationOptions(resamples=100))
+    return {name: each.value for name, each in evaluate(request).models[0].metrics.items()}
 
 
 def test_all_formats_of_a_classifier_of_images(gym: Gym, tmp_path: Path) -> None:
     directory = gym.train_once(DIGITS).directory
     kinds = [(kind, "none") for kind in PATHS] + [("tflite", each) for each in QUANTIZATIONS if each != "none"]
     found = exported(directory, tmp_path, *(target(tmp_path, *each) for each in kinds))
-    assert (found["split"], found["examples"]) == ("validation", 360)
-    assert found["original"]["metrics"] == pytest.approx(metrics_of(directory), rel=1e-4)
-    assert found["original"]["inputs"] == {"inputs": "uint8 8x8x1"}
-    assert found["original"]["latency"] > 0
-    for each in found["exported"]:
-        assert not each["problem"]
-        assert each["latency"] > 0
-        assert each["metrics"]["accuracy"] == pytest.approx(found["original"]["metrics"]["accuracy"], abs=0.02)
-        assert each["largest"] < (1e-5 if each["name"] in PATHS else 0.2)
-    sizes = {each["name"]: each["size"] for each in found["exported"]}
+    assert (found.split, found.examples) == ("validation", 360)
+    assert found.original.metrics == pytest.approx(metrics_of(directory), rel=1e-4)
+    assert found.original.inputs == {"inputs": "uint8 8x8x1"}
+    assert found.original.latency > 0
+    for each in found.exported:
+        assert not each.problem
+        assert each.latency > 0
+        assert each.metrics["accuracy"] == pytest.approx(found.original.metrics["accuracy"], abs=0.02)
+        assert each.largest < (1e-5 if each.name in PATHS else 0.2)
+    sizes = {each.name: each.size for each in found.exported}
     assert sizes["tflite-int8"] < sizes["tflite-float16"] < sizes["tflite"]
     assert sizes["tflite-int8-weights"] < sizes["tflite-float16"]
     model = open_trained(directory)
@@ -114,47 +109,51 @@ def test_keras_file_needs_nothing_of_ours_and_has_no_optimizer(gym: Gym, tmp_pat
 def test_a_savedmodel_has_a_batching_configuration_unless_the_user_has_changed_it(gym: Gym, tmp_path: Path) -> None:
     directory, path = gym.train_once(DIGITS).directory, tmp_path / "m" / "batching.config"
     first = exported(directory, tmp_path, target(tmp_path, "savedmodel"))
-    assert first["exported"][0]["batching"] == str(path)
+    assert first.exported[0].batching == str(path)
     assert f"Chosen from measurements of {directory.name}" in path.read_text()
     assert path.stat().st_mode & 0o777 == 0o644
-    again = {**target(tmp_path, "savedmodel"), "path": str(tmp_path / "m" / "2")}
+    again = replace(target(tmp_path, "savedmodel"), path=str(tmp_path / "m" / "2"))
     path.write_text(f"{path.read_text()}# of an older version")
     exported(directory, tmp_path, again)
     assert "of an older version" not in path.read_text()
     path.write_text("max_batch_size { value: 7 }")
-    kept = exported(directory, tmp_path, {**again, "path": str(tmp_path / "m" / "3")})
-    assert (kept["exported"][0]["batching"], path.read_text()) == ("", "max_batch_size { value: 7 }")
-    assert kept["notes"][-1] == f"{path} was changed, and is not overwritten"
+    kept = exported(directory, tmp_path, replace(again, path=str(tmp_path / "m" / "3")))
+    assert (kept.exported[0].batching, path.read_text()) == ("", "max_batch_size { value: 7 }")
+    assert kept.notes[-1] == f"{path} was changed, and is not overwritten"
 
 
 def test_a_model_that_is_too_slow_for_the_target_is_written_without(gym: Gym, tmp_path: Path) -> None:
     directory = gym.train_once(DIGITS).directory
     found = exported(directory, tmp_path, target(tmp_path, "savedmodel"), target_latency=1e-9)
-    assert "batching.config was not written: a single example takes" in found["notes"][-1]
-    assert (found["exported"][0]["problem"], found["exported"][0]["batching"]) == ("", "")
+    assert "batching.config was not written: a single example takes" in found.notes[-1]
+    assert (found.exported[0].problem, found.exported[0].batching) == ("", "")
     assert [path.name for path in (tmp_path / "m").iterdir()] == ["1"]
 
 
 def test_what_is_beyond_the_tolerance_is_not_kept(gym: Gym, tmp_path: Path) -> None:
     directory = gym.train_once(DIGITS).directory
     found = exported(directory, tmp_path, target(tmp_path, "tflite", "int8", 1e-6), target(tmp_path, "keras"))
-    int8, kept = found["exported"]
-    assert "the mean difference of the outputs" in int8["problem"]
-    assert "beyond the tolerance of 1e-06" in int8["problem"]
-    assert not kept["problem"]
+    int8, kept = found.exported
+    assert "the mean difference of the outputs" in int8.problem
+    assert "beyond the tolerance of 1e-06" in int8.problem
+    assert not kept.problem
     assert {path.name for path in tmp_path.iterdir()} == {"temporary", "m.keras"}
 
 
 def test_an_engine_process_exports_and_leaves_nothing_else(gym: Gym, tmp_path: Path) -> None:
     directory, place = gym.train_once(DIGITS).directory, tmp_path / "place"
     place.mkdir()
-    wanted = [
+    wanted = (
         ExportTarget("keras", "keras", "none", str(place / "new" / "m.keras"), 1e-4),
         ExportTarget("onnx", "onnx", "none", str(place / "m.onnx"), 0.0),
-    ]
+    )
     told: list[str] = []
-    with ExportQuery(directory, wanted, place, "last") as query:
-        found = query.export(on_writing=told.append, on_model=lambda model: told.append(f"{model.name} compared"))
+
+    def tell(part: object) -> None:
+        if isinstance(part, WritingFormat | MeasuredModel):
+            told.append(part.name if isinstance(part, WritingFormat) else f"{part.name} compared")
+
+    found = ask(ExportRequest(ModelReference(directory), wanted, place, "last"), tell)
     assert told == ["keras", "onnx", "trained model compared", "keras compared", "onnx compared"]
     assert (found.name, found.split, found.examples) == (directory.name, "validation", 360)
     assert found.written == (found.fastest,) == (found.exported[0],)
@@ -166,12 +165,12 @@ def test_an_engine_process_exports_and_leaves_nothing_else(gym: Gym, tmp_path: P
 def test_an_export_that_is_ended_leaves_nothing(gym: Gym, tmp_path: Path) -> None:
     directory, place = gym.train_once(DIGITS).directory, tmp_path / "place"
     place.mkdir()
-    wanted = [ExportTarget("keras", "keras", "none", str(place / "m.keras"), 1e-4)]
+    wanted = (ExportTarget("keras", "keras", "none", str(place / "m.keras"), 1e-4),)
     with (
         pytest.raises(RunError, match="the engine exited"),
-        ExportQuery(directory, wanted, place, "last") as query,
+        Asked(ExportRequest(ModelReference(directory), wanted, place, "last")) as asked,
     ):
-        query.export(on_writing=lambda _: query.cancel())
+        asked.result(lambda part: isinstance(part, WritingFormat) and asked.cancel())
     assert not any(place.iterdir())
 
 
@@ -193,8 +192,8 @@ def test_a_table_takes_raw_rows_in_every_format(gym: Gym, tmp_path: Path, table:
     plan = Plan(model="tabular", data=table, target=("bought",), kinds=("note=text",), epochs=1, batch_size=32)
     directory = gym.train(plan).directory
     found = exported(directory, tmp_path, *(target(tmp_path, kind) for kind in PATHS))
-    assert [each["problem"] for each in found["exported"]] == [""] * 4
-    assert found["original"]["metrics"] == pytest.approx(metrics_of(directory), rel=1e-4)
+    assert [each.problem for each in found.exported] == [""] * 4
+    assert found.original.metrics == pytest.approx(metrics_of(directory), rel=1e-4)
     row = {
         "age": np.float32([[30], [np.nan]]),
         "city": np.array([["Rome"], ["Bern"]], object),
@@ -243,18 +242,16 @@ def test_a_series_is_forecast_in_its_units_by_the_file_alone(
     directory = gym.train(plan).directory
     quantized = target(tmp_path, "tflite", "int8", 0.2)
     found = exported(directory, tmp_path, *(target(tmp_path, kind) for kind in PATHS), quantized)
-    assert [each["problem"] for each in found["exported"]] == [""] * 5
-    assert found["original"]["inputs"] == {"inputs": "float32 6x2"}
-    assert found["original"]["metrics"] == pytest.approx(metrics_of(directory), rel=1e-4)
-    for each in found["exported"][:4]:
-        assert each["metrics"] == pytest.approx(found["original"]["metrics"], rel=1e-3)
-    assert found["exported"][4]["metrics"]["r2_score"] > 0.9
+    assert [each.problem for each in found.exported] == [""] * 5
+    assert found.original.inputs == {"inputs": "float32 6x2"}
+    assert found.original.metrics == pytest.approx(metrics_of(directory), rel=1e-4)
+    for each in found.exported[:4]:
+        assert each.metrics == pytest.approx(found.original.metrics, rel=1e-3)
+    assert found.exported[4].metrics["r2_score"] > 0.9
     last = [dict(zip(("hour", "load", "temperature"), (h, 998 + h, 15 + h), strict=True)) for h in range(6)]
     rows = tmp_path / "new.csv"
     rows.write_text("temperature,hour,load\n" + "".join(f"{r['temperature']},{r['hour']},{r['load']}\n" for r in last))
-    request = {"files": [str(rows)], "texts": [], "checkpoint": "auto", "results": str(tmp_path / "results.npz")}
-    predict(directory, request, lambda *_: None)
-    expected = np.load(tmp_path / "results.npz")["values 0"][0]
+    expected = predict(PredictionRequest(directory, (rows,))).outputs[0].values[0]
     assert (expected[..., 1] > 800).all()  # of the load, in its unit
     assert (expected[..., 0] < 100).all()
     for name in PATHS.values():
@@ -282,9 +279,9 @@ def test_logits_of_two_classes_become_probabilities(gym: Gym, tmp_path: Path) ->
     plan = Plan(model=f"{tmp_path}/nets.py:build", data=f"{tmp_path}/d.npz", epochs=1, batch_size=20)
     directory = gym.train(plan).directory
     found = exported(directory, tmp_path, target(tmp_path, "keras"), target(tmp_path, "onnx"))
-    for each in found["exported"]:
-        assert not each["problem"]
-        assert each["metrics"] == pytest.approx(metrics_of(directory), rel=1e-3)
+    for each in found.exported:
+        assert not each.problem
+        assert each.metrics == pytest.approx(metrics_of(directory), rel=1e-3)
     probabilities = open_model(tmp_path / "m.onnx").run({"inputs": x})["probabilities"]
     assert probabilities.shape == (60, 2)
     np.testing.assert_allclose(probabilities.sum(-1), 1, atol=1e-6)
@@ -296,9 +293,9 @@ def test_too_long_recurrent_models_are_refused_for_tflite_alone(gym: Gym, tmp_pa
     np.savez(tmp_path / "d.npz", x=x, y=np.arange(30) % 2)
     plan = Plan(model=f"{tmp_path}/nets.py:lstm", data=f"{tmp_path}/d.npz", epochs=1, batch_size=30)
     found = exported(gym.train(plan).directory, tmp_path, target(tmp_path, "tflite"), target(tmp_path, "onnx"))
-    refused, kept = found["exported"]
-    assert "unrolled, over at most 256 steps: simple_rnn takes 300 steps" in refused["problem"]
-    assert not kept["problem"]
+    refused, kept = found.exported
+    assert "unrolled, over at most 256 steps: simple_rnn takes 300 steps" in refused.problem
+    assert not kept.problem
     assert not (tmp_path / "m.tflite").exists()
 
 
@@ -330,14 +327,14 @@ def test_several_inputs_and_outputs_and_a_layer_of_the_users_own(gym: Gym, tmp_p
     (tmp_path / "several.py").write_text(SEVERAL)
     plan = Plan(model=f"{tmp_path}/several.py:build", data=f"{tmp_path}/several.py:data", epochs=1, batch_size=20)
     found = exported(gym.train(plan).directory, tmp_path, *(target(tmp_path, kind) for kind in PATHS))
-    refused, *kept = found["exported"]
-    assert "class Doubled is not known: decorate it" in refused["problem"]
+    refused, *kept = found.exported
+    assert "class Doubled is not known: decorate it" in refused.problem
     assert not (tmp_path / "m.keras").exists()
     for each in kept:
-        assert not each["problem"]
-        assert each["inputs"] == {"left": "float32 4", "right": "int32 3"}
-        assert each["outputs"] == {"kind": "float32 2", "price": "float32 1"}
-        assert each["metrics"] == pytest.approx(found["original"]["metrics"], rel=1e-3)
+        assert not each.problem
+        assert each.inputs == {"left": "float32 4", "right": "int32 3"}
+        assert each.outputs == {"kind": "float32 2", "price": "float32 1"}
+        assert each.metrics == pytest.approx(found.original.metrics, rel=1e-3)
 
 
 def test_a_file_that_cannot_be_moved_leaves_the_others(gym: Gym, tmp_path: Path) -> None:
@@ -345,7 +342,7 @@ def test_a_file_that_cannot_be_moved_leaves_the_others(gym: Gym, tmp_path: Path)
     (tmp_path / "m.tflite.json").write_text("of an older model")
     kinds = ("onnx", "tflite", "keras")
     found = exported(gym.train_once(DIGITS).directory, tmp_path, *(target(tmp_path, kind) for kind in kinds))
-    assert [each["problem"].partition(":")[0] for each in found["exported"]] == [
+    assert [each.problem.partition(":")[0] for each in found.exported] == [
         f"cannot write {tmp_path / 'm.onnx'}",
         "",
         "",
@@ -379,8 +376,8 @@ def test_a_model_never_has_the_vocabulary_of_another(
 
 def keep_savedmodel(folder: Path, notes: list[str], batching: str = "") -> str:
     """Keep version 2 of a SavedModel, with a batching configuration or without; returns the path of the latter."""
-    target = _Target("savedmodel", "savedmodel", "none", folder / "m" / "2", 1e-4)
-    written = target.written(folder / "new")
+    target = ExportTarget("savedmodel", "savedmodel", "none", str(folder / "m" / "2"), 1e-4)
+    written = _written(target, folder / "new")
     written.mkdir(parents=True)
     if batching:
         written.with_name("batching.config").write_text(batching)
@@ -436,7 +433,7 @@ def test_an_error_of_one_format_leaves_the_others(gym: Gym, tmp_path: Path, monk
 
     monkeypatch.setattr("accel_engine.model_export.artefacts.write_onnx", full)
     found = exported(directory, tmp_path, *(target(tmp_path, kind) for kind in ("tflite", "onnx", "savedmodel")))
-    tflite, onnx, kept = (each["problem"] for each in found["exported"])
+    tflite, onnx, kept = (each.problem for each in found.exported)
     assert "the model cannot be copied: TypeError" in tflite
     assert "No space left on device" in onnx
     assert not kept
@@ -448,13 +445,11 @@ def test_a_target_whose_digits_float32_would_lose_goes_out_with_all_of_them(gym:
     plan = Plan(model="linear", data=f"{tmp_path}/d.npz", task="regression", epochs=1, batch_size=20)
     directory = gym.train(plan).directory
     found = exported(directory, tmp_path, *(target(tmp_path, kind) for kind in PATHS))
-    problems = {each["name"]: each["problem"] for each in found["exported"]}
+    problems = {each.name: each.problem for each in found.exported}
     assert "float32 would lose digits of values" in problems.pop("tflite")
     assert problems == {"keras": "", "savedmodel": "", "onnx": ""}
     np.save(tmp_path / "new.npy", x[:4].astype(np.float32))
-    request = {"files": [f"{tmp_path}/new.npy"], "texts": [], "checkpoint": "auto", "results": f"{tmp_path}/r.npz"}
-    predict(directory, request, lambda *_: None)
-    expected = np.load(tmp_path / "r.npz")["values 0"].ravel()
+    expected = predict(PredictionRequest(directory, (tmp_path / "new.npy",))).outputs[0].values.ravel()
     assert np.ptp(expected) > 0.5
     for name in problems:
         outputs = open_model(tmp_path / PATHS[name]).run({"inputs": x[:4].astype(np.float32)})["values"]
@@ -466,8 +461,8 @@ def test_half_precision_becomes_float32_where_a_format_has_none(gym: Gym, tmp_pa
     directory = gym.train(DIGITS.replace(precision=precision, force="on")).directory
     targets = [target(tmp_path, kind) for kind in ("savedmodel", "onnx", "tflite")]
     found = exported(directory, tmp_path, *targets, target(tmp_path, "tflite", "int8"))
-    assert [each["problem"] for each in found["exported"]] == [""] * 4
-    assert next(note for note in found["notes"] if "float32" in note).startswith(
+    assert [each.problem for each in found.exported] == [""] * 4
+    assert next(note for note in found.notes if "float32" in note).startswith(
         f"onnx, tflite, tflite-int8 compute in float32, which has the same weights as {precision[6:]}: outputs differ"
     )
     model = keras.models.load_model(trained_model(directory), compile=False)
@@ -495,12 +490,12 @@ def large_and_small(tmp_path: Path) -> Plan:
 def test_a_value_that_is_lost_is_found_beside_a_large_one(gym: Gym, tmp_path: Path, large_and_small: Plan) -> None:
     directory = gym.train(large_and_small).directory
     found = exported(directory, tmp_path, target(tmp_path, "tflite", "int8"), target(tmp_path, "tflite"))
-    ruined, kept = found["exported"]
-    assert "the mean difference of values[1]" in ruined["problem"]
-    assert ruined["mean"] > 0.5
+    ruined, kept = found.exported
+    assert "the mean difference of values[1]" in ruined.problem
+    assert ruined.mean > 0.5
     assert not (tmp_path / "int8.tflite").exists()
-    assert not kept["problem"]
-    assert kept["largest"] < 1e-3
+    assert not kept.problem
+    assert kept.largest < 1e-3
 
 
 def test_a_model_that_is_far_less_accurate_is_not_kept_and_not_the_fastest(
@@ -511,12 +506,11 @@ def test_a_model_that_is_far_less_accurate_is_not_kept_and_not_the_fastest(
     monkeypatch.setattr("accel_engine.model_export.artefacts.write_tflite", confuse_classes)
     directory = gym.train_once(DIGITS).directory
     found = exported(directory, tmp_path, target(tmp_path, "tflite", "int8"), target(tmp_path, "keras"))
-    ruined, kept = found["exported"]
-    assert ruined["problem"].startswith("the loss is ")
-    assert not kept["problem"]
-    export = Export(**{**found, "exported": tuple(MeasuredModel(**each) for each in found["exported"])})
-    assert export.fastest is not None
-    assert export.fastest.name == "keras"
+    ruined, kept = found.exported
+    assert ruined.problem.startswith("the loss is ")
+    assert not kept.problem
+    assert found.fastest is not None
+    assert found.fastest.name == "keras"
 
 
 def confuse_classes(model: keras.Model, path: Path, quantize: str, examples: Any, units: None) -> None:

@@ -9,7 +9,7 @@ from accel_engine.inference.candidate import Candidate
 from accel_engine.inference.held_out_metrics import HeldOutMetrics
 from accel_engine.inference.measurement.percentiles import Percentile
 from accel_engine.plan import Plan
-from accel_engine.requests.inference_bench import ModelFile
+from accel_engine.process.inference_bench import ModelFile
 from accel_engine.run import list_runs
 from accel_engine.run.runs.devices_in_use import DevicesInUse
 

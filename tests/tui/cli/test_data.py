@@ -9,7 +9,7 @@ import pytest
 
 from accel_engine import data as datasets
 from accel_engine.data import DataOptions, DatasetEntry
-from accel_engine.data.dataset_entry import Column
+from accel_engine.data.dataset_entry import Column, DescribedData
 from accel_engine.data.structure import ArraySpec, Batch
 
 HOUSES = DatasetEntry(
@@ -145,9 +145,7 @@ def test_a_damaged_file_is_an_error(run_command, tmp_path):
 def test_a_function_is_run_by_an_engine(run_command, tmp_path, monkeypatch):
     (tmp_path / "mine.py").write_text("def load(): ...\n")
     asked = []
-    monkeypatch.setattr(
-        "accel_tui.cli.data.describe_data", lambda plan: asked.append(plan) or datasets.dataset_entry.to_json(PETS)
-    )
+    monkeypatch.setattr("accel_tui.cli.data.ask", lambda request: asked.append(request.plan) or DescribedData.of(PETS))
     result = run_command(f"data {tmp_path / 'mine.py'}:load --batch-size 8")
     assert result.status == 0
     assert asked[0].batch_size == 8

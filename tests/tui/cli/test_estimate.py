@@ -9,7 +9,7 @@ from accel_engine.devices import detect
 from accel_engine.devices.device_types import Device, Inventory
 from accel_engine.errors import FieldValue, RunError
 from accel_engine.plan import SPECS, Plan
-from accel_engine.process.warm_engine import Description
+from accel_engine.requests.describe_model import Description, ModelRequest
 from accel_engine.run import create
 from accel_tui.cli import estimate
 from accel_tui.plan import memory_text
@@ -23,11 +23,11 @@ def described(monkeypatch: pytest.MonkeyPatch) -> list[Plan]:
     """The plans that an engine is asked about, instead of starting one."""
     asked: list[Plan] = []
 
-    def describe(plan: Plan) -> Description:
-        asked.append(plan)
+    def describe(request: ModelRequest) -> Description:
+        asked.append(request.plan)
         return SMALL
 
-    monkeypatch.setattr(estimate, "describe_model", describe)
+    monkeypatch.setattr(estimate, "ask", describe)
     monkeypatch.setattr(memory_text, "available_memory", lambda: 8 * GIB)
     return asked
 
@@ -131,10 +131,10 @@ def test_all_errors_of_a_plan_file_have_their_lines(run_command, described, tmp_
 
 
 def test_a_model_that_cannot_be_built_ends_with_1(run_command, described, monkeypatch):
-    def refuse(_: Plan) -> Description:
+    def refuse(_: ModelRequest) -> Description:
         raise RunError("it raises ValueError")
 
-    monkeypatch.setattr(estimate, "describe_model", refuse)
+    monkeypatch.setattr(estimate, "ask", refuse)
     result = run_command("estimate")
     assert (result.status, result.out) == (1, "")
     assert "it raises ValueError" in result.err

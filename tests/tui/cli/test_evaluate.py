@@ -1,11 +1,10 @@
-import contextlib
 import json
 from pathlib import Path
 
 import pytest
 
 from accel_engine.plan import Plan
-from accel_engine.requests.evaluation import (
+from accel_engine.requests.evaluate import (
     ClassScores,
     Difference,
     EvaluatedModel,
@@ -45,17 +44,13 @@ def asked(monkeypatch, new_run):
     new_run().close()
     requests = []
 
-    class Query(contextlib.nullcontext):
-        def __init__(self, models, options):
-            super().__init__(self)
-            requests.append((models, options))
-            self.models = models
+    def answer(request):
+        models = [each.plan or each.directory for each in request.models]
+        requests.append((models, request.options))
+        differences = (DIFFERENCE,) if len(models) > 1 else ()
+        return Evaluation("test", 20, (FIRST, OTHER)[: len(models)], differences)
 
-        def evaluation(self):
-            differences = (DIFFERENCE,) if len(self.models) > 1 else ()
-            return Evaluation("test", 20, (FIRST, OTHER)[: len(self.models)], differences)
-
-    monkeypatch.setattr("accel_tui.cli.evaluate.EvaluationQuery", Query)
+    monkeypatch.setattr("accel_tui.cli.evaluate.ask", answer)
     return requests
 
 

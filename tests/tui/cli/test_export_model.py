@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from accel_engine.plan import Plan
-from accel_engine.requests.model_export import TOLERANCES, Export, MeasuredModel
+from accel_engine.requests.export_model import TOLERANCES, Export, MeasuredModel
 from accel_tui.formatting.model_export import model_rows
 
 pytestmark = pytest.mark.usefixtures("here")
@@ -36,17 +35,16 @@ def asked(monkeypatch):
     """A stand-in for the engine, which keeps all but what ends with int8; what it was asked is kept."""
     requests = []
 
-    def answer(directory, targets, folder, checkpoint, target_latency):
-        if isinstance(directory, Plan):
-            directory = Path(directory.model)
-        requests.append((targets, folder, checkpoint, target_latency))
+    def answer(request):
+        targets = request.targets
+        requests.append((targets, request.folder, request.checkpoint, request.target_latency))
         exported = tuple(
             measured(target, 0.001 * (index + 1), "beyond the tolerance" if target.quantize == "int8" else "")
             for index, target in enumerate(targets)
         )
-        return Export(directory.name, 40, "test", 200, ("a note",), ORIGINAL, exported)
+        return Export(request.model.path.name, 40, "test", 200, ("a note",), ORIGINAL, exported)
 
-    monkeypatch.setattr("accel_tui.cli.export_model.export_model", answer)
+    monkeypatch.setattr("accel_tui.cli.export_model.ask", answer)
     return requests
 
 
@@ -124,19 +122,17 @@ def test_a_savedmodel_gets_the_next_version(run_command, run, asked, here):
 def test_a_savedmodel_is_batched_within_a_latency(run_command, run, asked, here, monkeypatch):
     (here / "digits").mkdir()
     (here / "digits" / "batching.config").touch()  # of a version that was removed
-    monkeypatch.setattr(
-        "accel_tui.cli.export_model.export_model", lambda *given, **named: batched(asked, *given, **named)
-    )
+    monkeypatch.setattr("accel_tui.cli.export_model.ask", lambda request: batched(asked, request))
     result = run_command("export last --to savedmodel -o digits --target-latency 20ms")
     assert asked[0] == 0.02
     assert result.lines[-2:] == [str(here / "digits" / "1"), "batching.config"]
     assert json.loads(run_command("export last --to savedmodel --json").lines[1])["batching"] == "batching.config"
 
 
-def batched(asked, directory, targets, folder, checkpoint, target_latency):
-    asked.append(target_latency)
-    exported = [replace(measured(target, 0.001), batching="batching.config") for target in targets]
-    return Export(directory.name, 40, "test", 200, (), ORIGINAL, tuple(exported))
+def batched(asked, request):
+    asked.append(request.target_latency)
+    exported = [replace(measured(target, 0.001), batching="batching.config") for target in request.targets]
+    return Export(request.model.path.name, 40, "test", 200, (), ORIGINAL, tuple(exported))
 
 
 @pytest.mark.parametrize(
@@ -199,7 +195,7 @@ def test_existing_files_are_overwritten_with_force(run_command, run, asked, here
 
 @pytest.mark.parametrize("kind", ["onnx", "tflite"])
 def test_missing_libraries_are_told_before_the_engine_starts(run_command, run, here, kind, monkeypatch):
-    monkeypatch.setattr("accel_engine.requests.model_export.described", lambda directory: {})
+    monkeypatch.setattr("accel_engine.requests.protocol.model_reference.check_checkpoint", lambda directory: None)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     result = run_command(f"export last --to {kind}")
     assert (result.status, f"pip install 'accel-tui[{kind}]'" in result.err) == (1, True), result.err
@@ -207,7 +203,7 @@ def test_missing_libraries_are_told_before_the_engine_starts(run_command, run, h
 
 
 def test_int8_weights_need_a_library_of_their_own(run_command, run, here, monkeypatch):
-    monkeypatch.setattr("accel_engine.requests.model_export.described", lambda directory: {})
+    monkeypatch.setattr("accel_engine.requests.protocol.model_reference.check_checkpoint", lambda directory: None)
     found = importlib.util.find_spec
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "ai_edge_quantizer" else found(name))
     result = run_command("export last --to tflite --quantize int8-weights")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from accel_engine.errors import RunError
-from accel_engine.requests.example_prediction import ExamplePredictions, OutputPrediction
+from accel_engine.requests.predict import ExamplePredictions, OutputPrediction
 
 NOTE = "a.png: resized from 9x9 to 8x8"
 BAD = "cannot decode the image b.png: no image"
@@ -31,11 +31,11 @@ def said(monkeypatch, tmp_path, new_run):
     asked = []
 
     def answer(predictions=None):
-        def ask(directory, files, texts, checkpoint, custom_objects=""):
-            asked.append([str(path) for path in files])
+        def ask(request):
+            asked.append([str(path) for path in request.files])
             return predictions
 
-        monkeypatch.setattr("accel_tui.cli.predict.predict_examples", ask)
+        monkeypatch.setattr("accel_tui.cli.predict.ask", ask)
         return asked
 
     return answer
@@ -97,7 +97,7 @@ def test_a_run_that_cannot_be_asked_has_the_status_1(run_command, said, monkeypa
     def refuse(*_):
         raise RunError("run abcd has no checkpoint yet")
 
-    monkeypatch.setattr("accel_tui.cli.predict.predict_examples", refuse)
+    monkeypatch.setattr("accel_tui.cli.predict.ask", refuse)
     result = run_command("predict last a.png")
     assert (result.status, result.out) == (1, "")
     assert result.err == "accel-tui: run abcd has no checkpoint yet\n"

@@ -12,8 +12,9 @@ import pytest
 from accel_engine import png
 from accel_engine.data.column_format import ColumnFormat
 from accel_engine.data.pixel_scaling import ValueRange
-from accel_engine.requests.example_prediction import ExamplePredictions, OutputPrediction
-from accel_engine.requests.text_writing import WrittenText
+from accel_engine.requests.predict import ExamplePredictions, OutputPrediction
+from accel_engine.requests.protocol.request import unheard
+from accel_engine.requests.write_text import WrittenPart, WrittenText
 from accel_engine.run.diagnostics import DataFormat
 from accel_engine.run.diagnostics.data_format import TableFormat
 from accel_tui.predictions.files import image_names
@@ -45,11 +46,12 @@ def asked(monkeypatch, tmp_path, new_run):
         run.writer.write_diagnostics(form, 0)
         run.close()
 
-        def ask(target, files, texts, checkpoint, custom_objects=""):
-            requests.append(([path.read_text() for path in files if path.suffix == ".csv"], texts, checkpoint))
+        def ask(request):
+            tables = [path.read_text() for path in request.files if path.suffix == ".csv"]
+            requests.append((tables, request.texts, request.checkpoint))
             return predictions
 
-        monkeypatch.setattr("accel_tui.cli.predict.predict_examples", ask)
+        monkeypatch.setattr("accel_tui.cli.predict.ask", ask)
         return requests
 
     return answer
@@ -175,7 +177,7 @@ def test_masks_and_images_are_written_as_png(run_command, asked, monkeypatch):
     assert (pixels[1, 0] != pixels[0, 1]).any()
     image = OutputPrediction("", "reconstruction", (), (), np.array([[[[0.0], [0.5]], [[1.0], [9.0]]]]))
     found = told(image, kind="images", names=(("a.png", "a.png"),), limits=(0.0, 1.0))
-    monkeypatch.setattr("accel_tui.cli.predict.predict_examples", lambda *_: found)
+    monkeypatch.setattr("accel_tui.cli.predict.ask", lambda *_: found)
     assert run_command("predict last a.png -o masks --force").status == 0
     assert png.decode(Path("masks/a.png").read_bytes(), 100).ravel().tolist() == [0, 128, 255, 255]
     assert [path.name for path in Path().iterdir() if path.name.startswith(".")] == []
@@ -206,13 +208,13 @@ def test_a_text_is_shown_as_it_is_written_without_control_characters(run_command
     asked(TABLE, told(CLASSES))
     given = []
 
-    def write(target, options, on_text=lambda _: None):
-        given.append(options)
-        for part in (" up", "\x1b[2J", "on"):
-            on_text(part)
+    def write(request, on_part=unheard):
+        given.append(request.options)
+        for text in (" up", "\x1b[2J", "on"):
+            on_part(WrittenPart(text))
         return WrittenText("abcd-run", 7, " up\x1b[2Jon", 3, ("a note",))
 
-    monkeypatch.setattr("accel_tui.cli.predict.write_text", write)
+    monkeypatch.setattr("accel_tui.cli.predict.ask", write)
     result = run_command("predict last --prompt Once --tokens 3 --temperature 0.5 --seed 4 --checkpoint best")
     assert (result.status, result.out, result.err) == (0, "Once up\\x1b[2Jon\n", "accel-tui: a note\n")
     options = given[0]

@@ -6,7 +6,7 @@ from accel_engine.devices.device_types import Device
 from accel_engine.plan import Plan
 from accel_engine.plan.memory_estimate import MemoryPart, Training
 from accel_engine.plan.placement import Placement
-from accel_engine.process.warm_engine import Description
+from accel_engine.requests.describe_model import Description
 from accel_tui.plan import form, memory_text, plan_preview
 
 MIB, GIB = 1 << 20, 1 << 30

@@ -9,7 +9,7 @@ from accel_engine.data import DataOptions
 from accel_engine.devices import installation
 from accel_engine.devices.device_types import Device
 from accel_engine.devices.installation import Installation
-from accel_engine.process.warm_engine import Description
+from accel_engine.requests.describe_model import Description
 from accel_tui.plan import form, plan_preview
 
 CPU = (Device("cpu:0", "cpu", "AMD EPYC"),)

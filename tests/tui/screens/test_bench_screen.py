@@ -13,7 +13,8 @@ from accel_engine.errors import RunError
 from accel_engine.inference.candidate import Candidate
 from accel_engine.inference.live_window import LiveWindow
 from accel_engine.inference.measurement.percentiles import Percentile
-from accel_engine.requests.inference_bench import BenchOptions
+from accel_engine.requests.bench_models import BenchOptions
+from accel_engine.requests.protocol.request import ExamplesDone
 from accel_engine.run import list_runs
 from accel_tui.screens import bench_screen
 from accel_tui.screens.bench_screen import BenchScreen
@@ -52,16 +53,12 @@ class Bench:
         self.notes: tuple[str, ...] = ()
         self._is_cancelled = False
 
-    def measure(
-        self,
-        on_candidate: Callable[[Candidate], object],
-        on_progress: Callable[[int, int], object],
-        on_live: Callable[[LiveWindow], object],
-    ) -> tuple[str, ...]:
-        on_progress(256, 1024)
+    def measure(self, on_part: Callable[[object], object], *, is_live: bool) -> tuple[str, ...]:
+        assert is_live
+        on_part(ExamplesDone(256, 1024))
         for each in self.measured:
-            on_candidate(each)
-        on_live(self.window)
+            on_part(each)
+        on_part(self.window)
         self.may_end.wait()
         self.notes = ("a note[/]\x1b[2J",)
         if self._is_cancelled or self.problem:

@@ -14,6 +14,8 @@ from textual.pilot import Pilot
 
 from accel_engine.errors import RunError
 from accel_engine.events import Outcome
+from accel_engine.requests.protocol.request import ExamplesDone
+from accel_engine.requests.revalidate import Revalidation, RevalidationRequest
 from accel_engine.run import RunWriter
 from accel_engine.run.diagnostics import ClassificationReport, Layer, LayerTable, ValidationReport
 from accel_engine.run.diagnostics.views import Image
@@ -286,12 +288,12 @@ async def test_without_pictures_the_examples_are_a_list(engine: FakeEngine) -> N
 class StubQuestion:
     """Stands in for the process that validates: it tells how far it is when it is let go on."""
 
-    asked: ClassVar[list[str]] = []
+    asked: ClassVar[list[RevalidationRequest]] = []
     goes_on = threading.Event()
 
-    def __init__(self, work: str, directory: Path, request: object) -> None:
-        self.asked.append(work)
-        self.directory = directory
+    def __init__(self, request: RevalidationRequest) -> None:
+        self.asked.append(request)
+        self.directory = request.directory
         self.cancelled = threading.Event()
 
     def __enter__(self) -> "StubQuestion":
@@ -299,14 +301,14 @@ class StubQuestion:
 
     def __exit__(self, *_: object) -> None: ...
 
-    def answer(self, tell: Callable[[int, int], None]) -> dict[str, object]:
-        tell(256, 1000)
+    def result(self, tell: Callable[[ExamplesDone], None]) -> Revalidation:
+        tell(ExamplesDone(256, 1000))
         while not self.goes_on.wait(0.01):
             if self.cancelled.is_set():
                 raise RunError("the engine exited unexpectedly")
         with closing(RunWriter(self.directory)) as writer:
             writer.write_diagnostics(examined(), 300)
-        return {"step": 300, "notes": ["the [training] examples have changed"]}
+        return Revalidation(300, ("the [training] examples have changed",))
 
     def cancel(self) -> None:
         self.cancelled.set()
@@ -316,7 +318,7 @@ class StubQuestion:
 def stub_question(monkeypatch: pytest.MonkeyPatch) -> type[StubQuestion]:
     monkeypatch.setattr(StubQuestion, "asked", [])
     monkeypatch.setattr(StubQuestion, "goes_on", threading.Event())
-    monkeypatch.setattr(diagnostics_screen, "ModelQuery", StubQuestion)
+    monkeypatch.setattr(diagnostics_screen, "Asked", StubQuestion)
     return StubQuestion
 
 
@@ -334,7 +336,7 @@ async def test_an_ended_run_is_validated_in_the_background(
         await shows(pilot, "accuracy 0.9709 (300 of 309) after step 300")
         await hides(pilot, "Validating")
         assert [each.message for each in pilot.app._notifications] == ["the [training] examples have changed"]
-        assert stub_question.asked == ["--revalidate"]
+        assert stub_question.asked == [RevalidationRequest(engine.directory)]
         assert pilot.app.screen.check_action("validate", ())
 
 

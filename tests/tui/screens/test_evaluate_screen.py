@@ -9,14 +9,16 @@ from typing import Any
 import pytest
 
 from accel_engine.errors import RunError
-from accel_engine.requests.evaluation import (
+from accel_engine.requests.evaluate import (
     Difference,
     EvaluatedModel,
     Evaluation,
     EvaluationOptions,
+    EvaluationRequest,
     Measurement,
     MetricDifference,
 )
+from accel_engine.requests.protocol.request import ExamplesDone
 from accel_tui.screens import evaluate_screen
 from accel_tui.screens.evaluate_screen import EvaluateScreen
 from accel_tui.widgets.plan.picker import Picker
@@ -51,12 +53,12 @@ def query(monkeypatch: pytest.MonkeyPatch) -> Iterator[type]:
         problem = ""
         asked: list[EvaluationOptions] = []  # noqa: RUF012 (of one test)
 
-        def __init__(self, _: object, options: EvaluationOptions) -> None:
+        def __init__(self, request: EvaluationRequest) -> None:
             super().__init__(self)
-            self.asked.append(options)
+            self.asked.append(request.options)
 
-        def evaluation(self, on_progress: Callable[[int, int], object]) -> Evaluation:
-            on_progress(256, 2_000)
+        def result(self, on_part: Callable[[ExamplesDone], object]) -> Evaluation:
+            on_part(ExamplesDone(256, 2_000))
             self.may_answer.wait()
             if self.problem:
                 raise RunError(self.problem)
@@ -67,7 +69,7 @@ def query(monkeypatch: pytest.MonkeyPatch) -> Iterator[type]:
             self.may_answer.set()
 
     Query.asked = []
-    monkeypatch.setattr(evaluate_screen, "EvaluationQuery", Query)
+    monkeypatch.setattr(evaluate_screen, "Asked", Query)
     yield Query
     Query.may_answer.set()
 

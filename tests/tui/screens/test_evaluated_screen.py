@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from accel_engine.errors import RunError
-from accel_engine.requests.diagnosis import Diagnosis
-from accel_engine.requests.evaluation import EvaluatedModel, Evaluation, EvaluationOptions, Measurement
+from accel_engine.requests.diagnose import Diagnosis, DiagnosisRequest
+from accel_engine.requests.evaluate import EvaluatedModel, Evaluation, EvaluationOptions, EvaluationRequest, Measurement
+from accel_engine.requests.protocol.request import ExamplesDone
 from accel_engine.run.diagnostics import Layer, LayerTable, ValidationReport, read
 from accel_tui.screens import diagnostics_screen, evaluate_screen, evaluated_screen
 from accel_tui.screens.evaluate_screen import EvaluateScreen
@@ -30,35 +31,36 @@ def query(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         problem, error = "", RunError
         asked: list[tuple[Path, EvaluationOptions]] = []  # noqa: RUF012 (of one test)
 
-        def __init__(self, directory: Path, options: EvaluationOptions) -> None:
+        def __init__(self, request: DiagnosisRequest) -> None:
             super().__init__(self)
-            self.asked.append((directory, options))
+            self.asked.append((request.directory, request.options))
 
-        def diagnosis(self, on_progress: Callable[[int, int], object]) -> Diagnosis:
-            on_progress(256, 1_000)
+        def result(self, on_part: Callable[[ExamplesDone], object]) -> Diagnosis:
+            on_part(ExamplesDone(256, 1_000))
             self.may_answer.wait()
             if self.problem:
                 raise self.error(self.problem)
-            return Diagnosis("test", 40, ValidationReport((binary(),)), ("the checkpoint of step 50 is damaged",))
+            report = ValidationReport((binary(),))
+            return Diagnosis.of("test", 40, report, ("the checkpoint of step 50 is damaged",))
 
         def cancel(self) -> None:
             self.cancelled.set()
             self.may_answer.set()
 
     class Evaluated(nullcontext[Any]):
-        def __init__(self, directories: tuple[Path, ...], options: EvaluationOptions) -> None:
+        def __init__(self, request: EvaluationRequest) -> None:
             super().__init__(self)
-            self._names = [each.name for each in directories]
+            self._names = [each.path.name for each in request.models]
 
-        def evaluation(self, on_progress: Callable[[int, int], object]) -> Evaluation:
+        def result(self, on_part: Callable[[ExamplesDone], object]) -> Evaluation:
             metrics = {"loss": Measurement(0.5, 0.4, 0.6)}
             models = tuple(EvaluatedModel(name, 40, metrics, (), ()) for name in self._names)
             return Evaluation("test", 1_000, models, ())
 
         def cancel(self) -> None: ...
 
-    monkeypatch.setattr(evaluated_screen, "DiagnosisQuery", Query)
-    monkeypatch.setattr(evaluate_screen, "EvaluationQuery", Evaluated)
+    monkeypatch.setattr(evaluated_screen, "Asked", Query)
+    monkeypatch.setattr(evaluate_screen, "Asked", Evaluated)
     yield Query
     Query.may_answer.set()
 

@@ -11,7 +11,8 @@ import pytest
 from accel_engine.errors import RunError, UsageError
 from accel_engine.model_export import export_targets
 from accel_engine.model_export.export_targets import FORMATS
-from accel_engine.requests.model_export import Export, ExportTarget, MeasuredModel
+from accel_engine.requests.export_model import Export, ExportRequest, ExportTarget, MeasuredModel, WritingFormat
+from accel_engine.requests.protocol.request import ExamplesDone
 from accel_tui.screens import export_screen
 from accel_tui.screens.export_screen import ExportScreen
 from accel_tui.screens.question_screen import QuestionScreen
@@ -47,32 +48,20 @@ def query(monkeypatch: pytest.MonkeyPatch) -> Iterator[type]:
         problem = ""
         asked: list[tuple[tuple[ExportTarget, ...], Path, str, float | None]] = []  # noqa: RUF012 (of one test)
 
-        def __init__(
-            self,
-            directory: Path,
-            targets: tuple[ExportTarget, ...],
-            folder: Path,
-            checkpoint: str,
-            latency: float | None,
-        ) -> None:
+        def __init__(self, request: ExportRequest) -> None:
             super().__init__(self)
-            self.asked.append((tuple(targets), folder, checkpoint, latency))
+            self.asked.append((request.targets, request.folder, request.checkpoint, request.target_latency))
 
-        def export(
-            self,
-            on_progress: Callable[[int, int], object],
-            on_writing: Callable[[str], object],
-            on_model: Callable[[MeasuredModel], object],
-        ) -> Export:
+        def result(self, on_part: Callable[[object], object]) -> Export:
             targets = self.asked[-1][0]
-            on_writing(targets[0].name)
+            on_part(WritingFormat(targets[0].name))
             self.may_compare.wait()
             for target in targets[1:]:
-                on_writing(target.name)
-            on_progress(128, 360)
+                on_part(WritingFormat(target.name))
+            on_part(ExamplesDone(128, 360))
             models = tuple(map(measured, targets))
             for model in (ORIGINAL, models[0]):
-                on_model(model)
+                on_part(model)
             self.may_answer.wait()
             if self.problem:
                 raise RunError(self.problem)
@@ -84,7 +73,7 @@ def query(monkeypatch: pytest.MonkeyPatch) -> Iterator[type]:
             self.may_answer.set()
 
     Query.asked = []
-    monkeypatch.setattr(export_screen, "ExportQuery", Query)
+    monkeypatch.setattr(export_screen, "Asked", Query)
     yield Query
     Query.may_compare.set()
     Query.may_answer.set()

@@ -14,7 +14,8 @@ from accel_engine.devices.device_types import Device, Inventory
 from accel_engine.plan import SPECS, Plan
 from accel_engine.process import engine_process, warm_engine
 from accel_engine.process.engine_process import Installation
-from accel_engine.process.warm_engine import Description, EngineState, WarmEngine
+from accel_engine.process.warm_engine import EngineState, WarmEngine
+from accel_engine.requests.describe_model import Description
 from accel_engine.run import RunReader, list_runs
 from accel_tui.screens.new_run_screen import NewRunScreen
 from accel_tui.screens.run_screen import RunScreen

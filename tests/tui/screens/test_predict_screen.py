@@ -16,8 +16,9 @@ from textual.widgets import DataTable
 
 from accel_engine.data.pixel_scaling import ValueRange
 from accel_engine.errors import RunError
-from accel_engine.requests.example_prediction import ExamplePredictions, OutputPrediction
-from accel_engine.requests.text_writing import WritingOptions, WrittenText
+from accel_engine.requests.predict import ExamplePredictions, OutputPrediction, PredictionRequest
+from accel_engine.requests.protocol.request import ExamplesDone
+from accel_engine.requests.write_text import WritingOptions, WritingRequest, WrittenPart, WrittenText
 from accel_engine.run.diagnostics import DataFormat
 from accel_tui.screens import predict_screen
 from accel_tui.screens.predict_screen import PredictScreen
@@ -55,8 +56,9 @@ NOVEL = form("text", "sequence", vocabulary=("a", "b", " "))
 class _Question(nullcontext[Any]):
     """A stand-in for a query, which waits until it may answer, or is cancelled."""
 
-    def __init__(self, *request: Any) -> None:
+    def __init__(self, request: Any) -> None:
         super().__init__(self)
+        self.request = request
         self.asked.append(request)
         self.may_start.wait()
 
@@ -77,22 +79,20 @@ def query(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     class Query(_Question):
         may_start, may_answer, cancelled = Event(), Event(), Event()
         problem, found = "", FOUND
-        asked: list[tuple[Any, ...]] = []  # noqa: RUF012 (of one test)
+        asked: list[Any] = []  # noqa: RUF012 (of one test)
 
-        def predictions(self, on_progress: Callable[[int, int], object]) -> ExamplePredictions:
-            on_progress(1, 3)
+        def result(self, on_part: Callable[[object], object]) -> ExamplePredictions | WrittenText:
+            if isinstance(self.request, PredictionRequest):
+                on_part(ExamplesDone(1, 3))
+                self.wait()
+                return self.found
+            on_part(WrittenPart("ab "))
             self.wait()
-            return self.found
-
-        def written(self, on_text: Callable[[str], object]) -> WrittenText:
-            on_text("ab ")
-            self.wait()
-            on_text("ba")
+            on_part(WrittenPart("ba"))
             return WrittenText("k3fp-novel", 40, "ab ba", 5, ("the checkpoint of step 50 is damaged",))
 
     Query.may_start.set()
-    monkeypatch.setattr(predict_screen, "PredictionQuery", Query)
-    monkeypatch.setattr(predict_screen, "WritingQuery", Query)
+    monkeypatch.setattr(predict_screen, "Asked", Query)
     yield Query
     Query.may_start.set()
     Query.may_answer.set()
@@ -137,9 +137,10 @@ async def test_classes_have_their_probabilities_and_a_bar(run: FakeEngine, query
         await shows(pilot, "97.5% ━━━━━━━━━━", "75.0% ━━━━━━━╸", "dog 2.5%")
         await shows(pilot, "Not predicted", "b.png is damaged")
         assert isinstance(pilot.app.focused, DataTable)
-    directory, files, texts, checkpoint = query.asked[0]
+    asked = query.asked[0]
+    directory, files, texts, checkpoint = asked.target, asked.files, asked.texts, asked.checkpoint
     assert (directory, texts, checkpoint) == (run.directory, (), "auto")
-    assert files == [Path("photos/a.png"), Path("photos/b.png")]
+    assert files == (Path("photos/a.png"), Path("photos/b.png"))
 
 
 async def test_texts_are_predicted_without_a_file(run: FakeEngine, query: Any) -> None:
@@ -147,7 +148,8 @@ async def test_texts_are_predicted_without_a_file(run: FakeEngine, query: Any) -
         await open_prediction(pilot, run, REVIEWS)
         await pilot.press(*"great", "enter")
         await until(pilot, lambda: query.asked, "the request")
-    assert query.asked[0][1:] == ([], ("great",), "auto")
+    asked = query.asked[0]
+    assert (asked.files, asked.texts, asked.checkpoint) == ((), ("great",), "auto")
 
 
 async def test_each_output_has_a_table_and_long_ones_are_cut(
@@ -215,7 +217,7 @@ async def test_a_text_is_shown_as_it_is_written(run: FakeEngine, query: Any) -> 
         await shows(pilot, "b aab", "esc End")
         query.may_answer.set()
         await shows(pilot, "b aab ba", "k3fp-novel at step 40, 5 tokens", "step 50 is damaged")
-    assert query.asked[0] == (run.directory, WritingOptions(prompt="b a"))
+    assert query.asked[0] == WritingRequest(run.directory, WritingOptions(prompt="b a"))
 
 
 async def test_a_long_text_is_wrapped_and_shown_from_its_end(run: FakeEngine, query: Any) -> None:

@@ -13,8 +13,9 @@ from accel_engine.inference.measurement.percentiles import RANKS
 from accel_engine.inference.verdict import verdict
 from accel_engine.models.model_files import is_saved_model
 from accel_engine.plan import Plan
-from accel_engine.requests.inference_bench import BenchOptions, ModelFile
-from accel_engine.requests.inference_bench import bench as bench_models
+from accel_engine.process.inference_bench import ModelFile
+from accel_engine.process.inference_bench import bench as bench_models
+from accel_engine.requests.bench_models import BenchOptions
 from accel_engine.trained.bench_runs import BenchRuns
 from accel_engine.user_paths import exists, user_path
 from accel_tui.cli.bench_options import Latency, Sizes, Words
@@ -140,7 +141,9 @@ def bench(
     candidates: list[Candidate] = []
     saved = BenchRuns(options)
 
-    def show(candidate: Candidate) -> None:
+    def show(candidate: object) -> None:
+        if not isinstance(candidate, Candidate):
+            return  # such as examples that were read
         candidates.append(candidate)
         saved.add(candidate)
         if as_json:

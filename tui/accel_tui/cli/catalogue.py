@@ -10,7 +10,7 @@ from accel_engine import data as datasets
 from accel_engine import devices as hardware
 from accel_engine import models as architectures
 from accel_engine import strategies as distributions
-from accel_engine.data.dataset_entry import to_json
+from accel_engine.data.dataset_entry import DescribedData
 from accel_engine.errors import join_words
 from accel_engine.models.choose import default_for
 from accel_engine.plan import Plan
@@ -53,7 +53,7 @@ def list_data(*, as_json: bool) -> None:
     """List the built-in datasets."""
     entries = datasets.CATALOGUE.values()
     if as_json:
-        write_json(*map(to_json, entries))
+        write_json(*(DescribedData.of(entry).to_json() for entry in entries))
         return
     rows = [
         (

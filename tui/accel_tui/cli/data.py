@@ -9,10 +9,11 @@ import click
 
 from accel_engine import data as datasets
 from accel_engine.data.data_options import PLAN_FIELDS
-from accel_engine.data.dataset_entry import to_json
+from accel_engine.data.dataset_entry import Column, DescribedData
 from accel_engine.errors import AccelError, DataError, FieldValue
 from accel_engine.plan import DEFAULTS, Plan
-from accel_engine.requests.data_query import describe_data
+from accel_engine.process.ask import ask
+from accel_engine.requests.describe_data import DataRequest
 from accel_engine.text import percent
 from accel_tui.appearance.glyphs import has_unicode
 from accel_tui.cli.catalogue import list_data
@@ -64,40 +65,41 @@ def data(data: str | None, as_json: bool, **flags: Any) -> None:
             raise
         problem, known = error, _look_without_invalid(plan, error)
     if as_json:
-        write_json(known)
+        write_json(known.to_json())
     else:
         write("\n".join(_page(known, has_unicode(os.environ, sys.stdout.encoding or ""))))
     if problem:
         raise problem
 
 
-def look(plan: Plan) -> dict[str, Any]:
+def look(plan: Plan) -> DescribedData:
     """What is known of a plan's data without training; runs the user's function, or reads what is elsewhere."""
     entry = datasets.survey(datasets.find(plan.data), plan.data_options)
-    return describe_data(plan) if entry.needs_engine else to_json(entry)
+    return ask(DataRequest(plan)) if entry.needs_engine else DescribedData.of(entry)
 
 
-def _look_without_invalid(plan: Plan, problem: DataError) -> dict[str, Any]:
+def _look_without_invalid(plan: Plan, problem: DataError) -> DescribedData:
     try:
         return look(plan.replace(invalid_examples="skip"))
     except AccelError:
         raise problem from None
 
 
-def _page(known: Mapping[str, Any], unicode: bool) -> Iterator[str]:
-    yield f"{known['name']}: {known['summary']}"
+def _page(known: DescribedData, unicode: bool) -> Iterator[str]:
+    entry = known.entry
+    yield f"{entry.name}: {entry.summary}"
     yield ""
     yield from _rows(_facts(known))
-    if columns := known["columns"]:
+    if columns := entry.columns:
         yield ""
         yield table(("COLUMN", "KIND", "ROLE", "MISSING", "VALUES"), [_column(column) for column in columns])
-    if counts := known["class_counts"]:
+    if counts := entry.class_counts:
         yield ""
-        yield from _balance(known["class_names"] or [str(index) for index in range(len(counts))], counts, unicode)
-    if samples := known["samples"]:
+        yield from _balance(entry.class_names or [str(index) for index in range(len(counts))], counts, unicode)
+    if samples := entry.samples:
         yield ""
         yield table(("EXAMPLE", "VALUES"), [(name, shorten(text, _SAMPLE)) for name, text in samples])
-    for note in known["notes"]:
+    for note in entry.notes:
         yield f"\nNote: {note}"
 
 
@@ -106,18 +108,18 @@ def _rows(facts: Sequence[tuple[str, str]]) -> Iterator[str]:
     yield from (f"{name:<{width}}  {text}" for name, text in facts)
 
 
-def _facts(known: Mapping[str, Any]) -> list[tuple[str, str]]:
-    classes = known["classes"]
+def _facts(known: DescribedData) -> list[tuple[str, str]]:
+    entry = known.entry
     facts = [
-        ("kind", known["kind"]),
-        ("task", "" if known["task"] == "auto" else known["task"]),
-        ("inputs", _arrays(known["inputs_spec"]) or _shape(known["shape"])),
-        ("targets", _arrays(known["targets_spec"])),
-        ("weights", _arrays(known["weights_spec"])),
-        ("classes", numbers.count(classes) if classes else ""),
-        ("training", _examples(known["examples"]) or "unknown number of examples"),
-        ("validation", _examples(known["validation_examples"])),
-        ("test", _examples(known["test_examples"])),
+        ("kind", entry.kind),
+        ("task", "" if entry.task == "auto" else entry.task),
+        ("inputs", _arrays(known.inputs) or _shape(entry.shape)),
+        ("targets", _arrays(known.targets)),
+        ("weights", _arrays(known.weights)),
+        ("classes", numbers.count(entry.classes) if entry.classes else ""),
+        ("training", _examples(entry.examples) or "unknown number of examples"),
+        ("validation", _examples(entry.validation_examples)),
+        ("test", _examples(entry.test_examples)),
     ]
     return [(name, text) for name, text in facts if text]
 
@@ -134,9 +136,9 @@ def _arrays(spec: Mapping[str, str]) -> str:
     return ", ".join(f"{name}: {text}" if name else text for name, text in spec.items())
 
 
-def _column(column: Mapping[str, Any]) -> tuple[str, ...]:
-    missing = "" if column["missing"] is None else numbers.count(column["missing"])
-    return (shorten(column["name"], _NAME), column["kind"], column["role"], missing, column["detail"])
+def _column(column: Column) -> tuple[str, ...]:
+    missing = "" if column.missing is None else numbers.count(column.missing)
+    return (shorten(column.name, _NAME), column.kind, column.role, missing, column.detail)
 
 
 def _balance(names: Sequence[str], counts: Sequence[int], unicode: bool) -> Iterator[str]:

@@ -16,11 +16,11 @@ from accel_engine.plan.memory_advice import Change, cheapest_change
 from accel_engine.plan.memory_estimate import MemoryEstimate, Training, estimate_memory
 from accel_engine.plan.plan_file import PlanFile, read_plan_file
 from accel_engine.plan.resolved_plan import ResolvedPlan
+from accel_engine.process.ask import ask
 from accel_engine.process.engine_process import require_installation
 from accel_engine.process.start_run import for_a_new_run
-from accel_engine.process.warm_engine import Description
 from accel_engine.race.remembered import recall
-from accel_engine.requests.size_query import describe_model
+from accel_engine.requests.describe_model import Description, ModelRequest
 from accel_engine.run import RunReader, find
 from accel_tui.cli.chosen_plan import with_chosen_plan
 from accel_tui.cli.output import table, write, write_json
@@ -88,7 +88,7 @@ def _describe(plan: Plan, devices: Sequence[Device] | None) -> tuple[ResolvedPla
     """
     resolved = resolved_plan.check(plan, detect().devices if devices is None else devices)
     require_installation()
-    description = describe_model(resolved.with_chosen_model().plan)
+    description = ask(ModelRequest(resolved.with_chosen_model().plan))
     replicas = resolved.placement.replicas if resolved.placement else None
     if resolved.step_counts is None and description.examples is not None and replicas is not None:
         resolved = resolved.with_step_counts(count_steps(plan, description.examples, replicas))

@@ -6,14 +6,16 @@ from typing import Any
 import click
 
 from accel_engine import data as datasets
-from accel_engine.requests.evaluation import (
+from accel_engine.process.ask import ask
+from accel_engine.requests.evaluate import (
     ClassScores,
     Difference,
     EvaluatedModel,
     Evaluation,
     EvaluationOptions,
-    EvaluationQuery,
+    EvaluationRequest,
 )
+from accel_engine.requests.protocol.model_reference import ModelReference
 from accel_tui.cli.finite_number import FiniteNumber
 from accel_tui.cli.output import print_to_stderr, table, write, write_json
 from accel_tui.cli.trained_models import checkpoint_option, custom_objects_option, trained_model
@@ -80,8 +82,7 @@ def evaluate(
     options = EvaluationOptions(
         data=data, split=split, checkpoint=checkpoint, resamples=resamples, confidence=confidence
     )
-    with EvaluationQuery(models, options) as query:
-        found = query.evaluation()
+    found = ask(EvaluationRequest(tuple(map(ModelReference.of, models)), options))
     for model in found.models:
         for note in model.notes:
             print_to_stderr(f"{model.name}: {note}" if len(found.models) > 1 else note)

@@ -12,7 +12,7 @@ import click
 from accel_engine.errors import RunError, UsageError
 from accel_engine.files import replacing
 from accel_engine.models.model_files import is_model_file
-from accel_engine.requests.model_export import QUANTIZATIONS
+from accel_engine.requests.export_model import QUANTIZATIONS
 from accel_engine.run import RunReader, find
 from accel_engine.user_paths import exists, is_directory
 from accel_tui.cli.bench_options import Latency

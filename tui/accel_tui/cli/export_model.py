@@ -14,7 +14,9 @@ from accel_engine.model_export.export_targets import (
     target_at,
 )
 from accel_engine.plan import Plan
-from accel_engine.requests.model_export import Export, ExportTarget, MeasuredModel, export_model
+from accel_engine.process.ask import ask
+from accel_engine.requests.export_model import Export, ExportRequest, ExportTarget, MeasuredModel
+from accel_engine.requests.protocol.model_reference import ModelReference
 from accel_tui.cli.output import print_to_stderr, table, write, write_json
 from accel_tui.formatting.devices_in_use import warnings
 from accel_tui.formatting.model_export import (
@@ -48,9 +50,9 @@ def export_trained_model(
         model: The directory of its run, or a plan with its file and its data.
         file_format: One of :data:`MODEL_FORMATS`.
         output: The file or directory to write; ``None`` for one that is named after the run or file.
-        quantize: One of :data:`accel_engine.requests.model_export.QUANTIZATIONS`; for ``tflite`` only.
+        quantize: One of :data:`accel_engine.requests.export_model.QUANTIZATIONS`; for ``tflite`` only.
         checkpoint: ``auto``, ``best``, ``last`` or a step.
-        tolerance: Instead of those of :data:`accel_engine.requests.model_export.TOLERANCES`.
+        tolerance: Instead of those of :data:`accel_engine.requests.export_model.TOLERANCES`.
         force: Whether existing files are overwritten.
         as_json: Whether to print a JSON object for each format instead of a table.
         target_latency: Seconds that a request to TensorFlow Serving may take; ``None`` for any.
@@ -72,7 +74,7 @@ def export_trained_model(
     folder = existing_folder(Path(targets[0].path).parent)
     for warning in warnings(("cpu",), can_choose=False):
         print_to_stderr(warning)
-    found = export_model(model, targets, folder, checkpoint, target_latency)
+    found = ask(ExportRequest(ModelReference.of(model), tuple(targets), folder, checkpoint, target_latency))
     for note in found.notes:
         print_to_stderr(note)
     if as_json:

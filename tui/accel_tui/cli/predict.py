@@ -12,8 +12,9 @@ from typing import BinaryIO
 import click
 
 from accel_engine.errors import AccelError, RunError, UsageError
-from accel_engine.requests.example_prediction import ExamplePredictions, predict_examples
-from accel_engine.requests.text_writing import WritingOptions, write_text
+from accel_engine.process.ask import ask
+from accel_engine.requests.predict import ExamplePredictions, PredictionRequest
+from accel_engine.requests.write_text import WritingOptions, WritingRequest, WrittenPart
 from accel_engine.run import diagnostics
 from accel_engine.run.diagnostics import DataFormat
 from accel_engine.trained.prediction_files import check_files
@@ -131,19 +132,20 @@ def _write_text(target: Path, options: WritingOptions, *, as_json: bool) -> int:
     """Let a model write: as it does on the screen, at once for JSON."""
     if not is_directory(target):
         raise UsageError(f"{target} has no vocabulary: give the run")
+    request = WritingRequest(target, options)
     if as_json:
-        written = write_text(target, options)
+        written = ask(request)
         values = {"run": written.name, "step": written.step, "prompt": options.prompt, "text": written.text}
         write_json({**values, "tokens": written.tokens})
     else:
         shown: list[str] = []
 
-        def show(text: str) -> None:
-            write(text if shown else f"{options.prompt}{text}", end="")
+        def show(part: WrittenPart) -> None:
+            write(part.text if shown else f"{options.prompt}{part.text}", end="")
             sys.stdout.flush()
-            shown.append(text)
+            shown.append(part.text)
 
-        written = write_text(target, options, show)
+        written = ask(request, show)
         write()
     for note in written.notes:
         print_to_stderr(note)
@@ -167,7 +169,7 @@ def _predict(
     with _read_files(files, form) as readable:
         if form is not None:
             check_files(target.name, form, readable)
-        found = predict_examples(target, readable, texts, checkpoint, custom_objects)
+        found = ask(PredictionRequest(target, tuple(readable), texts, checkpoint, custom_objects))
     saved = {str(path) for path in readable} - {str(path) for path in files}
     found = replace(found, names=tuple(("" if path in saved else path, name) for path, name in found.names))
     lines = list(objects(found, top)) if as_json else []

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from accel_engine.requests.evaluation import (
+from accel_engine.requests.evaluate import (
     ClassScores,
     Difference,
     EvaluatedModel,

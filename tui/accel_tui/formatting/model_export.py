@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from accel_engine.requests.model_export import Export, MeasuredModel, target_name
+from accel_engine.requests.export_model import Export, MeasuredModel, target_name
 from accel_engine.text import format_metric
 from accel_tui.formatting import numbers
 

@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass
 
 from accel_engine.errors import UsageError
-from accel_engine.requests.inference_bench import BenchOptions
+from accel_engine.requests.bench_models import BenchOptions
 
 XLA = {"both": (False, True), "on": (True,), "off": (False,)}
 """Whether models are compiled, by the name of the choice."""

@@ -1,7 +1,7 @@
 """The examples and the weights of an evaluation, as fields of a form."""
 
 from accel_engine.errors import UsageError
-from accel_engine.requests.evaluation import EvaluationOptions
+from accel_engine.requests.evaluate import EvaluationOptions
 from accel_tui.plan.form import FieldChoice
 
 SPLITS = {

@@ -5,7 +5,7 @@ from accel_engine.memory import available_memory
 from accel_engine.plan.memory_advice import Change, cheapest_change
 from accel_engine.plan.memory_estimate import MemoryEstimate, MemoryPart, Training, data_bytes, estimate_memory
 from accel_engine.plan.resolved_plan import ResolvedPlan
-from accel_engine.process.warm_engine import Description
+from accel_engine.requests.describe_model import Description
 from accel_tui.formatting import numbers
 from accel_tui.formatting.field_labels import word
 

@@ -8,7 +8,7 @@ from accel_engine.plan import affecting, estimate
 from accel_engine.plan.estimate import StepCounts
 from accel_engine.plan.placement import Placement
 from accel_engine.plan.resolved_plan import ResolvedPlan
-from accel_engine.process.warm_engine import Description
+from accel_engine.requests.describe_model import Description
 from accel_engine.text import printable_line
 from accel_tui.formatting import numbers
 from accel_tui.formatting.field_labels import word

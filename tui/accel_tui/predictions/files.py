@@ -17,7 +17,7 @@ from accel_engine import png
 from accel_engine.data.data_options import OF_CLASSES
 from accel_engine.errors import RunError, UsageError
 from accel_engine.files import replacing
-from accel_engine.requests.example_prediction import ExamplePredictions, OutputPrediction
+from accel_engine.requests.predict import ExamplePredictions, OutputPrediction
 from accel_engine.user_paths import exists, is_directory
 from accel_tui.predictions.objects import MOST_COLUMNS, objects, records
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.data.data_options import OF_CLASSES
-from accel_engine.requests.example_prediction import ExamplePredictions, OutputPrediction
+from accel_engine.requests.predict import ExamplePredictions, OutputPrediction
 
 THRESHOLD = 0.5
 """A label is predicted from this probability."""

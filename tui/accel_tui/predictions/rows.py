@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from accel_engine.data.data_options import OF_CLASSES
-from accel_engine.requests.example_prediction import ExamplePredictions, OutputPrediction
+from accel_engine.requests.predict import ExamplePredictions, OutputPrediction
 from accel_engine.text import format_metric, percent, printable_line
 from accel_tui.predictions.objects import THRESHOLD, shares, step_columns, steps
 

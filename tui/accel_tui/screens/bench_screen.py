@@ -15,7 +15,9 @@ from textual.widgets import Static
 from accel_engine.errors import RunError
 from accel_engine.inference.candidate import Candidate
 from accel_engine.inference.live_window import LiveWindow
-from accel_engine.requests.inference_bench import BenchOptions, InferenceBench
+from accel_engine.process.inference_bench import InferenceBench
+from accel_engine.requests.bench_models import BenchOptions
+from accel_engine.requests.protocol.request import ExamplesDone
 from accel_engine.text import printable
 from accel_engine.trained.bench_runs import BenchRuns
 from accel_tui.formatting import numbers
@@ -143,18 +145,22 @@ class BenchScreen(WorkingScreen):
     def _measure(self, options: BenchOptions) -> None:
         app, saved = self.app, BenchRuns(options)
 
-        def take(candidate: Candidate) -> None:
-            saved.add(candidate)
-            self._post(self._show_candidate, candidate)
+        def take(part: ExamplesDone | LiveWindow | Candidate) -> None:
+            match part:
+                case ExamplesDone():
+                    self._post(self._show_progress, part)
+                case LiveWindow():
+                    self._post(self._show_live, part)
+                case Candidate():
+                    saved.add(part)
+                    self._post(self._show_candidate, part)
 
         try:
             with reported(partial(self._post, self._finish)):
                 self._post(self._show_warnings, tuple(warnings(options.devices)))
                 self._bench = InferenceBench(self._directories, options)
                 if not self._is_closed:
-                    self._bench.measure(
-                        take, partial(self._post, self._show_progress), partial(self._post, self._show_live)
-                    )
+                    self._bench.measure(take, is_live=True)
                     self._post(self._finish)
         finally:
             _save(saved, app)
@@ -164,8 +170,8 @@ class BenchScreen(WorkingScreen):
         if not self._is_closed:
             self.call_later(show, *arguments)
 
-    def _show_progress(self, done: int, of: int) -> None:
-        self._about.update(Content.styled(f"reading {numbers.examples_done(done, of)}", "$text-accent"))
+    def _show_progress(self, part: ExamplesDone) -> None:
+        self._about.update(Content.styled(f"reading {numbers.examples_done(part.done, part.of)}", "$text-accent"))
 
     def _show_warnings(self, found: Sequence[str]) -> None:
         for each in found:

@@ -2,7 +2,7 @@
 
 from functools import partial
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -13,8 +13,9 @@ from textual.reactive import reactive
 from textual.widgets import ContentSwitcher, Select, Static, Tab, Tabs
 
 from accel_engine.errors import RunError
-from accel_engine.process.engine_query import EngineQuery
-from accel_engine.process.model_query import ModelQuery
+from accel_engine.process.ask import Asked
+from accel_engine.requests.protocol.request import ExamplesDone
+from accel_engine.requests.revalidate import RevalidationRequest
 from accel_engine.run import request
 from accel_engine.run.diagnostics import OutputReport
 from accel_tui.formatting import numbers
@@ -74,7 +75,7 @@ class DiagnosticsScreen(DirtyRegionScreen):
     def __init__(self, directory: Path) -> None:
         super().__init__()
         self.directory = directory
-        self._query: EngineQuery | None = None
+        self._asked: Asked[Any] | None = None
         self._is_closed = False
         self._output_names: list[str] = []
         self._is_read = False
@@ -131,8 +132,8 @@ class DiagnosticsScreen(DirtyRegionScreen):
     def on_unmount(self) -> None:
         """Cancel a validation in progress."""
         self._is_closed = True
-        if self._query:
-            self._query.cancel()
+        if self._asked:
+            self._asked.cancel()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer only the tabs and outputs that there are, and validation only if it is possible and not in progress."""
@@ -251,8 +252,8 @@ class DiagnosticsScreen(DirtyRegionScreen):
         if is_first and 0 < self._early_tab <= len(self.tabs):
             self.action_tab_at(self._early_tab)
 
-    def _show_progress(self, done: int, total: int) -> None:
-        self.progress = f"Validating the last checkpoint on the CPU: {numbers.examples_done(done, total)}"
+    def _show_progress(self, part: ExamplesDone) -> None:
+        self.progress = f"Validating the last checkpoint on the CPU: {numbers.examples_done(part.done, part.of)}"
 
     def _finish_validation(self, problem: str) -> None:
         self.progress, self.validation_problem = "", problem
@@ -290,10 +291,9 @@ class DiagnosticsScreen(DirtyRegionScreen):
     @work(thread=True, exit_on_error=False, group="revalidate")
     def _revalidate(self) -> None:
         with reported(partial(self.call_later, self._finish_validation)):
-            with ModelQuery("--revalidate", self.directory, {}) as query:
-                self._query = query
+            with Asked(RevalidationRequest(self.directory)) as asked:
+                self._asked = asked
                 if not self._is_closed:
-                    answer = query.answer(partial(self.call_later, self._show_progress))
-                    for note in answer.get("notes", ()):
+                    for note in asked.result(partial(self.call_later, self._show_progress)).notes:
                         self.call_later(self.notify, note, severity="warning", markup=False)
             self.call_later(self._finish_validation, "")

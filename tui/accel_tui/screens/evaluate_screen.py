@@ -14,7 +14,10 @@ from textual.content import Content
 from textual.widgets import Static
 
 from accel_engine import data
-from accel_engine.requests.evaluation import Evaluation, EvaluationOptions, EvaluationQuery
+from accel_engine.process.ask import Asked
+from accel_engine.requests.evaluate import Evaluation, EvaluationOptions, EvaluationRequest
+from accel_engine.requests.protocol.model_reference import ModelReference
+from accel_engine.requests.protocol.request import ExamplesDone
 from accel_engine.text import printable, printable_line
 from accel_tui.formatting import numbers
 from accel_tui.formatting.evaluation import headline, tables
@@ -64,7 +67,7 @@ class EvaluateScreen(WorkingScreen):
         super().__init__()
         self._directories = tuple(directories)
         self._options = EvaluationOptions()
-        self._queries: list[EvaluationQuery] = []
+        self._asked: list[Asked[Evaluation]] = []
         self._number = 0  # of the evaluation; nothing of earlier ones is shown
         self._found: Evaluation | None = None
         self._is_running = False
@@ -158,8 +161,8 @@ class EvaluateScreen(WorkingScreen):
         """End the engine, of which nothing more is shown."""
         self._number += 1
         self._is_running = False
-        for query in self._queries:
-            query.cancel()
+        for asked in self._asked:
+            asked.cancel()
 
     @work(thread=True, exit_on_error=False, group="evaluate")
     def _evaluate(self, options: EvaluationOptions, number: int) -> None:
@@ -170,13 +173,15 @@ class EvaluateScreen(WorkingScreen):
         with reported(partial(post, self._show_problem)):
             if options.data:
                 data.find(options.data)  # before TensorFlow starts
-            with EvaluationQuery(self._directories, options) as query:
-                self._queries.append(query)
+            models = tuple(map(ModelReference.of, self._directories))
+            with Asked(EvaluationRequest(models, options)) as asked:
+                self._asked.append(asked)
                 if number == self._number:
-                    post(self._show, query.evaluation(partial(post, self._show_progress)))
+                    post(self._show, asked.result(partial(post, self._show_progress)))
 
-    def _show_progress(self, done: int, of: int) -> None:
-        self.query_one("#about", Static).update(Content.styled(numbers.examples_done(done, of), "$text-accent"))
+    def _show_progress(self, part: ExamplesDone) -> None:
+        words = numbers.examples_done(part.done, part.of)
+        self.query_one("#about", Static).update(Content.styled(words, "$text-accent"))
 
     def _show_problem(self, problem: str) -> None:
         self._is_running = False

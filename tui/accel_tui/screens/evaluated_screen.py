@@ -6,8 +6,10 @@ from pathlib import Path
 
 from textual import work
 
-from accel_engine.requests.diagnosis import Diagnosis, DiagnosisQuery
-from accel_engine.requests.evaluation import EvaluationOptions
+from accel_engine.process.ask import Asked
+from accel_engine.requests.diagnose import Diagnosis, DiagnosisRequest
+from accel_engine.requests.evaluate import EvaluationOptions
+from accel_engine.requests.protocol.request import ExamplesDone
 from accel_engine.run.diagnostics import Diagnostics
 from accel_tui.formatting import numbers
 from accel_tui.run_state.diagnostics import DiagnosticsReading, printable_diagnostics, read_diagnostics
@@ -49,11 +51,11 @@ class EvaluatedScreen(DiagnosticsScreen):
     @work(thread=True, exit_on_error=False, group="diagnose")
     def _diagnose(self) -> None:
         with reported(self._report):
-            with DiagnosisQuery(self.directory, self._options) as query:
-                self._query = query
+            with Asked(DiagnosisRequest(self.directory, self._options)) as asked:
+                self._asked = asked
                 if self._is_closed:
                     return
-                found = query.diagnosis(partial(self.call_later, self._show_examples))
+                found = asked.result(partial(self.call_later, self._show_examples))
             self.call_later(self._show, self._reading_with(found), found.notes)
 
     def _report(self, problem: str) -> None:
@@ -77,5 +79,5 @@ class EvaluatedScreen(DiagnosticsScreen):
     def _show_failure(self, problem: str) -> None:
         self.progress, self.validation_problem = "", problem
 
-    def _show_examples(self, done: int, of: int) -> None:
-        self.progress = f"Predicting on the CPU: {numbers.examples_done(done, of)}"
+    def _show_examples(self, part: ExamplesDone) -> None:
+        self.progress = f"Predicting on the CPU: {numbers.examples_done(part.done, part.of)}"

@@ -15,7 +15,10 @@ from textual.widgets import Input, Static
 
 from accel_engine.errors import AccelError
 from accel_engine.model_export.export_targets import existing_folder, overwritten
-from accel_engine.requests.model_export import Export, ExportQuery, ExportTarget, MeasuredModel
+from accel_engine.process.ask import Asked
+from accel_engine.requests.export_model import Export, ExportRequest, ExportTarget, MeasuredModel, WritingFormat
+from accel_engine.requests.protocol.model_reference import ModelReference
+from accel_engine.requests.protocol.request import ExamplesDone
 from accel_engine.text import printable
 from accel_tui.formatting import numbers
 from accel_tui.formatting.devices_in_use import warnings
@@ -77,7 +80,7 @@ class ExportScreen(WorkingScreen):
     def __init__(self, directory: Path) -> None:
         super().__init__()
         self._directory = directory
-        self._query: ExportQuery | None = None
+        self._asked: Asked[Export] | None = None
         self._progress = ExportProgress(())
         self._is_running = False
         self._is_closed = False
@@ -94,8 +97,8 @@ class ExportScreen(WorkingScreen):
     def on_unmount(self) -> None:
         """End the engine."""
         self._is_closed = True
-        if self._query:
-            self._query.cancel()
+        if self._asked:
+            self._asked.cancel()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Start from the form; return to it after the end."""
@@ -181,29 +184,24 @@ class ExportScreen(WorkingScreen):
         with reported(self._report):
             for warning in warnings(("cpu",), can_choose=False):
                 app.notify(warning, severity="warning", markup=False)
-            with ExportQuery(self._directory, targets, folder, checkpoint, latency) as self._query:
+            model = ModelReference.of(self._directory)
+            with Asked(ExportRequest(model, tuple(targets), folder, checkpoint, latency)) as asked:
+                self._asked = asked
                 if not self._is_closed:
-                    found = self._query.export(
-                        partial(self.call_later, self._take_examples),
-                        partial(self.call_later, self._take_writing),
-                        partial(self.call_later, self._take_model),
-                    )
-                    self.call_later(self._show, found)
+                    self.call_later(self._show, asked.result(partial(self.call_later, self._take)))
 
     def _report(self, problem: str) -> None:
         if not self._is_closed:
             self.call_later(self._show_problem, problem)
 
-    def _take_examples(self, done: int, of: int) -> None:
-        self._progress = replace(self._progress, examples=(done, of))
-        self._show_progress()
-
-    def _take_writing(self, name: str) -> None:
-        self._progress = replace(self._progress, writing=name, examples=None)
-        self._show_progress()
-
-    def _take_model(self, model: MeasuredModel) -> None:
-        self._progress = replace(self._progress, models=(*self._progress.models, model))
+    def _take(self, part: ExamplesDone | WritingFormat | MeasuredModel) -> None:
+        match part:
+            case ExamplesDone():
+                self._progress = replace(self._progress, examples=(part.done, part.of))
+            case WritingFormat():
+                self._progress = replace(self._progress, writing=part.name, examples=None)
+            case MeasuredModel():
+                self._progress = replace(self._progress, models=(*self._progress.models, part))
         self._show_progress()
 
     def _show_progress(self) -> None:

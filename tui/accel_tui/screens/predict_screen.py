@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -14,9 +14,10 @@ from textual.content import Content
 from textual.widgets import DataTable, Static
 
 from accel_engine.errors import AccelError, UsageError
-from accel_engine.process.engine_query import EngineQuery
-from accel_engine.requests.example_prediction import ExamplePredictions, PredictionQuery
-from accel_engine.requests.text_writing import WritingOptions, WritingQuery, WrittenText
+from accel_engine.process.ask import Asked
+from accel_engine.requests.predict import ExamplePredictions, PredictionRequest
+from accel_engine.requests.protocol.request import ExamplesDone
+from accel_engine.requests.write_text import WritingOptions, WritingRequest, WrittenPart, WrittenText
 from accel_engine.run.diagnostics import DataFormat, read
 from accel_engine.text import printable
 from accel_engine.trained.prediction_files import check_files
@@ -58,7 +59,7 @@ class PredictScreen(WorkingScreen):
         super().__init__()
         self._directory = directory
         self._form: DataFormat | None = None
-        self._query: EngineQuery | None = None
+        self._asked: Asked[Any] | None = None
         self._is_running = False
         self._is_cancelled = False
         self._found: ExamplePredictions | None = None
@@ -164,10 +165,12 @@ class PredictScreen(WorkingScreen):
             files = files_of(choice.path) if choice.path else []
             if self._form:
                 check_files(self._directory.name, self._form, files)
-            with PredictionQuery(self._directory, files, choice.texts, choice.checkpoint) as self._query:
+            request = PredictionRequest(self._directory, tuple(files), tuple(choice.texts), choice.checkpoint)
+            with Asked(request) as asked:
+                self._asked = asked
                 if self._is_cancelled:
                     return None
-                found = self._query.predictions(partial(self.call_later, self._show_progress))
+                found = asked.result(partial(self.call_later, self._show_progress))
             return partial(self._show, found, shown_tables(found))
 
         self._attempt(ask)
@@ -175,10 +178,11 @@ class PredictScreen(WorkingScreen):
     @work(thread=True, exit_on_error=False, group="predict")
     def _write(self, options: WritingOptions) -> None:
         def ask() -> Callable[[], object] | None:
-            with WritingQuery(self._directory, options) as self._query:
+            with Asked(WritingRequest(self._directory, options)) as asked:
+                self._asked = asked
                 if self._is_cancelled:
                     return None
-                written = self._query.written(self._take_text)
+                written = asked.result(self._take_text)
             return partial(self._show_written, written)
 
         self._attempt(ask)
@@ -196,11 +200,11 @@ class PredictScreen(WorkingScreen):
 
     def _cancel(self) -> None:
         self._is_cancelled = True
-        if self._query:
-            self._query.cancel()
+        if self._asked:
+            self._asked.cancel()
 
-    def _show_progress(self, done: int, of: int) -> None:
-        self._tell(numbers.examples_done(done, of), "$text-accent")
+    def _show_progress(self, part: ExamplesDone) -> None:
+        self._tell(numbers.examples_done(part.done, part.of), "$text-accent")
 
     async def _show(self, found: ExamplePredictions, shown: Sequence[ShownTable]) -> None:
         self._found = found
@@ -212,9 +216,9 @@ class PredictScreen(WorkingScreen):
         if table := next(iter(self.query(DataTable)), None):
             table.focus()
 
-    def _take_text(self, text: str) -> None:
+    def _take_text(self, part: WrittenPart) -> None:
         """Add a part of the text, in the thread that waits for it; one update at a time is on its way."""
-        self._parts.append(text)
+        self._parts.append(part.text)
         if not self._is_update_pending:
             self._is_update_pending = True
             self.call_later(self._show_parts)

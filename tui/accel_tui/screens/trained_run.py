@@ -6,7 +6,7 @@ from pathlib import Path
 from textual.screen import Screen
 
 from accel_engine.errors import AccelError
-from accel_engine.process.model_query import check_checkpoint
+from accel_engine.requests.protocol.model_reference import check_checkpoint
 
 
 def open_trained(screen: Screen[None], directories: Sequence[Path], show: Callable[[], object]) -> None:

@@ -8,10 +8,10 @@ from accel_engine.advice.cures.cure_kinds import Quantity, check_trial, quantity
 from accel_engine.devices import detect
 from accel_engine.errors import RunError
 from accel_engine.events import DevicesFound, Event, ModelBuilt
-from accel_engine.measure.trial_process import TrialStart
 from accel_engine.plan import Plan, resolved_plan
 from accel_engine.plan.changed_plan import changed_plan
 from accel_engine.plan.scaled_rate import with_planned_rate
+from accel_engine.requests.try_plan import TrialStart
 from accel_engine.run import RunInfo, Status
 from accel_engine.run.directory.run_paths import latest_checkpoint
 from accel_engine.run.history.settled_plan import settled_plan

@@ -1,21 +1,19 @@
 """Precision, recall and F1 of each class of a classifier, with confidence intervals."""
 
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
 from accel_engine.data.structure import Batch, Structure, only_array
+from accel_engine.requests.evaluate import ClassScores, Measurement
 from accel_engine.run.diagnostics.figures import figures_of_sums
 from accel_engine.trained.evaluation.resampling import Interval, share_interval
 from accel_engine.trained.open_trained import TrainedModel
 from accel_engine.training.core.task import Task, probabilities_of
 from accel_engine.training.evaluation.reports.measures import class_indices
-
-FIGURES = ("precision", "recall", "f1")
-"""What is computed of each class."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +51,7 @@ class ClassLabels:
         return replace(self, names=(*self.names, *map(str, unnamed)), pairs=known)
 
 
-def class_scores(labels: ClassLabels, confidence: float) -> list[dict[str, Any]]:
+def class_scores(labels: ClassLabels, confidence: float) -> tuple[ClassScores, ...]:
     """The figures of each class, with Wilson's intervals.
 
     Precision and recall are shares of examples: of those predicted as the class, and of those of the class. F1 follows
@@ -64,8 +62,7 @@ def class_scores(labels: ClassLabels, confidence: float) -> list[dict[str, Any]]
         confidence: The level of the intervals, 0 to 1.
 
     Returns:
-        For each class its ``name``, ``examples``, and of each of :data:`FIGURES` the value and the ends of its
-        interval; NaN where nothing can be divided.
+        The figures of each class; unknown where nothing can be divided.
     """
     true, predicted = labels.pairs.T
     classes = len(labels.names)
@@ -73,16 +70,16 @@ def class_scores(labels: ClassLabels, confidence: float) -> list[dict[str, Any]]
         np.bincount(each, minlength=classes) for each in (true[true == predicted], true, predicted)
     )
     measured = figures_of_sums(right, support, found)
-    return [
-        {
-            "name": name,
-            "examples": int(support[index]),
-            "precision": [float(measured.precision[index]), *share_interval(right[index], found[index], confidence)],
-            "recall": [float(measured.recall[index]), *share_interval(right[index], support[index], confidence)],
-            "f1": [float(measured.f1[index]), *_f1_interval(right[index], support[index], found[index], confidence)],
-        }
+    return tuple(
+        ClassScores(
+            name,
+            int(support[index]),
+            Measurement.of(measured.precision[index], *share_interval(right[index], found[index], confidence)),
+            Measurement.of(measured.recall[index], *share_interval(right[index], support[index], confidence)),
+            Measurement.of(measured.f1[index], *_f1_interval(right[index], support[index], found[index], confidence)),
+        )
         for index, name in enumerate(labels.names)
-    ]
+    )
 
 
 def _f1_interval(right: int, support: int, found: int, confidence: float) -> Interval:

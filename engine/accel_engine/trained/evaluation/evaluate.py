@@ -1,15 +1,13 @@
 """Evaluates trained models on the same examples: metrics with confidence intervals, by class, and their differences."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
-from accel_engine.data.data_options import no_progress
 from accel_engine.data.series.series_parts import span_of
 from accel_engine.data.structure import Batch, flatten, map_structure
 from accel_engine.errors import DataError, ModelError
@@ -17,8 +15,18 @@ from accel_engine.json_values import json_number
 from accel_engine.keras_support.model_structure import fixed_batch, has_custom_train_step
 from accel_engine.models.model_call import call_model
 from accel_engine.plan.monitor import is_better_lower
+from accel_engine.requests.evaluate import (
+    Difference,
+    EvaluatedModel,
+    Evaluation,
+    EvaluationOptions,
+    EvaluationRequest,
+    Measurement,
+    MetricDifference,
+)
+from accel_engine.requests.protocol.request import Send, reports, unheard
 from accel_engine.run.store.series_names import SeriesNames
-from accel_engine.trained.evaluation.class_scores import FIGURES, ClassLabels, class_scores
+from accel_engine.trained.evaluation.class_scores import ClassLabels, class_scores
 from accel_engine.trained.evaluation.evaluation_notes import block_notes, evaluation_notes
 from accel_engine.trained.evaluation.example_states import ExampleStates
 from accel_engine.trained.evaluation.resampling import (
@@ -30,7 +38,7 @@ from accel_engine.trained.evaluation.resampling import (
     share_interval,
     swapped_sums,
 )
-from accel_engine.trained.open_trained import TrainedModel, open_trained, reference_of
+from accel_engine.trained.open_trained import TrainedModel, open_trained
 from accel_engine.trained.split_batches import ProgressReports, batches, fingerprint, number_of_examples
 from accel_engine.training.core.assembly import STEP_SERIES
 from accel_engine.training.evaluation.baseline import BaselineResult, baseline_of
@@ -70,37 +78,38 @@ class _Measured:
     resampled: Floats
 
 
-def evaluate(request: Mapping[str, Any], on_progress: Callable[[int, int], None] = no_progress) -> dict[str, Any]:
+def evaluate(request: EvaluationRequest, send: Send = unheard) -> Evaluation:
     """Evaluate some models on the same examples.
 
     Args:
-        request: ``models``: for each model the ``directory`` of its run, or the ``plan`` with its file and data;
-            ``data``, ``split``, ``checkpoint``: see :func:`open_trained`; ``resamples``, ``confidence`` and ``seed``.
-        on_progress: Called now and then with the number of examples done, and of all.
-
-    Returns:
-        The fields of :class:`accel_engine.requests.evaluation.Evaluation`, as plain values.
+        request: The models, and how.
+        send: Takes how far it is.
 
     Raises:
         AccelError: A model cannot be evaluated, or the models have other examples.
     """
-    models = request["models"]
-    chosen = {name: request[name] for name in ("data", "split", "checkpoint")}
+    models, options, on_progress = request.models, request.options, reports(send)
     measured = [
         _measure(
-            open_trained(reference_of(model), **chosen, progress=on_progress),
-            request,
+            open_trained(
+                model.model,
+                data=options.data,
+                split=options.split,
+                checkpoint=options.checkpoint,
+                progress=on_progress,
+            ),
+            options,
             _of_all(on_progress, index, len(models)),
         )
         for index, model in enumerate(models)
     ]
     _check_same_examples(measured)
-    return {
-        "split": measured[0].source.split,
-        "examples": len(measured[0].values),
-        "models": [_described(each, request) for each in measured],
-        "differences": [_difference(measured[0], other, request) for other in measured[1:]],
-    }
+    return Evaluation(
+        measured[0].source.split,
+        len(measured[0].values),
+        tuple(_described(each, options) for each in measured),
+        tuple(_difference(measured[0], other, options) for other in measured[1:]),
+    )
 
 
 def _of_all(on_progress: Callable[[int, int], None], index: int, models: int) -> Callable[[int, int], None]:
@@ -108,16 +117,16 @@ def _of_all(on_progress: Callable[[int, int], None], index: int, models: int) ->
     return lambda done, of: on_progress(index * of + done, models * of)
 
 
-def _measure(source: TrainedModel, request: Mapping[str, Any], on_progress: Callable[[int, int], None]) -> _Measured:
+def _measure(source: TrainedModel, options: EvaluationOptions, on_progress: Callable[[int, int], None]) -> _Measured:
     model, examples = source.model, source.examples
     if has_custom_train_step(model):
         raise ModelError("the model has a custom train_step, so its outputs cannot be interpreted")
     count = number_of_examples(examples)
     names = SeriesNames(*STEP_SERIES)
-    limit = max(1, MAX_BYTES // (8 * max(count, request["resamples"])))
+    limit = max(1, MAX_BYTES // (8 * max(count, options.resamples)))
     states = ExampleStates(model, source.metrics, names, limit)
     labels = ClassLabels.of(source)
-    own_data = source.step > 0 and not request["data"]
+    own_data = source.step > 0 and not options.data
     baseline = baseline_of(source.task, source.dataset, source.outputs, is_training_data=own_data)
 
     def measure(raw: Batch) -> tuple[tf.Tensor, ...]:
@@ -144,7 +153,7 @@ def _measure(source: TrainedModel, request: Mapping[str, Any], on_progress: Call
     metrics, of_examples = states.values(np.stack([sums, every.sum(0, dtype=np.float64)]))
     is_mean = np.isclose(of_examples, metrics, SAME_METRIC, 1e-6, equal_nan=True)
     block = min(_dependent_examples(source), len(every))
-    resampled = states.values(bootstrap_sums(every, request["resamples"], request["seed"], block))
+    resampled = states.values(bootstrap_sums(every, options.resamples, options.seed, block))
     resampled = np.where(is_mean, resampled, np.nan)
     reached = baseline.result(baseline_sums) if baseline else None
     return _Measured(source, states, every, labels, reached, metrics, is_mean, block, resampled)
@@ -172,37 +181,26 @@ def _check_same_examples(measured: Sequence[_Measured]) -> None:
             )
 
 
-def _described(measured: _Measured, request: Mapping[str, Any]) -> dict[str, Any]:
-    """A model's metrics and classes, as plain values."""
-    metrics, coupled = [], np.array(measured.states.names)[~measured.is_mean].tolist()
+def _described(measured: _Measured, options: EvaluationOptions) -> EvaluatedModel:
+    """A model's metrics and classes."""
+    metrics, coupled = {}, np.array(measured.states.names)[~measured.is_mean].tolist()
     reached = measured.baseline
     for name, value, samples in zip(measured.states.names, measured.metrics, measured.resampled.T, strict=True):
-        interval = _interval(measured, name, value, samples, request["confidence"])
-        metrics.append(
-            {
-                "name": name,
-                "value": json_number(value),
-                "low": json_number(interval.low),
-                "high": json_number(interval.high),
-            }
-        )
-    return {
-        "name": measured.source.name,
-        "step": measured.source.step,
-        "notes": list(
-            dict.fromkeys(
-                [
-                    *measured.source.notes,
-                    *evaluation_notes(measured.source, measured.states.left_out, coupled),
-                    *block_notes(len(measured.values), measured.block),
-                ]
-            )
-        ),
-        "metrics": metrics,
-        "baseline": {name: json_number(value) for name, value in reached.metrics.items()} if reached else {},
-        "baseline_name": reached.name if reached else "",
-        "classes": _classes(measured, request),
-    }
+        metrics[name] = Measurement.of(value, *_interval(measured, name, value, samples, options.confidence))
+    notes = (
+        *measured.source.notes,
+        *evaluation_notes(measured.source, measured.states.left_out, coupled),
+        *block_notes(len(measured.values), measured.block),
+    )
+    return EvaluatedModel(
+        measured.source.name,
+        measured.source.step,
+        metrics,
+        () if measured.labels is None else class_scores(measured.labels, options.confidence),
+        tuple(dict.fromkeys(notes)),
+        {name: json_number(value) for name, value in reached.metrics.items()} if reached else {},
+        reached.name if reached else "",
+    )
 
 
 def _interval(measured: _Measured, name: str, value: float, samples: Floats, confidence: float) -> Interval:
@@ -214,34 +212,19 @@ def _interval(measured: _Measured, name: str, value: float, samples: Floats, con
     return Interval(math.nan, math.nan) if interval.low == interval.high else interval
 
 
-def _classes(measured: _Measured, request: Mapping[str, Any]) -> list[dict[str, Any]]:
-    if measured.labels is None:
-        return []
-    scores = class_scores(measured.labels, request["confidence"])
-    return [{**each, **{figure: list(map(json_number, each[figure])) for figure in FIGURES}} for each in scores]
-
-
-def _difference(first: _Measured, other: _Measured, request: Mapping[str, Any]) -> dict[str, Any]:
-    """What another model's metrics are more than those of the first, as plain values."""
-    swapped = _swapped(first, other, request["resamples"], request["seed"])
-    metrics = []
+def _difference(first: _Measured, other: _Measured, options: EvaluationOptions) -> Difference:
+    """What another model's metrics are more than those of the first."""
+    swapped = _swapped(first, other, options.resamples, options.seed)
+    metrics = {}
     for name in (name for name in first.states.names if name in other.states.names):
         mine, its = first.states.names.index(name), other.states.names.index(name)
         value = float(other.metrics[its] - first.metrics[mine])
-        interval = percentile_interval(other.resampled[:, its] - first.resampled[:, mine], request["confidence"])
+        interval = percentile_interval(other.resampled[:, its] - first.resampled[:, mine], options.confidence)
         is_tested = bool(first.is_mean[mine] and other.is_mean[its])
         chance = p_value(value, swapped[:, mine]) if swapped is not None and is_tested else math.nan
-        metrics.append(
-            {
-                "name": name,
-                "value": json_number(value),
-                "low": json_number(interval.low),
-                "high": json_number(interval.high),
-                "p": json_number(chance),
-                "better": _is_better(name, value),
-            }
-        )
-    return {"name": other.source.name, "than": first.source.name, "metrics": metrics}
+        is_better = _is_better(name, value)
+        metrics[name] = MetricDifference(Measurement.of(value, *interval), json_number(chance), is_better)
+    return Difference(other.source.name, first.source.name, metrics)
 
 
 def _swapped(first: _Measured, other: _Measured, resamples: int, seed: int) -> Floats | None:

@@ -1,6 +1,7 @@
 """Predicts the examples of files with a trained model."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,10 @@ from accel_engine.data.structure import ArraySpec, Structure, flatten, has_texts
 from accel_engine.data.tables.table_file import SUFFIXES as TABLES
 from accel_engine.errors import AccelError, DataError
 from accel_engine.plan import Plan
+from accel_engine.requests.predict import ExamplePredictions, OutputPrediction, PredictionRequest
+from accel_engine.requests.protocol.request import Send, reports, unheard
 from accel_engine.trained.open_trained import TrainedModel, open_trained
-from accel_engine.trained.outputs import PredictedOutput
+from accel_engine.trained.outputs import OutputForm, PredictedOutput
 from accel_engine.trained.prediction import file_examples
 from accel_engine.trained.prediction.array_examples import read_arrays
 from accel_engine.trained.prediction.examples import Examples
@@ -28,69 +31,74 @@ _ROWS, _BYTES = 1024, 1 << 24
 _ARRAYS = (".npz", ".npy")
 
 
-def predict(target: Path, request: Mapping[str, Any], progress: Callable[[int, int], object]) -> dict[str, Any]:
+def predict(request: PredictionRequest, send: Send = unheard) -> ExamplePredictions:
     """Predict examples.
 
     Args:
-        target: The directory of a run, or a ``FILE.keras``.
-        request: ``files``: their paths; ``texts``; ``checkpoint``; ``custom_objects`` of a file's model;
-            and ``results``: the ``.npz`` file to write.
-        progress: Reports the number of examples done, and of all of a file.
-
-    Returns:
-        The fields of :class:`accel_engine.requests.example_prediction.ExamplePredictions` but for the arrays, which are
-        in the file: the values of each output as ``values N``, and their probabilities, if any, as ``chances N``.
+        request: The model and the examples.
+        send: Takes the number of examples done, and of all of a file.
 
     Raises:
         AccelError: The model cannot be used, or a file has no examples for it.
     """
-    is_file = target.is_file()
-    reference = Plan(model=str(target), custom_objects=request.get("custom_objects", "")) if is_file else target
-    model = open_trained(reference, data=None, checkpoint=request["checkpoint"])
+    target = request.target
+    reference = Plan(model=str(target), custom_objects=request.custom_objects) if target.is_file() else target
+    model = open_trained(reference, data=None, checkpoint=request.checkpoint)
     found = [PredictedOutput() for _ in model.output_forms]
-    names: list[list[str]] = []
+    names: list[tuple[str, str]] = []
     problems: dict[int, str] = {}
     notes = list(model.notes)
-    for path, examples in _read(model, list(map(Path, request["files"])), request["texts"]):
+    for path, examples in _read(model, request.files, request.texts):
         problems |= {len(names) + place: problem for place, problem in examples.problems.items()}
-        names += [[path, name] for name in examples.names]
+        names += [(path, name) for name in examples.names]
         notes += examples.notes
         if examples.inputs is not None:
-            _add(model, examples.inputs, found, progress)
-    arrays = {f"values {index}": _joined(each.values) for index, each in enumerate(found) if each.values}
-    arrays |= {f"chances {index}": _joined(each.chances) for index, each in enumerate(found) if each.chances}
+            _add(model, examples.inputs, found, reports(send))
+    predicted = list(map(_predicted, model.output_forms, found))
     readable = [place for place in range(len(names)) if place not in problems]
-    rows = _not_finite(arrays, model)
+    rows = sorted(set().union(*map(_not_finite, predicted)))
     problems |= {readable[row]: f"the model's outputs for {names[readable[row]][1]} are not finite" for row in rows}
-    problems = dict(sorted(problems.items()))
-    arrays = {key: np.delete(array, rows, axis=0) for key, array in arrays.items()}
-    with Path(request["results"]).open("wb") as file:
-        np.savez(file, **arrays)  # type: ignore[arg-type]
-    return {
-        "name": model.name,
-        "step": model.step,
-        "kind": model.form.kind,
-        "names": names,
-        "problems": problems,
-        "notes": list(dict.fromkeys(notes)),
-        "outputs": [
-            {"name": each.name, "task": each.task.name, "classes": each.classes, "columns": each.columns}
-            for each in model.output_forms
-        ],
-        "limits": model.limits,
-    }
+    return ExamplePredictions(
+        model.name,
+        model.step,
+        model.form.kind,
+        tuple(names),
+        dict(sorted(problems.items())),
+        tuple(_without(rows, each) for each in predicted),
+        model.limits,
+        tuple(dict.fromkeys(notes)),
+    )
 
 
-def _not_finite(arrays: Mapping[str, npt.NDArray[Any]], model: TrainedModel) -> list[int]:
+def _predicted(form: OutputForm, found: PredictedOutput) -> OutputPrediction:
+    """All predictions of an output, also of no example."""
+    return OutputPrediction(
+        form.name,
+        form.task.name,
+        tuple(form.classes),
+        tuple(form.columns),
+        _joined(found.values) if found.values else np.empty((0, len(form.classes)), np.float32),
+        _joined(found.chances) if found.chances else None,
+    )
+
+
+def _not_finite(output: OutputPrediction) -> set[int]:
     """The rows with a probability that is not finite, or an output without a finite number: the model has diverged."""
     found: set[int] = set()
-    for key, array in arrays.items():
-        if array.dtype.kind != "f" or not array.size:
+    for array, are_chances in ((output.values, output.task in OF_CLASSES), (output.chances, True)):
+        if array is None or array.dtype.kind != "f" or not array.size:
             continue
         finite = np.isfinite(array.reshape(len(array), -1))
-        are_chances = key.startswith("chances") or model.output_forms[int(key.split()[1])].task.name in OF_CLASSES
         found |= set(np.flatnonzero(~(finite.all(1) if are_chances else finite.any(1))).tolist())
-    return sorted(found)
+    return found
+
+
+def _without(rows: Sequence[int], output: OutputPrediction) -> OutputPrediction:
+    """The predictions but those of some rows."""
+    if not rows:
+        return output
+    chances = None if output.chances is None else np.delete(output.chances, rows, axis=0)
+    return replace(output, values=np.delete(output.values, rows, axis=0), chances=chances)
 
 
 def _joined(parts: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
@@ -104,7 +112,7 @@ def _joined(parts: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
     return np.concatenate(parts)
 
 
-def _read(model: TrainedModel, files: list[Path], texts: list[str]) -> Iterator[tuple[str, Examples]]:
+def _read(model: TrainedModel, files: Sequence[Path], texts: Sequence[str]) -> Iterator[tuple[str, Examples]]:
     if texts:
         spec = model.dataset.spec.inputs
         if not isinstance(spec, ArraySpec) or spec.dtype != "string":

@@ -1,9 +1,8 @@
 """Lets a run's language model continue a prompt."""
 
 import codecs
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,8 @@ import tensorflow as tf
 from accel_engine.data.structure import ArraySpec, flatten
 from accel_engine.data.texts.vocabulary import BYTES, UNKNOWN
 from accel_engine.errors import DataError, ModelError
+from accel_engine.requests.protocol.request import Send, unheard
+from accel_engine.requests.write_text import WritingRequest, WrittenPart, WrittenText
 from accel_engine.text import suggestion
 from accel_engine.trained.open_trained import TrainedModel, open_trained
 from accel_engine.training.core.task import probabilities_of
@@ -22,24 +23,21 @@ _UNKNOWN = (UNKNOWN, "[UNK]", "<unk>", "<UNK>")
 """Tokens that stand for those that are not in a vocabulary."""
 
 
-def write(directory: Path, request: Mapping[str, Any], on_text: Callable[[str], object]) -> dict[str, Any]:
+def write(request: WritingRequest, send: Send = unheard) -> WrittenText:
     """Continue a prompt with the model of a run.
 
     Args:
-        directory: The run's directory.
-        request: ``prompt``, ``tokens`` to write, ``temperature``, ``seed`` and ``checkpoint``.
-        on_text: Called with each part of the text.
-
-    Returns:
-        The run, the step of its checkpoint, the whole text, the number of its tokens and notes.
+        request: The run and the prompt.
+        send: Takes each part of the text.
 
     Raises:
         AccelError: The model cannot be restored, or writes no text.
     """
-    model = open_trained(directory, data=None, checkpoint=request["checkpoint"])
+    options = request.options
+    model = open_trained(request.directory, data=None, checkpoint=options.checkpoint)
     window, any_length, dtype = _check(model)
     vocabulary = model.form.vocabulary
-    prompt = encoded(request["prompt"], vocabulary)
+    prompt = encoded(options.prompt, vocabulary)
     form = model.output_forms[0]
 
     @tf.function(reduce_retracing=True)  # type: ignore[untyped-decorator]
@@ -57,23 +55,17 @@ def write(directory: Path, request: Mapping[str, Any], on_text: Callable[[str], 
         prompt,
         window,
         any_length=any_length,
-        temperature=request["temperature"],
-        seed=request["seed"],
+        temperature=options.temperature,
+        seed=options.seed,
     )
     written, count = [], [0]
-    for text in decoded(_counted(islice(tokens, request["tokens"]), count), vocabulary):
+    for text in decoded(_counted(islice(tokens, options.tokens), count), vocabulary):
         written.append(text)
-        on_text(text)
+        send(WrittenPart(text))
     notes = list(model.notes)
-    if count[0] < request["tokens"]:
+    if count[0] < options.tokens:
         notes.append(f"the model's outputs are not finite after {count[0]:,} tokens")
-    return {
-        "name": model.name,
-        "step": model.step,
-        "written": "".join(written),
-        "tokens": count[0],
-        "notes": notes,
-    }
+    return WrittenText(model.name, model.step, "".join(written), count[0], tuple(notes))
 
 
 def encoded(text: str, vocabulary: Sequence[str]) -> list[int]:

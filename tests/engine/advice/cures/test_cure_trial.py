@@ -15,9 +15,10 @@ from accel_engine.advice.cures.interval_trial import IntervalTrial
 from accel_engine.advice.cures.learning_trial import LearningTrial
 from accel_engine.errors import AccelError
 from accel_engine.events import DevicesFound, TensorFlowDevice, XlaTried
-from accel_engine.measure.trial_process import TrialFailedError, TrialStart
+from accel_engine.measure.trial_process import TrialFailedError
 from accel_engine.measure.trial_statistics import compare_losses, compare_rates
 from accel_engine.plan import Plan
+from accel_engine.requests.try_plan import TrialStart
 from accel_engine.run import RunInfo, Status
 from example_events import model_built
 

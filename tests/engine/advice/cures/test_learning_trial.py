@@ -9,9 +9,9 @@ import pytest
 
 from accel_engine.advice.cures.learning_trial import LEAST_STEPS, ORDERS, compare_learning
 from accel_engine.errors import RunError
-from accel_engine.measure.trial_process import TrialReady, TrialStart, Turn
 from accel_engine.measure.trial_statistics import Verdict
 from accel_engine.plan import Plan
+from accel_engine.requests.try_plan import TrialReady, TrialStart, Turn
 
 
 class Learner:

@@ -11,7 +11,7 @@ import tensorflow as tf
 from accel_engine import data
 from accel_engine.data import DataOptions
 from accel_engine.data.dataset import Dataset
-from accel_engine.data.dataset_entry import DatasetEntry, to_json
+from accel_engine.data.dataset_entry import DatasetEntry, DescribedData
 from accel_engine.data.prepared import remote_tfrecord
 from accel_engine.errors import DataError, PlanError
 from accel_engine.plan import Plan
@@ -123,7 +123,7 @@ def test_an_address_is_kept_as_it_is(url: str, name: str) -> None:
     plan = Plan(data=url, validation_data=url)
     assert plan.absolute() == plan
     assert f"--data {url}" in plan.command()
-    assert to_json(entry)["url"] == url
+    assert DescribedData.of(entry).to_json()["url"] == url
 
 
 @pytest.mark.parametrize("url", ["gs://", "gs://bucket", "gs://bucket/", "gs://bucket/a.csv"])

@@ -2,6 +2,7 @@
 
 import sys
 import weakref
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ from accel_engine.inference.open_model import open_model
 from accel_engine.inference.runtime import Runtime
 from accel_engine.models.model_call import call_model
 from accel_engine.plan import Plan
+from accel_engine.requests.bench_models import BenchedModel, BenchOptions, BenchRequest
+from accel_engine.requests.protocol.model_reference import ModelReference
 from accel_engine.run.directory.run_paths import trained_model
 from accel_engine.trained.bench.bench import bench
 from accel_engine.trained.bench.device_choice import devices, has_bfloat16, precisions
@@ -28,30 +31,26 @@ from ...training.conftest import Gym
 
 PLAN = Plan(model="mlp", epochs=1, batch_size=100)
 
-REQUEST = {
-    "data": "",
-    "split": "auto",
-    "checkpoint": "auto",
-    "devices": ["cpu"],
-    "precisions": ["float32"],
-    "xla": [False],
-    "scenario": "multi-stream",
-    "batch_sizes": [1, 4],
-    "seconds": 0.1,
-    "target_latency": None,
-    "seed": 0,
-}
+OPTIONS = BenchOptions(devices=("cpu",), precisions=("float32",), xla=(False,), batch_sizes=(1, 4), seconds=0.1)
 
 
-def benched(*models: dict[str, Any], **changes: Any) -> list[Candidate]:
-    found: list[Candidate] = []
-    bench({**REQUEST, "models": models, **changes}, lambda part: found.append(Candidate.from_values(part)))
-    return found
+def of_run_(directory: Path, name: str = "") -> BenchedModel:
+    return BenchedModel(name or directory.name, ModelReference(directory))
+
+
+def of_file(path: Path, name: str = "") -> BenchedModel:
+    return BenchedModel(name or path.name, file=path)
+
+
+def benched(*models: BenchedModel, **changes: Any) -> list[Candidate]:
+    parts: list[Any] = []
+    bench(BenchRequest(models, replace(OPTIONS, **changes)), parts.append)
+    return [each for each in parts if isinstance(each, Candidate)]
 
 
 def test_a_run_is_measured_by_batch_size_with_xla_and_without(gym: Gym) -> None:
     directory = gym.train_once(PLAN).directory
-    found = benched({"directory": str(directory)}, xla=[False, True])
+    found = benched(of_run_(directory), xla=(False, True))
     assert [(each.batch_size, each.xla) for each in found] == [(1, False), (4, False), (1, True), (4, True)]
     for each in found:
         assert (each.model, each.format, each.device, each.precision) == (
@@ -67,10 +66,10 @@ def test_a_run_is_measured_by_batch_size_with_xla_and_without(gym: Gym) -> None:
 
 def test_windows_are_told_while_a_run_is_measured(gym: Gym) -> None:
     directory = gym.train_once(PLAN).directory
-    found: list[Candidate] = []
-    windows: list[LiveWindow] = []
-    request = {**REQUEST, "models": [{"directory": str(directory)}]}
-    bench(request, lambda part: found.append(Candidate.from_values(part)), on_live=windows.append)
+    parts: list[Any] = []
+    bench(BenchRequest((of_run_(directory),), OPTIONS, is_live=True), parts.append)
+    found = [each for each in parts if isinstance(each, Candidate)]
+    windows = [each for each in parts if isinstance(each, LiveWindow)]
     assert [each.batch_size for each in found] == [1, 4]
     last = {each.batch_size: each for each in windows}
     for each in found:
@@ -125,7 +124,7 @@ def test_texts_do_not_compile_with_xla_and_the_rest_is_measured(gym: Gym, tmp_pa
     model = keras.Sequential([keras.Input((1,), dtype="string"), keras.layers.StringLookup(vocabulary=["a", "0"])])
     model.add(keras.layers.Embedding(3, 2))
     model.save(tmp_path / "words.keras")
-    found = benched({"file": str(tmp_path / "words.keras")}, xla=[False, True])
+    found = benched(of_file(tmp_path / "words.keras"), xla=(False, True))
     assert [bool(each.problem) for each in found] == [False, False, True]
     assert found[0].load_seconds is not None
 
@@ -136,8 +135,8 @@ def test_exported_models_are_measured_in_their_runtimes(tmp_path: Path) -> None:
     model.export(tmp_path / "saved", verbose=False)
     converter = tf.lite.TFLiteConverter.from_saved_model(str(tmp_path / "saved"), ["serving_default"])
     (tmp_path / "m.tflite").write_bytes(converter.convert())
-    files = [{"file": str(tmp_path / name)} for name in ("saved", "m.tflite")]
-    found = benched(*files, data="digits", batch_sizes=[4])
+    files = [of_file(tmp_path / name) for name in ("saved", "m.tflite")]
+    found = benched(*files, data="digits", batch_sizes=(4,))
     assert [(each.format, each.batch_size, each.problem) for each in found] == [
         ("savedmodel", 4, ""),
         ("tflite", 4, ""),
@@ -146,28 +145,28 @@ def test_exported_models_are_measured_in_their_runtimes(tmp_path: Path) -> None:
 
 def test_models_are_shown_under_the_names_of_the_request(gym: Gym, tmp_path: Path) -> None:
     keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)]).save(tmp_path / "m.keras")
-    run = {"directory": str(gym.train_once(PLAN).directory), "name": "a run"}
-    found = benched({"file": str(tmp_path / "m.keras"), "name": "old/m.keras"}, run, batch_sizes=[1])
+    run = of_run_(gym.train_once(PLAN).directory, "a run")
+    found = benched(of_file(tmp_path / "m.keras", "old/m.keras"), run, batch_sizes=(1,))
     assert [(each.model, each.problem) for each in found] == [("old/m.keras", ""), ("a run", "")]
 
 
 def test_a_file_with_data_of_another_shape_is_an_error(tmp_path: Path) -> None:
     keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)]).save(tmp_path / "m.keras")
     with pytest.raises(AccelError, match=r"takes examples of float32 3, not 8x8x1"):
-        benched({"file": str(tmp_path / "m.keras")}, data="digits")
+        benched(of_file(tmp_path / "m.keras"), data="digits")
 
 
 def test_a_server_of_a_run_has_a_rate_within_the_bound(gym: Gym) -> None:
     directory = gym.train_once(PLAN).directory
-    options = {"scenario": "server", "batch_sizes": [2], "target_latency": 10.0, "seconds": 0.2}
-    (found,) = benched({"directory": str(directory)}, **options)
+    options = {"scenario": "server", "batch_sizes": (2,), "target_latency": 10.0, "seconds": 0.2}
+    (found,) = benched(of_run_(directory), **options)
     assert found.throughput > 0
     assert found.percentiles["p99"].value <= 10
 
 
 def test_a_file_with_data_is_measured_on_it(gym: Gym) -> None:
     plan = Plan(model=str(trained_model(gym.train_once(PLAN).directory)), data="digits")
-    (found,) = benched({"plan": plan.to_mapping()}, batch_sizes=[2])
+    (found,) = benched(BenchedModel("model.keras", ModelReference.of(plan)), batch_sizes=(2,))
     assert (found.model, found.problem) == ("model.keras", "")
 
 
@@ -215,7 +214,7 @@ def test_the_memory_of_a_run_includes_its_weights(gym: Gym, monkeypatch: pytest.
 
     monkeypatch.setattr("accel_engine.trained.bench.bench.HostMemory", Meter)
     directory = gym.train_once(PLAN).directory
-    found = benched({"directory": str(directory)}, xla=[False, True], batch_sizes=[1])
+    found = benched(of_run_(directory), xla=(False, True), batch_sizes=(1,))
     weights = sum(array.nbytes for array in keras.models.load_model(trained_model(directory)).get_weights())
     assert loaded == [weights]
     assert all(each.memory is None or each.memory >= weights for each in found)
@@ -234,7 +233,7 @@ def test_the_model_before_is_freed(tmp_path: Path) -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("accel_engine.trained.bench.bench.open_model", opened)
-        benched({"file": str(tmp_path / "m.keras")}, {"file": str(tmp_path / "m.keras")}, xla=[False, True])
+        benched(of_file(tmp_path / "m.keras"), of_file(tmp_path / "m.keras"), xla=(False, True))
     assert counts == [0, 0, 0, 0]
 
 

@@ -1,5 +1,6 @@
 """Evaluations of runs and files give Keras' metrics, on the examples that were asked for."""
 
+from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ from accel_engine import data
 from accel_engine.errors import AccelError
 from accel_engine.events import Validated
 from accel_engine.plan import Plan
+from accel_engine.requests.evaluate import Evaluation, EvaluationOptions, EvaluationRequest
+from accel_engine.requests.protocol.model_reference import ModelReference
 from accel_engine.run import diagnostics
 from accel_engine.run.directory.run_paths import trained_model
 from accel_engine.trained.evaluation.class_scores import ClassLabels, class_scores
@@ -21,18 +24,14 @@ from ...training.conftest import Gym
 
 PLAN = Plan(model="mlp", epochs=1, batch_size=100)
 
-REQUEST = {"data": "", "split": "auto", "checkpoint": "auto", "resamples": 100, "confidence": 0.95, "seed": 0}
+
+def evaluated(*models: Path | Plan, **changes: Any) -> Evaluation:
+    options = EvaluationOptions(**{"resamples": 100, **changes})
+    return evaluate(EvaluationRequest(tuple(map(ModelReference.of, models)), options))
 
 
-def evaluated(*models: Path | Plan, **changes: Any) -> dict[str, Any]:
-    described = [
-        {"directory": str(model)} if isinstance(model, Path) else {"plan": model.to_mapping()} for model in models
-    ]
-    return evaluate({**REQUEST, "models": described, **changes})
-
-
-def values(found: dict[str, Any], index: int = 0) -> dict[str, float]:
-    return {each["name"]: each["value"] for each in found["models"][index]["metrics"]}
+def values(found: Evaluation, index: int = 0) -> dict[str, float | None]:
+    return {name: each.value for name, each in found.models[index].metrics.items()}
 
 
 def of_keras(directory: Path) -> tuple[Any, Any, Any]:
@@ -46,13 +45,13 @@ def of_keras(directory: Path) -> tuple[Any, Any, Any]:
 def test_the_metrics_are_those_of_keras(gym: Gym) -> None:
     directory = gym.train_once(PLAN).directory
     found = evaluated(directory)
-    assert (found["split"], found["examples"]) == ("validation", 360)
+    assert (found.split, found.examples) == ("validation", 360)
     model, inputs, labels = of_keras(directory)
     model.compile(loss=model.loss, metrics=["accuracy"])
     expected = model.evaluate(inputs, labels, verbose=0, return_dict=True)
     assert values(found) == pytest.approx(expected, rel=1e-4)
-    for metric in found["models"][0]["metrics"]:
-        assert metric["low"] < metric["value"] < metric["high"]
+    for metric in found.models[0].metrics.values():
+        assert metric.low < metric.value < metric.high
 
 
 RECIPE = {
@@ -79,18 +78,18 @@ def test_what_only_training_needs_does_not_matter(gym: Gym) -> None:
 
 def test_classes_have_the_figures_of_the_predictions(gym: Gym) -> None:
     found = evaluated(gym.train_once(PLAN).directory)
-    classes = found["models"][0]["classes"]
-    assert sum(each["examples"] for each in classes) == 360
-    right = sum(each["examples"] * each["recall"][0] for each in classes)
+    classes = found.models[0].classes
+    assert sum(each.examples for each in classes) == 360
+    right = sum(each.examples * each.recall.value for each in classes)
     assert right / 360 == pytest.approx(values(found)["accuracy"])
     for each in classes:
-        figures = each["precision"], each["recall"], each["f1"]
-        assert all(low is None or low <= value <= high for value, low, high in figures)
+        figures = each.precision, each.recall, each.f1
+        assert all(each.low is None or each.low <= each.value <= each.high for each in figures)
 
 
 def test_the_training_split_can_be_evaluated(gym: Gym) -> None:
     found = evaluated(gym.train_once(PLAN).directory, split="training")
-    assert (found["split"], found["examples"]) == ("training", 1437)
+    assert (found.split, found.examples) == ("training", 1437)
 
 
 def test_a_split_that_is_not_there_is_an_error(gym: Gym) -> None:
@@ -104,12 +103,12 @@ def test_a_model_is_no_better_than_itself_and_better_than_an_untrained_one(gym: 
         evaluated(directory, directory),
         evaluated(gym.train(PLAN.replace(learning_rate=1e-7)).directory, directory),
     )
-    for metric in same["differences"][0]["metrics"]:
-        assert (metric["value"], metric["p"], metric["better"]) == (0.0, 1.0, None)
-    accuracy = next(each for each in worse["differences"][0]["metrics"] if each["name"] == "accuracy")
-    assert accuracy["better"] is True
-    assert accuracy["p"] == pytest.approx(1 / 101)
-    assert accuracy["low"] > 0
+    for metric in same.differences[0].metrics.values():
+        assert (metric.measured.value, metric.p, metric.is_better) == (0.0, 1.0, None)
+    accuracy = worse.differences[0].metrics["accuracy"]
+    assert accuracy.is_better is True
+    assert accuracy.p == pytest.approx(1 / 101)
+    assert accuracy.measured.low > 0
 
 
 def test_a_file_is_evaluated_on_the_given_data(gym: Gym) -> None:
@@ -131,16 +130,16 @@ def houses(tmp_path: Path) -> Path:
 def test_other_rows_are_preprocessed_as_the_runs_own(gym: Gym, houses: Path, tmp_path: Path) -> None:
     plan = Plan(data=str(houses), target=("price",), epochs=1, batch_size=20, metrics=("r2_score",), test_split=0.2)
     directory = gym.train(plan).directory
-    assert evaluated(directory)["split"] == "test"
+    assert evaluated(directory).split == "test"
     others = tmp_path / "others.csv"
     others.write_text("\n".join(TABLE.splitlines()[:11]) + "\n")
     found = evaluated(directory, data=str(others))
-    assert (found["split"], found["examples"]) == ("others.csv", 10)
+    assert (found.split, found.examples) == ("others.csv", 10)
     assert {"loss", "r2_score"} <= set(values(found))
-    assert not any("training data" in note for note in found["models"][0]["notes"])
+    assert not any("training data" in note for note in found.models[0].notes)
     others.write_text(others.read_text().replace("Bonn", "Ulm", 1))
     unseen = "1 values of column city are not in the training data, such as 'Ulm'"
-    assert any(unseen in note for note in evaluated(directory, data=str(others))["models"][0]["notes"])
+    assert any(unseen in note for note in evaluated(directory, data=str(others)).models[0].notes)
     for split in ("test", "validation"):
         with pytest.raises(AccelError, match=f"as a whole, not its {split} split: leave --split out"):
             evaluated(directory, data=str(others), split=split)
@@ -159,7 +158,7 @@ def test_other_data_with_other_columns_is_an_error(gym: Gym, houses: Path, tmp_p
 def test_a_checkpoint_can_be_chosen(gym: Gym) -> None:
     directory = gym.train(PLAN.replace(checkpoint_every="5 steps")).directory
     first, last = evaluated(directory, checkpoint="5"), evaluated(directory, checkpoint="last")
-    assert (first["models"][0]["step"], last["models"][0]["step"]) == (5, 15)
+    assert (first.models[0].step, last.models[0].step) == (5, 15)
     assert values(first)["loss"] > values(last)["loss"]
     with pytest.raises(AccelError, match="no checkpoint of step 7: it has those of"):
         evaluated(directory, checkpoint="7")
@@ -202,9 +201,9 @@ def test_the_loss_of_a_confident_model_is_that_of_keras_and_of_its_validation(
     assert validated["loss"] > 10
     expected = {"loss": validated["loss"], "sparse_categorical_crossentropy": validated["loss"]}
     assert {name: values(found)[name] for name in expected} == pytest.approx(expected, rel=1e-5)
-    loss = found["models"][0]["metrics"][0]
-    assert loss["low"] < loss["value"] < loss["high"]
-    assert (found["models"][0]["notes"], found["differences"][0]["metrics"][0]["p"]) == ([], 1.0)
+    name, loss = next(iter(found.models[0].metrics.items()))
+    assert loss.low < loss.value < loss.high
+    assert (found.models[0].notes, found.differences[0].metrics[name].p) == ((), 1.0)
     if function == "build":
         model, inputs, labels = of_keras(trained.directory)
         assert values(found)["loss"] == pytest.approx(model.evaluate(inputs, labels, verbose=0)[0], rel=1e-4)
@@ -235,18 +234,18 @@ def test_a_loss_that_is_no_mean_over_examples_is_said(gym: Gym, tmp_path: Path) 
     (tmp_path / "coupled.py").write_text(COUPLED)
     directory = gym.train(PLAN.replace(model=f"{tmp_path}/coupled.py:build")).directory
     found = evaluated(directory, directory)
-    (note,) = found["models"][0]["notes"]
+    (note,) = found.models[0].notes
     assert note.startswith("loss, rmse: computed of batches of 100 examples as Keras does")
-    metrics = {each["name"]: each for each in found["models"][0]["metrics"]}
-    tested = {each["name"]: each["p"] for each in found["differences"][0]["metrics"]}
+    metrics = found.models[0].metrics
+    tested = {name: each.p for name, each in found.differences[0].metrics.items()}
     for name in ("loss", "rmse"):
-        assert (metrics[name]["low"], metrics[name]["high"], tested[name]) == (None, None, None)
-    assert metrics["accuracy"]["low"] < metrics["accuracy"]["value"]
+        assert (metrics[name].low, metrics[name].high, tested[name]) == (None, None, None)
+    assert metrics["accuracy"].low < metrics["accuracy"].value
     assert tested["accuracy"] == 1.0
-    assert evaluated(gym.train_once(PLAN).directory)["models"][0]["notes"] == []
+    assert evaluated(gym.train_once(PLAN).directory).models[0].notes == ()
     model, inputs, labels = of_keras(directory)
     expected = model.evaluate(inputs, labels, batch_size=100, verbose=0, return_dict=True)
-    assert {name: metrics[name]["value"] for name in ("loss", "rmse")} == pytest.approx(
+    assert {name: metrics[name].value for name in ("loss", "rmse")} == pytest.approx(
         {name: expected[name] for name in ("loss", "rmse")}, rel=1e-4
     )
 
@@ -255,11 +254,11 @@ def test_where_all_are_right_the_interval_still_begins_below(gym: Gym, tmp_path:
     rows = np.arange(200) % 2
     np.savez(tmp_path / "easy.npz", x=np.stack([rows, -rows], axis=1).astype("float32"), y=rows)
     plan = Plan(data=str(tmp_path / "easy.npz"), epochs=20, batch_size=20, learning_rate=0.05, metrics=("precision",))
-    (model,) = evaluated(gym.train(plan).directory)["models"]
-    assert "precision: of the class 1, the second of two" in model["notes"]
-    accuracy = model["metrics"][1]
-    assert (accuracy["name"], accuracy["value"], accuracy["high"]) == ("accuracy", 1.0, 1.0)
-    assert accuracy["low"] == pytest.approx(0.839, abs=0.001)  # Wilson's, of 20
+    (model,) = evaluated(gym.train(plan).directory).models
+    assert "precision: of the class 1, the second of two" in model.notes
+    name, accuracy = list(model.metrics.items())[1]
+    assert (name, accuracy.value, accuracy.high) == ("accuracy", 1.0, 1.0)
+    assert accuracy.low == pytest.approx(0.839, abs=0.001)  # Wilson's, of 20
 
 
 def test_intervals_of_classes_are_by_one_method() -> None:
@@ -269,7 +268,7 @@ def test_intervals_of_classes_are_by_one_method() -> None:
         class_scores(ClassLabels(Task("classification"), ("no", "yes", "none"), each), 0.95)
         for each in (pairs, np.where(pairs[:, :1] == 0, 0, pairs).astype(np.int32))
     )
-    assert before[0]["recall"] == pytest.approx([0.9, 0.6990, 0.9721], abs=1e-4)
-    assert before[0]["f1"] == pytest.approx([36 / 38, 0.8229, 0.9859], abs=1e-4)  # 2 J / (1 + J) of 18 of 20
-    assert after[0]["f1"] == pytest.approx([1.0, 0.9124, 1.0], abs=1e-4)  # of 20 of 20: J is above 0.8389
-    assert np.isnan(before[2]["f1"]).all()
+    assert astuple(before[0].recall) == pytest.approx([0.9, 0.6990, 0.9721], abs=1e-4)
+    assert astuple(before[0].f1) == pytest.approx([36 / 38, 0.8229, 0.9859], abs=1e-4)  # 2 J / (1 + J) of 18 of 20
+    assert astuple(after[0].f1) == pytest.approx([1.0, 0.9124, 1.0], abs=1e-4)  # of 20 of 20: J is above 0.8389
+    assert astuple(before[2].f1) == (None, None, None)

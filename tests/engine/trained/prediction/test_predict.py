@@ -17,6 +17,7 @@ from accel_engine.errors import AccelError, DataError, RunError
 from accel_engine.model_export.artefacts import Artefacts
 from accel_engine.models.saved_model import custom_objects
 from accel_engine.plan import Plan
+from accel_engine.requests.predict import PredictionRequest
 from accel_engine.run import diagnostics
 from accel_engine.run.directory.run_paths import trained_model
 from accel_engine.run.store.connection import connect
@@ -31,21 +32,14 @@ from ...training.conftest import Gym
 
 
 @pytest.fixture
-def predicted(tmp_path: Path):
-    """Predicts files; returns the reply with the arrays of the results."""
+def predicted():
+    """Predicts files; returns the predictions, and the arrays of each output."""
 
-    def ask(target: Path, *files: Path, texts: tuple[str, ...] = (), checkpoint: str = "auto", **more: str) -> Any:
-        results = tmp_path / "results.npz"
-        request = {
-            "files": list(map(str, files)),
-            "texts": list(texts),
-            "checkpoint": checkpoint,
-            "results": str(results),
-            **more,
-        }
-        reply = predict(target, request, lambda *_: None)
-        with np.load(results) as arrays:
-            return reply, dict(arrays)
+    def ask(target: Path, *files: Path, **more: Any) -> Any:
+        found = predict(PredictionRequest(target, files, **more))
+        arrays = {f"values {index}": each.values for index, each in enumerate(found.outputs)}
+        chances = {f"chances {index}": each.chances for index, each in enumerate(found.outputs)}
+        return found, arrays | {name: each for name, each in chances.items() if each is not None}
 
     return ask
 
@@ -77,9 +71,9 @@ def test_rows_are_predicted_in_units_without_the_training_file(gym: Gym, tmp_pat
     rows = tmp_path / "new.csv"
     rows.write_text("city,built,other,area\nUlm,2012-03-04,x,51\nKiel,,y,\nBonn,2013-01-01,z,inf\n")
     reply, arrays = predicted(directory, rows)
-    assert reply["outputs"][0]["columns"] == ("price",)
-    assert (reply["names"], reply["problems"]) == (
-        [[str(rows), "1"], [str(rows), "2"], [str(rows), "3"]],
+    assert reply.outputs[0].columns == ("price",)
+    assert (reply.names, reply.problems) == (
+        ((str(rows), "1"), (str(rows), "2"), (str(rows), "3")),
         {2: "row 3 of new.csv has an infinite number in area"},
     )
     raw: dict[str, Any] = {"area": [51, np.nan], "city": ["Ulm", "Kiel"], "built_year": [2012, np.nan]}
@@ -99,7 +93,7 @@ def test_classes_have_their_names_and_a_row_that_lacks_a_column_is_an_error(
     rows = tmp_path / "new.jsonl"
     rows.write_text('{"sugar": 1, "acid": 3}\n{"sugar": 0, "acid": 3}\n')
     reply, arrays = predicted(directory, rows)
-    classes = reply["outputs"][0]["classes"]
+    classes = reply.outputs[0].classes
     assert classes == ("red", "white")
     assert [classes[place] for place in arrays["values 0"].argmax(1)] == ["white", "red"]
     table = tmp_path / "new.csv"
@@ -152,8 +146,8 @@ def test_a_forecast_follows_the_last_window_of_each_series(gym: Gym, tmp_path: P
         "West,1,5\nWest,2,\nWest,3,5\nWest,4,5\n"
     )
     reply, arrays = predicted(directory, rows)
-    assert [name for _, name in reply["names"]] == ["East", "South", "West"]
-    assert reply["problems"] == {
+    assert [name for _, name in reply.names] == ["East", "South", "West"]
+    assert reply.problems == {
         0: "East has 1 rows; a window has 4",
         2: "row 8 of new.csv, in the last window of West, is not finite",
     }
@@ -170,7 +164,7 @@ def test_arrays_are_found_by_name_or_shape(gym: Gym, tmp_path: Path, predicted) 
     np.savez(tmp_path / "new.npz", rows=x[:4].astype(np.float64), other=np.zeros(9))
     np.save(tmp_path / "one.npy", x[0])
     reply, arrays = predicted(directory, tmp_path / "new.npz", tmp_path / "one.npy")
-    assert reply["outputs"][0]["task"] == "multi-label"
+    assert reply.outputs[0].task == "multi-label"
     np.testing.assert_allclose(arrays["values 0"][:4], saved(directory)(x[:4]), atol=1e-5)
     np.testing.assert_allclose(arrays["values 0"][4], arrays["values 0"][0], atol=1e-6)
     np.savez(tmp_path / "bad.npz", x=np.zeros((2, 5)))
@@ -178,7 +172,7 @@ def test_arrays_are_found_by_name_or_shape(gym: Gym, tmp_path: Path, predicted) 
         predicted(directory, tmp_path / "bad.npz")
     x[1, 2] = np.nan
     np.save(tmp_path / "nan.npy", x[:3])
-    assert list(predicted(directory, tmp_path / "nan.npy")[0]["problems"]) == [1]
+    assert list(predicted(directory, tmp_path / "nan.npy")[0].problems) == [1]
 
 
 def test_texts_are_classified_by_the_words_of_the_trained_model(gym: Gym, tmp_path: Path, predicted) -> None:
@@ -194,7 +188,7 @@ def test_texts_are_classified_by_the_words_of_the_trained_model(gym: Gym, tmp_pa
     lines = tmp_path / "new.txt"
     lines.write_text("dull grey\n\na great film\n")
     reply, arrays = predicted(directory, lines, texts=("fine film",))
-    assert [name for _, name in reply["names"]] == ["fine film", "dull grey", "a great film"]
+    assert [name for _, name in reply.names] == ["fine film", "dull grey", "a great film"]
     assert arrays["values 0"].argmax(1).tolist() == [0, 1, 0]
     expected = saved(directory)(tf.constant(["dull grey"])).numpy()
     np.testing.assert_allclose(arrays["values 0"][1], expected[0], atol=1e-5)
@@ -202,7 +196,7 @@ def test_texts_are_classified_by_the_words_of_the_trained_model(gym: Gym, tmp_pa
     table.write_text("id,review\n1,dull grey and much more\n2,a great film with all of it\n")
     assert predicted(directory, table)[1]["values 0"].argmax(1).tolist() == [1, 0]
     of_file, its_arrays = predicted(file, lines)
-    assert of_file["outputs"][0]["classes"] == ("glad", "sorry")
+    assert of_file.outputs[0].classes == ("glad", "sorry")
     np.testing.assert_allclose(its_arrays["values 0"], arrays["values 0"][1:], atol=1e-5)
     (directory / "model.keras").unlink()  # as in a run that trains: only its data has the words
     with pytest.raises(AccelError, match="reviews': not a folder"):
@@ -229,8 +223,8 @@ def test_sounds_are_padded_and_those_of_another_rate_are_named(gym: Gym, tmp_pat
     directory = gym.train(Plan(model="mlp", data=str(tmp_path / "tones"), epochs=1, batch_size=4)).directory
     short, other = wav(tmp_path / "short.wav", 150), wav(tmp_path / "other.wav", 200, rate=8000)
     reply, arrays = predicted(directory, short, other)
-    assert reply["notes"] == [f"{short}: padded with silence from 150 to 200 samples"]
-    assert "it has 8000 samples per second" in reply["problems"][1]
+    assert reply.notes == (f"{short}: padded with silence from 150 to 200 samples",)
+    assert "it has 8000 samples per second" in reply.problems[1]
     assert arrays["values 0"].shape == (1, 2)
 
 
@@ -262,8 +256,8 @@ def test_images_are_classified_as_by_the_saved_model(gym: Gym, tmp_path: Path, p
     assert validation is not None
     files = [write_image(tmp_path / f"{row}.png", validation.inputs[row]) for row in range(3)]
     reply, arrays = predicted(trained.directory, *files)
-    assert (reply["step"], reply["notes"], reply["problems"]) == (15, [], {})
-    assert reply["outputs"][0]["classes"] == tuple(map(str, range(10)))
+    assert (reply.step, reply.notes, reply.problems) == (15, (), {})
+    assert reply.outputs[0].classes == tuple(map(str, range(10)))
     expected = saved(trained.directory).predict(validation.inputs[:3] / 255, verbose=0)
     np.testing.assert_allclose(arrays["values 0"], expected, atol=1e-5)
 
@@ -277,10 +271,10 @@ def test_a_folder_of_images_has_class_names_and_a_size(gym: Gym, tmp_path: Path,
     plan = Plan(model="mlp", data=str(tmp_path / "pets"), epochs=20, batch_size=8, image_size="8x8", validation="end")
     dog, missing = tmp_path / "pets" / "dog" / "3.png", tmp_path / "missing.png"
     reply, arrays = predicted(gym.train(plan).directory, dog, missing)
-    assert reply["outputs"][0]["classes"] == ("cat", "dog")
+    assert reply.outputs[0].classes == ("cat", "dog")
     assert arrays["values 0"].argmax() == 1
-    assert reply["notes"] == [f"{dog}: resized from 9x8 to 8x8"]
-    assert reply["problems"][1].startswith("cannot read the image")
+    assert reply.notes == (f"{dog}: resized from 9x8 to 8x8",)
+    assert reply.problems[1].startswith("cannot read the image")
 
 
 def test_a_run_of_other_data_does_not_take_images(gym: Gym, tmp_path: Path, predicted) -> None:
@@ -325,8 +319,8 @@ def test_masks_are_classes_of_pixels(gym: Gym, tmp_path: Path, predicted) -> Non
     plan = Plan(model=f"{source}:build", data=str(tmp_path / "scenes"), epochs=1, batch_size=6)
     directory = gym.train(plan).directory
     reply, arrays = predicted(directory, tmp_path / "scenes" / "images" / "3.png", tmp_path / "missing.png")
-    assert reply["outputs"][0]["task"] == "segmentation"
-    assert list(reply["problems"]) == [1]
+    assert reply.outputs[0].task == "segmentation"
+    assert list(reply.problems) == [1]
     pixels = tf.io.decode_png((tmp_path / "scenes" / "images" / "3.png").read_bytes()).numpy()
     expected = saved(directory)(pixels[np.newaxis] / np.float32(255)).numpy()
     assert arrays["values 0"].shape == (1, 8, 8)
@@ -349,7 +343,7 @@ def test_models_that_were_built_in_any_way_are_predicted(tmp_path: Path, predict
         model.build((None, 4))
         model.save(tmp_path / name)
         reply, arrays = predicted(tmp_path / name, tmp_path / "x.npz")
-        assert reply["outputs"][0]["task"] == "classification"
+        assert reply.outputs[0].task == "classification"
         np.testing.assert_allclose(arrays["values 0"], model(x), atol=1e-6)
 
 
@@ -390,7 +384,7 @@ def test_a_checkpoint_can_be_chosen_and_a_run_without_a_recorded_form_reads_its_
     directory = gym.train(plan.replace(checkpoint_every="2 steps")).directory
     file = tmp_path / "train.npz"
     first, last = (predicted(directory, file, checkpoint=each) for each in ("4", "last"))
-    assert (first[0]["step"], last[0]["step"]) == (4, 8)
+    assert (first[0].step, last[0].step) == (4, 8)
     assert not np.allclose(first[1]["values 0"], last[1]["values 0"])
     read = diagnostics.read(directory)
     old = diagnostics.Diagnostics(read.input_spec, read.data, None, read.layers, read.validation)
@@ -407,7 +401,7 @@ def test_exported_keras_files_are_predicted_with_their_classes(gym: Gym, tmp_pat
     (tmp_path / "new.csv").write_text("acid,sugar\n3,1\n2,0\n")
     reply, arrays = predicted(file, tmp_path / "new.csv")
     expected = predicted(directory, tmp_path / "new.csv")[1]
-    found = [(each["name"], each["task"], each["classes"]) for each in reply["outputs"]]
+    found = [(each.name, each.task, each.classes) for each in reply.outputs]
     assert found == [("", "classification", ("red", "white"))]
     np.testing.assert_allclose(arrays["values 0"], expected["values 0"], atol=1e-5)
 
@@ -424,7 +418,7 @@ def test_exported_keras_files_of_numbers_and_images_are_predicted(gym: Gym, tmp_
     np.save(tmp_path / "new.npy", np.random.default_rng(0).integers(0, 17, (3, 8, 8, 1)).astype(np.uint8))
     file = exported(directory, tmp_path / "d.keras")
     reply, arrays = predicted(file, tmp_path / "new.npy")
-    assert [each["task"] for each in reply["outputs"]] == ["classification"]
+    assert [each.task for each in reply.outputs] == ["classification"]
     np.testing.assert_allclose(arrays["values 0"], predicted(directory, tmp_path / "new.npy")[1]["values 0"], atol=1e-5)
     with pytest.raises(AccelError, match=r"d.keras takes arrays \(.npz, .npy\), not photo.png: give the run"):
         predicted(file, tmp_path / "photo.png")
@@ -438,10 +432,10 @@ def test_examples_whose_outputs_are_not_finite_have_a_problem(tmp_path: Path, pr
     for name, output in (("c", keras.layers.Softmax()(keras.layers.Rescaling(1e2)(given))), ("n", numbers)):
         keras.Model(given, output).save(tmp_path / f"{name}.keras")
     reply, arrays = predicted(tmp_path / "c.keras", tmp_path / "x.npy")
-    assert reply["problems"] == {1: "the model's outputs for 2 are not finite"}
+    assert reply.problems == {1: "the model's outputs for 2 are not finite"}
     np.testing.assert_allclose(arrays["values 0"], keras.ops.softmax(1e2 * x[[0, 2]]), atol=1e-6)
     reply, arrays = predicted(tmp_path / "n.keras", tmp_path / "x.npy")  # one of two numbers is finite
-    assert (reply["problems"], arrays["values 0"][:, 0].tolist()) == ({}, [1, 3, 5])
+    assert (reply.problems, arrays["values 0"][:, 0].tolist()) == ({}, [1, 3, 5])
 
 
 def test_times_are_read_as_in_training(tmp_path: Path) -> None:

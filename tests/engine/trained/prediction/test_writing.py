@@ -1,5 +1,6 @@
 """A language model continues a prompt as its probabilities and the seed say."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +11,13 @@ import pytest
 from accel_engine.data.texts.vocabulary import BYTES
 from accel_engine.errors import AccelError, DataError
 from accel_engine.plan import Plan
+from accel_engine.requests.write_text import WritingOptions, WritingRequest, WrittenText
 from accel_engine.run.directory.run_paths import trained_model
 from accel_engine.trained.prediction.writing import decoded, encoded, write
 
 from ...training.conftest import Gym
 
-REQUEST = {"prompt": "the ", "tokens": 6, "temperature": 0.0, "seed": 0, "checkpoint": "auto"}
+OPTIONS = WritingOptions(prompt="the ", tokens=6, temperature=0.0)
 
 
 SOURCE = """
@@ -29,9 +31,10 @@ def build(vocabulary):
 """
 
 
-def written(directory: Path, **changes: Any) -> tuple[dict[str, Any], list[str]]:
+def written(directory: Path, **changes: Any) -> tuple[WrittenText, list[str]]:
     parts: list[str] = []
-    return write(directory, {**REQUEST, **changes}, parts.append), parts
+    request = WritingRequest(directory, replace(OPTIONS, **changes))
+    return write(request, lambda part: parts.append(part.text)), parts
 
 
 def test_a_model_continues_a_prompt_without_its_text(gym: Gym, tmp_path: Path) -> None:
@@ -43,7 +46,7 @@ def test_a_model_continues_a_prompt_without_its_text(gym: Gym, tmp_path: Path) -
     directory = gym.train(plan).directory
     story.unlink()
     reply, parts = written(directory)
-    assert (len(parts), "".join(parts), reply["tokens"]) == (6, reply["written"], 6)
+    assert (len(parts), "".join(parts), reply.tokens) == (6, reply.text, 6)
     file = trained_model(directory)
     assert file is not None
     model: Any = keras.models.load_model(file)
@@ -54,8 +57,8 @@ def test_a_model_continues_a_prompt_without_its_text(gym: Gym, tmp_path: Path) -
         given = tokens[-8:]
         outputs = model(np.array([given + [0] * (8 - len(given))]))[0, len(given) - 1].numpy()
         tokens.append(int(outputs.argmax()))
-    assert reply["written"] == "".join(vocabulary[token] for token in tokens[4:])
-    by_seed = [written(directory, temperature=1.0, seed=seed, tokens=20)[0]["written"] for seed in (1, 1, 2)]
+    assert reply.text == "".join(vocabulary[token] for token in tokens[4:])
+    by_seed = [written(directory, temperature=1.0, seed=seed, tokens=20)[0].text for seed in (1, 1, 2)]
     assert by_seed[0] == by_seed[1] != by_seed[2]
     with pytest.raises(DataError, match="'Z' of the prompt is not in the vocabulary"):
         written(directory, prompt="Zoo")

@@ -9,6 +9,7 @@ import pytest
 
 from accel_engine.events import ModelBuilt, Validated, Warned
 from accel_engine.plan import Plan
+from accel_engine.requests.revalidate import RevalidationRequest
 from accel_engine.run.diagnostics import read
 from accel_engine.trained.revalidation import revalidate
 
@@ -169,7 +170,7 @@ def test_training_validation_and_later_questions_scale_alike_and_say_so(
     said /= said.sum(axis=1, keepdims=True)
     for judged in found.validation.outputs[0].worst:
         assert judged.true_class_probability == pytest.approx(said[judged.row, judged.label], abs=1e-4)
-    revalidate(trained.directory, lambda *_: None)
+    revalidate(RevalidationRequest(trained.directory))
     again = read(trained.directory).validation
     assert again is not None
     assert [judged.true_class_probability for judged in again.outputs[0].worst] == pytest.approx(

@@ -118,5 +118,5 @@ def test_it_is_recorded_with_each_validation_and_evaluated_the_same(gym: Gym) ->
     assert event.baseline_name == f"most frequent class: {digit}"
     shared = gym.train(plan.replace(strategy="mirrored", virtual_cpus=2)).only(Validated)
     assert (shared.baseline, shared.baseline_name) == (event.baseline, event.baseline_name)
-    found = evaluated(trained.directory)["models"][0]
-    assert (found["baseline"], found["baseline_name"]) == (event.baseline, event.baseline_name)
+    found = evaluated(trained.directory).models[0]
+    assert (found.baseline, found.baseline_name) == (event.baseline, event.baseline_name)

@@ -11,6 +11,8 @@ import pytest
 from accel_engine import data
 from accel_engine.events import Outcome, Validated
 from accel_engine.plan import Plan
+from accel_engine.requests.evaluate import EvaluationOptions, EvaluationRequest
+from accel_engine.requests.protocol.model_reference import ModelReference
 from accel_engine.trained.evaluation.evaluate import evaluate
 
 from ..conftest import Gym
@@ -119,9 +121,9 @@ def test_a_model_with_a_fixed_batch_is_validated_on_every_example(gym: Gym, func
         outputs = (x @ first.get_weights()[0] + first.get_weights()[1]) @ second.get_weights()[0]
         error = outputs + second.get_weights()[1] - x.sum(axis=1, keepdims=True)
         assert loss == pytest.approx(float((error**2).mean()), rel=1e-5)
-    asked = {"data": "", "split": "validation", "checkpoint": "auto", "resamples": 2, "confidence": 0.95, "seed": 0}
-    found = evaluate({"models": [{"directory": str(trained.directory)}], **asked})
-    assert found["examples"] == 40
+    options = EvaluationOptions(split="validation", resamples=2)
+    found = evaluate(EvaluationRequest((ModelReference(trained.directory),), options))
+    assert found.examples == 40
 
 
 @pytest.mark.parametrize(

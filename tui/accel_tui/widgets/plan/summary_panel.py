@@ -15,7 +15,8 @@ from accel_engine.data import DatasetEntry
 from accel_engine.devices.device_types import Inventory
 from accel_engine.plan import Plan, isolation
 from accel_engine.plan.resolved_plan import ResolvedPlan
-from accel_engine.process.warm_engine import Description, WarmEngine
+from accel_engine.process.warm_engine import WarmEngine
+from accel_engine.requests.describe_model import Description
 from accel_engine.text import printable_fields
 from accel_tui.host import host_of
 from accel_tui.plan import plan_preview

@@ -13,7 +13,7 @@ from textual.widgets import Input, Label, Static
 
 from accel_engine.data import FILE_SUFFIXES
 from accel_engine.errors import UsageError
-from accel_engine.requests.evaluation import EvaluationOptions
+from accel_engine.requests.evaluate import EvaluationOptions
 from accel_engine.text import printable
 from accel_tui.plan.evaluation_choice import evaluation_options, split_choices
 from accel_tui.widgets.plan.picker import Picker

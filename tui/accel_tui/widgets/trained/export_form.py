@@ -18,7 +18,7 @@ from textual.widgets.option_list import Option
 
 from accel_engine.errors import UsageError
 from accel_engine.model_export.export_targets import FORMATS, all_targets, check_target, default_folder
-from accel_engine.requests.model_export import ExportTarget, missing, target_name
+from accel_engine.requests.export_model import ExportTarget, missing, target_name
 from accel_engine.run.directory.run_paths import checkpoint_steps
 from accel_engine.user_paths import user_path
 from accel_tui.formatting.model_export import about_format

@@ -10,7 +10,7 @@ from textual.message import Message
 from textual.widgets import Input, Label, Static
 
 from accel_engine.errors import UsageError
-from accel_engine.requests.text_writing import WritingOptions
+from accel_engine.requests.write_text import WritingOptions
 from accel_engine.run.diagnostics import DataFormat
 from accel_engine.trained.prediction_files import ARRAYS, SUFFIXES
 from accel_engine.user_paths import user_path

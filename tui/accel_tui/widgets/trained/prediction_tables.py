@@ -8,7 +8,7 @@ from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 from textual.widgets import DataTable, Label
 
-from accel_engine.requests.example_prediction import ExamplePredictions
+from accel_engine.requests.predict import ExamplePredictions
 from accel_engine.text import percent, printable_line
 from accel_tui.predictions.rows import PredictionTable, most_examples, prediction_tables, problem_rows
 

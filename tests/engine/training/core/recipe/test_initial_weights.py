@@ -11,6 +11,7 @@ from accel_engine.errors import PlanError
 from accel_engine.events import Outcome, Validated, Warned
 from accel_engine.plan import Plan
 from accel_engine.process.start_run import prepare_run
+from accel_engine.requests.revalidate import RevalidationRequest
 from accel_engine.run import create
 from accel_engine.run.directory.run_paths import MODEL
 from accel_engine.trained.revalidation import revalidate
@@ -116,7 +117,7 @@ def test_the_best_step_and_its_averages_are_taken(gym: Gym, tmp_path: Path, kind
     best = max(accuracies, key=lambda step: accuracies[step])
     assert best < source.ended.steps
     assert source.ended.model_step == best
-    assert revalidate(source.directory, lambda *_: None)["step"] == best
+    assert revalidate(RevalidationRequest(source.directory)).step == best
 
     trained = gym.train(plan.replace(initial_weights=str(source.directory), optimizer="sgd", learning_rate=1e-9))
 

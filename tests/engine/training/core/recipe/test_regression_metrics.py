@@ -110,4 +110,4 @@ def test_they_are_measured_without_being_asked_in_the_unit_of_the_targets(make, 
         assert {name: found[name] for name in REGRESSION} == pytest.approx(expected, rel=2e-3)
     assert set(REGRESSION) <= set(trained.only(ModelBuilt).series)
     assert set(measured.baseline) == {*REGRESSION}
-    assert measured.baseline == pytest.approx(own["models"][0]["baseline"])
+    assert measured.baseline == pytest.approx(own.models[0].baseline)

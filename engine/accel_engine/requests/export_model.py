@@ -1,17 +1,15 @@
-"""Exports the trained model of a run in a separate engine process."""
+"""Asks for exports of the trained model of a run."""
 
 import importlib.util
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import ClassVar
 
-from accel_engine.data.data_options import no_progress
 from accel_engine.errors import ModelError
-from accel_engine.plan import Plan
-from accel_engine.process.folder_query import FolderQuery
-from accel_engine.process.model_query import described
+from accel_engine.requests.protocol.model_reference import ModelReference
+from accel_engine.requests.protocol.request import EngineRequest, ExamplesDone
 
 QUANTIZATIONS = ("none", "float16", "dynamic", "int8-weights", "int8")
 """Precisions of a TFLite model: float32; float16 weights; int8 weights with activations quantized as they come; int8
@@ -93,13 +91,13 @@ class MeasuredModel:
     """
 
     name: str
-    metrics: dict[str, float | None]
+    metrics: Mapping[str, float | None]
     largest: float | None
     mean: float | None
     size: int
     latency: float | None
-    inputs: dict[str, str]
-    outputs: dict[str, str]
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    outputs: Mapping[str, str] = field(default_factory=dict)
     path: str = ""
     problem: str = ""
     batching: str = ""
@@ -144,87 +142,67 @@ class Export:
         return self.written[min(timed)[1]] if timed else None
 
 
-class ExportQuery(FolderQuery):
+def _umask() -> int:
+    """The permissions that files of the user do not get; the engine's own files are its owner's alone."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
+
+
+@dataclass(frozen=True, slots=True)
+class WritingFormat:
+    """A format begins to be written.
+
+    Attributes:
+        name: Of its target.
+    """
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExportRequest(EngineRequest[Export]):
     """A request to export a trained model, on the CPU.
 
-    Args:
-        model: The directory of its run, or a plan with its file and its data.
+    The parts are examples done, the formats that begin, and the trained model and each exported one once compared.
+
+    Attributes:
+        model: The model.
         targets: What to write.
         folder: Where files are written before they are kept; on the file system of the targets.
         checkpoint: ``auto``, ``best``, ``last`` or a step.
         target_latency: Seconds that a request to TensorFlow Serving may take; ``None`` for any.
-
-    Raises:
-        EngineMissingError: No usable TensorFlow is installed.
-        ModelError: Libraries of all formats are missing.
-        RunError: The run has no checkpoint, or the folder cannot be written.
+        split: The examples on which it is verified, as of an evaluation.
+        umask: Permissions that what is kept does not get; the engine's own files are its owner's alone.
     """
 
-    def __init__(
-        self,
-        model: Path | Plan,
-        targets: Sequence[ExportTarget],
-        folder: Path,
-        checkpoint: str,
-        target_latency: float | None = None,
-    ) -> None:
-        asked = described(model)
-        if all(missing(target.format, target.quantize) for target in targets):
-            raise ModelError(missing(targets[0].format, targets[0].quantize))
-        request = {
-            **asked,
-            "split": "auto",
-            "checkpoint": checkpoint,
-            "targets": [asdict(target) for target in targets],
-            "umask": _umask(),
-            "target_latency": target_latency,
-        }
-        super().__init__(("--export",), lambda place: {**request, "folder": str(place)}, folder)
+    function: ClassVar = "accel_engine.model_export.export:export"
+    result: ClassVar = Export
+    parts: ClassVar = (ExamplesDone, WritingFormat, MeasuredModel)
+    is_batch: ClassVar = False
+    has_folder: ClassVar = True
 
-    def export(
-        self,
-        on_progress: Callable[[int, int], object] = no_progress,
-        on_writing: Callable[[str], object] = lambda _: None,
-        on_model: Callable[[MeasuredModel], object] = lambda _: None,
-    ) -> Export:
-        """Wait for the export, at least as long as TensorFlow takes to import.
+    model: ModelReference
+    targets: tuple[ExportTarget, ...]
+    folder: Path
+    checkpoint: str
+    target_latency: float | None = None
+    split: str = "auto"
+    umask: int = field(default_factory=_umask)
 
-        Args:
-            on_progress: Called now and then with the number of examples done, and of all (0 if unknown).
-            on_writing: Called with the name of each target before its format is written.
-            on_model: Called with the trained model, and each exported one, when it has been compared.
+    def check(self) -> None:
+        """See :meth:`EngineRequest.check`.
 
         Raises:
-            RunError: The model cannot be used; why.
+            ModelError: Libraries of all formats are missing.
+            RunError: The run has no checkpoint.
         """
-
-        def take(part: dict[str, Any]) -> None:
-            if "writing" in part:
-                on_writing(part["writing"])
-            else:
-                on_model(MeasuredModel(**(part.get("original") or part["exported"])))
-
-        reply = self.answer(on_progress, on_part=take)
-        return Export(
-            **{
-                **reply,
-                "notes": tuple(reply["notes"]),
-                "original": MeasuredModel(**reply["original"]),
-                "exported": tuple(MeasuredModel(**each) for each in reply["exported"]),
-            }
-        )
+        self.model.check()
+        if all(missing(target.format, target.quantize) for target in self.targets):
+            raise ModelError(missing(self.targets[0].format, self.targets[0].quantize))
 
 
-def export_model(
-    model: Path | Plan,
-    targets: Sequence[ExportTarget],
-    folder: Path,
-    checkpoint: str,
-    target_latency: float | None = None,
-) -> Export:
-    """Export a trained model, on the CPU: see :class:`ExportQuery`."""
-    with ExportQuery(model, targets, folder, checkpoint, target_latency) as query:
-        return query.export()
+REQUEST = ExportRequest
 
 
 def missing(file_format: str, quantize: str) -> str:
@@ -234,10 +212,3 @@ def missing(file_format: str, quantize: str) -> str:
     extra = "quantizer" if needs_quantizer else file_format
     absent = [name for name in libraries if importlib.util.find_spec(name) is None]
     return f"{', '.join(absent)} missing: pip install 'accel-tui[{extra}]'" if absent else ""
-
-
-def _umask() -> int:
-    """The permissions that files of the user do not get; the engine's own files are its owner's alone."""
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask

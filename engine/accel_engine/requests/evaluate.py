@@ -1,14 +1,12 @@
-"""Evaluates trained models in a separate engine process."""
+"""Asks for an evaluation of trained models."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
-from pathlib import Path
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar, Self
 
-from accel_engine.data.data_options import no_progress
-from accel_engine.plan import Plan
-from accel_engine.process.engine_query import EngineQuery
-from accel_engine.process.model_query import described
+from accel_engine.json_values import json_number
+from accel_engine.requests.protocol.model_reference import ModelReference
+from accel_engine.requests.protocol.request import EngineRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +22,11 @@ class Measurement:
     value: float | None
     low: float | None
     high: float | None
+
+    @classmethod
+    def of(cls, value: float, low: float, high: float) -> Self:
+        """What was measured, of numbers that may not be finite."""
+        return cls(json_number(value), json_number(low), json_number(high))
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +65,10 @@ class EvaluatedModel:
 
     name: str
     step: int
-    metrics: dict[str, Measurement]
+    metrics: Mapping[str, Measurement]
     classes: tuple[ClassScores, ...]
     notes: tuple[str, ...]
-    baseline: dict[str, float | None] = field(default_factory=dict)
+    baseline: Mapping[str, float | None] = field(default_factory=dict)
     baseline_name: str = ""
 
 
@@ -97,7 +100,7 @@ class Difference:
 
     name: str
     than: str
-    metrics: dict[str, MetricDifference]
+    metrics: Mapping[str, MetricDifference]
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,66 +141,25 @@ class EvaluationOptions:
     seed: int = 0
 
 
-class EvaluationQuery(EngineQuery):
+@dataclass(frozen=True, slots=True)
+class EvaluationRequest(EngineRequest[Evaluation]):
     """A request to evaluate models on the same examples, on the CPU.
 
-    Args:
-        models: Directories of runs, or plans with the file of a model and its data.
+    Attributes:
+        models: The models.
         options: How.
-
-    Raises:
-        EngineMissingError: No usable TensorFlow is installed.
-        RunError: A run has no checkpoint.
     """
 
-    def __init__(self, models: Sequence[Path | Plan], options: EvaluationOptions) -> None:
-        super().__init__(("--evaluate",), {"models": list(map(described, models)), **asdict(options)})
+    function: ClassVar = "accel_engine.trained.evaluation.evaluate:evaluate"
+    result: ClassVar = Evaluation
 
-    def evaluation(self, on_progress: Callable[[int, int], object] = no_progress) -> Evaluation:
-        """Wait for the evaluation, at least as long as TensorFlow takes to import.
+    models: tuple[ModelReference, ...]
+    options: EvaluationOptions = EvaluationOptions()
 
-        Args:
-            on_progress: Called now and then with the number of examples done, and of all (0 if unknown).
-
-        Raises:
-            RunError: A model cannot be evaluated; why.
-        """
-        reply = self.answer(on_progress)
-        return Evaluation(
-            reply["split"],
-            reply["examples"],
-            tuple(map(_model, reply["models"])),
-            tuple(map(_difference, reply["differences"])),
-        )
+    def check(self) -> None:
+        """See :meth:`EngineRequest.check`; runs need a checkpoint."""
+        for model in self.models:
+            model.check()
 
 
-def _model(reply: dict[str, Any]) -> EvaluatedModel:
-    classes = (
-        ClassScores(
-            each["name"],
-            each["examples"],
-            *(Measurement(*each[figure]) for figure in ("precision", "recall", "f1")),
-        )
-        for each in reply["classes"]
-    )
-    metrics = {each["name"]: _measurement(each) for each in reply["metrics"]}
-    return EvaluatedModel(
-        reply["name"],
-        reply["step"],
-        metrics,
-        tuple(classes),
-        tuple(reply["notes"]),
-        reply["baseline"],
-        reply["baseline_name"],
-    )
-
-
-def _difference(reply: dict[str, Any]) -> Difference:
-    metrics = {
-        each["name"]: MetricDifference(_measurement(each), each["p"], each["better"]) for each in reply["metrics"]
-    }
-    return Difference(reply["name"], reply["than"], metrics)
-
-
-def _measurement(reply: dict[str, Any]) -> Measurement:
-    return Measurement(reply["value"], reply["low"], reply["high"])
+REQUEST = EvaluationRequest

@@ -1,0 +1,92 @@
+"""Answers a request: reads it from standard input and writes parts and the result to standard output."""
+
+import os
+import queue
+import threading
+import traceback
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+from accel_engine.engine_main.pipes import claim_pipes
+from accel_engine.engine_main.tensorflow_import import TensorFlowImport
+from accel_engine.errors import AccelError, format_error
+from accel_engine.requests.protocol.channel import Channel, ProtocolError
+from accel_engine.requests.protocol.registry import function_of
+from accel_engine.requests.protocol.request import EngineRequest, Problem, Send
+
+
+def serve(kind: type[EngineRequest[Any]], tensorflow: TensorFlowImport) -> int:
+    """Answer the request on standard input; returns the exit status."""
+    channel = claim_pipes()
+    with suppress(BrokenPipeError):  # nobody listens any more
+        channel.send(_answer_next(kind, channel, tensorflow))
+    return 0
+
+
+def _answer_next(kind: type[EngineRequest[Any]], channel: Channel, tensorflow: TensorFlowImport) -> Any:
+    messages = until_input_ends(channel, kind, *kind.asks)
+    try:
+        request = next(messages)
+    except ProtocolError as error:
+        return Problem(f"the request is not what this version understands: {error}")
+    if isinstance(request, Problem):
+        return request
+    if kind.has_folder:
+        channel.folder = request.folder
+    if kind.asks:
+        return function_of(kind)(request, channel.send, messages, tensorflow)
+    return answer(request, channel.send, tensorflow)
+
+
+def answer(request: EngineRequest[Any], send: Send, tensorflow: TensorFlowImport) -> Any:
+    """Answer a request.
+
+    Args:
+        request: The request.
+        send: Sends the parts.
+        tensorflow: Imported first.
+
+    Returns:
+        The result, or the :class:`~accel_engine.requests.protocol.request.Problem`.
+    """
+    try:
+        tensorflow.wait()
+        return function_of(type(request))(request, send)
+    except BrokenPipeError:
+        raise
+    except AccelError as error:
+        return Problem(str(error))
+    except (Exception, SystemExit) as error:  # noqa: BLE001 (the user's own code is built here)
+        traceback.print_exc()
+        return Problem(format_error(error))
+
+
+def until_input_ends(channel: Channel, *kinds: type) -> Iterator[Any]:
+    """Messages that a thread reads from now on; the process exits with their end, whatever it does.
+
+    Raises:
+        ProtocolError: The other program has another version.
+    """
+    received: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    threading.Thread(target=partial(_read, channel, kinds, received), name="requests", daemon=True).start()
+    return _raised(iter(received.get, None))
+
+
+def _read(channel: Channel, kinds: tuple[type, ...], received: "queue.SimpleQueue[Any]") -> None:
+    try:
+        while (message := channel.receive(*kinds)) is not None:
+            received.put(message[0])
+    except ProtocolError as error:
+        received.put(error)
+    else:
+        os._exit(0)
+
+
+def _raised(messages: Iterator[Any]) -> Iterator[Any]:
+    """The messages, with errors among them raised."""
+    for message in messages:
+        if isinstance(message, Exception):
+            raise message
+        yield message

@@ -1,0 +1,25 @@
+"""Asks for a description of data that only a program can tell about, such as what a user's function returns."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from accel_engine.data.dataset_entry import DescribedData
+from accel_engine.plan import Plan
+from accel_engine.requests.protocol.request import EngineRequest
+
+
+@dataclass(frozen=True, slots=True)
+class DataRequest(EngineRequest[DescribedData]):
+    """A request to load a plan's data and describe it.
+
+    Attributes:
+        plan: Names the data, and how it is read and split.
+    """
+
+    function: ClassVar = "accel_engine.training.measure_model:describe_plan_data"
+    result: ClassVar = DescribedData
+
+    plan: Plan
+
+
+REQUEST = DataRequest

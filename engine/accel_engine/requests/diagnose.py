@@ -1,0 +1,73 @@
+"""Asks for a report on the examples that a run was evaluated on."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+from accel_engine.errors import RunError
+from accel_engine.requests.evaluate import EvaluationOptions
+from accel_engine.requests.protocol.model_reference import check_checkpoint
+from accel_engine.requests.protocol.request import EngineRequest
+from accel_engine.run.diagnostics import ValidationReport, serialize
+from accel_engine.run.diagnostics.packing import unpack
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """A report on evaluated examples.
+
+    Attributes:
+        split: The examples: ``test``, ``validation`` or ``training``, or the file name of other data.
+        step: Steps that the model was trained for.
+        head: The head of the report, as it is stored.
+        body: Its body.
+        notes: Warnings for the user.
+    """
+
+    split: str
+    step: int
+    head: dict[str, Any]
+    body: bytes
+    notes: tuple[str, ...]
+
+    @classmethod
+    def of(cls, split: str, step: int, report: ValidationReport, notes: tuple[str, ...]) -> Self:
+        """A diagnosis with a report."""
+        head, body = serialize(report)
+        return cls(split, step, json.loads(head), body, notes)
+
+    @property
+    def report(self) -> ValidationReport:
+        """The report, as of a validation.
+
+        Raises:
+            RunError: It cannot be read.
+        """
+        try:
+            return unpack(self.head, self.body)
+        except ValueError as error:
+            raise RunError(f"the report cannot be read: {error}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class DiagnosisRequest(EngineRequest[Diagnosis]):
+    """A request to report on examples, on the CPU.
+
+    Attributes:
+        directory: The run's directory.
+        options: Which examples, and which checkpoint.
+    """
+
+    function: ClassVar = "accel_engine.trained.diagnose:diagnose"
+    result: ClassVar = Diagnosis
+
+    directory: Path
+    options: EvaluationOptions
+
+    def check(self) -> None:
+        """See :meth:`EngineRequest.check`; the run needs a checkpoint."""
+        check_checkpoint(self.directory)
+
+
+REQUEST = DiagnosisRequest

@@ -1,0 +1,97 @@
+"""Asks a trained model to predict rows, arrays, texts, sounds and windows."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from accel_engine.requests.protocol.model_reference import check_checkpoint
+from accel_engine.requests.protocol.request import EngineRequest
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OutputPrediction:
+    """The predictions of one output of a model.
+
+    Attributes:
+        name: Its name; empty if it is the only one.
+        task: What it was trained for, such as ``classification``.
+        classes: Names of its classes; empty for numbers.
+        columns: Names of its numbers; empty if they have none.
+        values: Probabilities ``[examples, classes]`` of classes or labels, or the class of each token or pixel, or
+            numbers in their units, of the examples without a problem.
+        chances: The probability of each class of a token or pixel; ``None`` for other tasks.
+    """
+
+    name: str
+    task: str
+    classes: tuple[str, ...]
+    columns: tuple[str, ...]
+    values: npt.NDArray[Any]
+    chances: npt.NDArray[np.float32] | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ExamplePredictions:
+    """Predictions of a model.
+
+    Attributes:
+        name: The run's id, or the file's name.
+        step: The step of the checkpoint whose weights it has; 0 for a file.
+        kind: What an example of its data is, as in :class:`accel_engine.data.dataset.Dataset`.
+        names: The file of each example, empty for a text of the command line, and its name there.
+        problems: Why an example has no prediction, by its place in ``names``.
+        outputs: The outputs of the model.
+        limits: The values of outputs that are black and white in images; ``None`` if they are unknown.
+        notes: Notes for the user.
+    """
+
+    name: str
+    step: int
+    kind: str
+    names: tuple[tuple[str, str], ...]
+    problems: Mapping[int, str]
+    outputs: tuple[OutputPrediction, ...]
+    limits: tuple[float, float] | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def readable(self) -> list[int]:
+        """The places of the examples that were predicted."""
+        return [place for place in range(len(self.names)) if place not in self.problems]
+
+
+@dataclass(frozen=True, slots=True)
+class PredictionRequest(EngineRequest[ExamplePredictions]):
+    """A request to predict examples with a trained model, on the CPU.
+
+    Attributes:
+        target: The directory of a run, or a ``FILE.keras``.
+        files: Files with examples.
+        texts: Texts, each an example.
+        checkpoint: ``best``, ``last`` or a step; ``auto`` is ``best`` for a run that restores its best weights.
+        custom_objects: Python file with the classes of a file's model; empty for none.
+        folder: Where the folder for the predictions is made; ``None`` for the directory of temporary files.
+    """
+
+    function: ClassVar = "accel_engine.trained.prediction.predict:predict"
+    result: ClassVar = ExamplePredictions
+    has_folder: ClassVar = True
+
+    target: Path
+    files: tuple[Path, ...] = ()
+    texts: tuple[str, ...] = ()
+    checkpoint: str = "auto"
+    custom_objects: str = ""
+    folder: Path | None = None
+
+    def check(self) -> None:
+        """See :meth:`EngineRequest.check`; a run needs a checkpoint."""
+        if self.target.is_dir():
+            check_checkpoint(self.target)
+
+
+REQUEST = PredictionRequest

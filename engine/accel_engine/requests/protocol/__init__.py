@@ -1,0 +1,1 @@
+"""How an engine process is asked, whatever it is asked."""

@@ -1,0 +1,94 @@
+"""The base of all requests to engine processes, and the parts that answers have in common."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
+
+ResultT = TypeVar("ResultT", covariant=True)
+
+ON_THE_CPU = {"CUDA_VISIBLE_DEVICES": "-1", "TPU_LOAD_LIBRARY": "0"}
+"""Environment variables that hide accelerators, which may be in use by training."""
+
+Send: TypeAlias = Callable[[Any], object]
+"""Sends a part of an answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExamplesDone:
+    """A part of an answer: how far it is.
+
+    Attributes:
+        done: Number of examples done.
+        of: Number of all; 0 if unknown.
+    """
+
+    done: int
+    of: int
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Why there is no answer.
+
+    Attributes:
+        text: A message for the user.
+        out_of_memory: Whether memory ran out, as far as is known; only trials tell it.
+    """
+
+    text: str
+    out_of_memory: bool = False
+
+
+class EngineRequest(Generic[ResultT]):
+    """What an engine process is asked; a frozen dataclass in a module of :mod:`accel_engine.requests`.
+
+    The engine calls its function with the request and a :data:`Send`; what that returns is the result. Requests, parts
+    and results are dataclasses. Their fields are numbers, also NaN and infinite ones, texts, bytes, paths, plans and
+    other dataclasses, in tuples and mappings or alone; a union may have one dataclass, path or plan.
+
+    Arrays are passed on as files in the request's folder.
+
+    Attributes:
+        function: What answers it, as ``module:name``; only the engine imports it.
+        result: The type of the result; that of no part.
+        parts: The types of what may come before the result.
+        asks: The types of what may follow the request, if it begins a conversation. Its function also gets an iterator
+            over these, which ends with the process.
+        is_batch: Whether its process leaves other programs the CPU first; not where it measures what a server reaches.
+        has_folder: Whether it needs a folder for files. Its field ``folder`` is the directory that the folder is made
+            in, and of the request that the engine gets, the folder.
+    """
+
+    __slots__ = ()
+
+    function: ClassVar[str]
+    result: ClassVar[type]
+    parts: ClassVar[tuple[type, ...]] = (ExamplesDone,)
+    asks: ClassVar[tuple[type, ...]] = ()
+    is_batch: ClassVar[bool] = True
+    has_folder: ClassVar[bool] = False
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """Additional environment variables of its process; by default, accelerators are hidden."""
+        return ON_THE_CPU
+
+    def check(self) -> None:
+        """Raise what is wrong with it before a process is started.
+
+        Raises:
+            AccelError: It cannot be answered.
+        """
+
+
+def unheard(part: object) -> None:
+    """Takes the parts of an answer that nobody waits for."""
+
+
+def reports(send: Send) -> Callable[[int, int], None]:
+    """Sends the number of examples done, and of all, as :class:`ExamplesDone`."""
+
+    def report(done: int, of: int) -> None:
+        send(ExamplesDone(done, of))
+
+    return report

@@ -1,0 +1,77 @@
+"""Asks a run's language model to write text."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from accel_engine.requests.protocol.model_reference import check_checkpoint
+from accel_engine.requests.protocol.request import EngineRequest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WritingOptions:
+    """How a language model writes.
+
+    Attributes:
+        prompt: The text to continue.
+        tokens: Tokens to write.
+        temperature: What the logarithms of probabilities are divided by; 0 takes the most probable token.
+        seed: Seed of the draws.
+        checkpoint: ``best``, ``last`` or a step; ``auto`` is ``best`` for a run that restores its best weights.
+    """
+
+    prompt: str
+    tokens: int = 200
+    temperature: float = 0.8
+    seed: int = 0
+    checkpoint: str = "auto"
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenText:
+    """A text that a model has written.
+
+    Attributes:
+        name: The run's id.
+        step: The step of the checkpoint whose weights it has.
+        text: The text, without the prompt.
+        tokens: Number of its tokens.
+        notes: Notes for the user.
+    """
+
+    name: str
+    step: int
+    text: str
+    tokens: int
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenPart:
+    """A part of a text that is being written."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class WritingRequest(EngineRequest[WrittenText]):
+    """A request to let the model of a run continue a prompt, on the CPU.
+
+    Attributes:
+        directory: The run's directory.
+        options: The prompt, and how to write.
+    """
+
+    function: ClassVar = "accel_engine.trained.prediction.writing:write"
+    result: ClassVar = WrittenText
+    parts: ClassVar = (WrittenPart,)
+
+    directory: Path
+    options: WritingOptions
+
+    def check(self) -> None:
+        """See :meth:`EngineRequest.check`; the run needs a checkpoint."""
+        check_checkpoint(self.directory)
+
+
+REQUEST = WritingRequest

@@ -1,0 +1,181 @@
+"""What holds for each request: its types pass the pipe, and whatever its engine does ends in a result or an error."""
+
+import ast
+import importlib.util
+import inspect
+import io
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accel_engine.engine_main import request_server
+from accel_engine.engine_main.request_server import answer
+from accel_engine.errors import AccelError, RunError
+from accel_engine.process import ask
+from accel_engine.process.ask import Asked
+from accel_engine.requests.protocol.channel import Channel, ProtocolError
+from accel_engine.requests.protocol.registry import find, name_of, names
+from accel_engine.requests.protocol.request import EngineRequest, Problem
+
+from .samples import sample
+
+_STAND_IN = """
+import json, sys
+request = json.loads(sys.stdin.readline())
+for line in {lines!r}:
+    print(line, flush=True)
+sys.stdin.read() if {waits} else print("the last line", file=sys.stderr)
+"""
+
+
+def line_of(message: Any, folder: Path | None = None) -> str:
+    sink = io.StringIO()
+    channel = Channel(io.StringIO(), sink)
+    channel.folder = folder
+    channel.send(message)
+    return sink.getvalue().strip()
+
+
+def passed(message: Any, folder: Path) -> Any:
+    """What comes out of a channel."""
+    channel = Channel(io.StringIO(line_of(message, folder) + "\n"), io.StringIO())
+    channel.folder = folder
+    received = channel.receive(type(message))
+    assert received is not None
+    return received[0]
+
+
+class Tensorflow:
+    """Is imported already."""
+
+    def wait(self) -> None: ...
+
+
+@pytest.mark.parametrize("kind", [find(name) for name in names()], ids=names())
+class TestRequest:
+    """Run by each request that is registered."""
+
+    @pytest.fixture
+    def asked(self, monkeypatch: pytest.MonkeyPatch, kind: type[EngineRequest[Any]], tmp_path: Path) -> Any:
+        """Asks an engine that writes some lines, for which a script stands in."""
+
+        def begin(*lines: str, waits: bool = False) -> Asked[Any]:
+            def spawn(*options: str, stderr: Any, **_: Any) -> "subprocess.Popen[str]":
+                assert options == ("--request", name_of(kind))
+                command = [sys.executable, "-c", _STAND_IN.format(lines=lines, waits=waits)]
+                pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+                return subprocess.Popen(command, text=True, stderr=stderr, **pipes)
+
+            monkeypatch.setattr(ask, "spawn", spawn)
+            monkeypatch.setattr(kind, "check", lambda _: None)
+            request = sample(kind)
+            if kind.has_folder:
+                object.__setattr__(request, "folder", tmp_path)
+            return Asked(request)
+
+        return begin
+
+    def test_its_types_have_names_of_their_own(self, kind: type[EngineRequest[Any]]) -> None:
+        sent = [*kind.parts, *({kind.result, Problem})]
+        assert len({each.__name__ for each in sent}) == len(sent)
+        taken = [kind, *kind.asks]
+        assert len({each.__name__ for each in taken}) == len(taken)
+
+    def test_its_types_pass_the_pipe(self, kind: type[EngineRequest[Any]], tmp_path: Path) -> None:
+        for each in (kind, kind.result, *kind.parts, *kind.asks):
+            message = sample(each)
+            found = passed(message, tmp_path)
+            assert type(found) is each
+            assert repr(found) == repr(message)  # NaN is not equal to itself
+
+    def test_its_function_is_there(self, kind: type[EngineRequest[Any]]) -> None:
+        module, _, name = kind.function.partition(":")
+        found = importlib.util.find_spec(module)
+        assert found is not None
+        assert found.origin is not None
+        tree = ast.parse(Path(found.origin).read_text())
+        (function,) = [each for each in tree.body if isinstance(each, ast.FunctionDef) and each.name == name]
+        assert len(function.args.args) == (4 if kind.asks else 2)
+
+    def test_an_error_of_its_function_is_a_problem(
+        self, kind: type[EngineRequest[Any]], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        def failing(error: BaseException) -> Callable[..., Any]:
+            def fail(*_: Any) -> Any:
+                raise error
+
+            return lambda _: fail
+
+        for error, text in ((AccelError("no data"), "no data"), (ValueError("oh no"), "ValueError: oh no")):
+            monkeypatch.setattr(request_server, "function_of", failing(error))
+            assert answer(sample(kind), print, Tensorflow()) == Problem(text)  # type: ignore[arg-type]
+        assert "Traceback" in capsys.readouterr().err  # of the unexpected one, in the log
+
+    def test_parts_come_before_the_result(self, kind: type[EngineRequest[Any]], asked: Any, tmp_path: Path) -> None:
+        if kind.asks:
+            return  # a conversation has no result
+        lines = [line_of(sample(each), tmp_path) for each in kind.parts]
+        parts: list[Any] = []
+        with asked(*lines) as question:
+            assert not parts
+            with pytest.raises(RunError, match="the engine exited: the last line"):
+                question.result(parts.append)
+        assert [type(each) for each in parts if type(each) in kind.parts] == list(kind.parts)
+
+    def test_a_problem_is_raised(self, asked: Any) -> None:
+        line = line_of(Problem("there is no model"))
+        with asked(line) as question, pytest.raises(RunError, match=r"^there is no model$"):
+            question.result()
+
+    def test_garbage_is_an_error(self, asked: Any) -> None:
+        with asked("Hello") as question, pytest.raises(RunError, match="this version does not understand"):
+            question.result()
+
+    def test_it_is_cancelled_from_any_thread_and_leaves_nothing(self, asked: Any, tmp_path: Path) -> None:
+        with asked(waits=True) as question:
+            threading.Timer(0.05, question.cancel).start()
+            with pytest.raises(RunError, match="the engine exited unexpectedly"):
+                question.result()
+        assert question.connection.process.returncode == -9
+        assert not any(tmp_path.iterdir())
+
+
+def test_a_message_that_is_cut_off_is_the_end() -> None:
+    line = line_of(Problem("no"))
+    assert Channel(io.StringIO(line), io.StringIO()).receive(Problem) is None
+    assert Channel(io.StringIO(), io.StringIO()).receive(Problem) is None
+
+
+def test_what_no_message_can_have_is_an_error_of_the_program() -> None:
+    with pytest.raises(TypeError, match="a message cannot have a object"):
+        line_of(Problem(object()))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Hello",
+        "[]",
+        "[" * 100_000,
+        json.dumps({"kind": "Evaluated", "fields": {}, "number": 0}),
+        json.dumps({"kind": "Problem", "fields": {"text": 7}, "number": 0}),
+        json.dumps({"kind": "Problem", "fields": {"text": "no"}}),
+    ],
+    ids=["no JSON", "no object", "nested", "another version", "another type", "no number"],
+)
+def test_garbage_is_refused(line: str) -> None:
+    with pytest.raises(ProtocolError):
+        Channel(io.StringIO(f"{line}\n"), io.StringIO()).receive(Problem)
+
+
+def test_requests_know_their_names() -> None:
+    assert all(name_of(find(name)) == name for name in names())
+    assert all(inspect.getdoc(find(name)) for name in names())
+    with pytest.raises(AccelError, match="there is no request 'nosuch', but bench_models, "):
+        find("nosuch")
