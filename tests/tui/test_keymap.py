@@ -8,8 +8,7 @@ from textual.theme import BUILTIN_THEMES
 from accel_tui import keymap
 from accel_tui.app import key_bindings
 from accel_tui.settings import user_settings
-from accel_tui.settings.setting_source import SettingSource
-from accel_tui.settings.user_settings import Settings
+from accel_tui.settings.user_settings import Settings, SettingSource
 
 KEYS = """
 app.help=question_mark,f1 app.interrupt=ctrl+c app.palette=ctrl+p app.quit=q app.repaint=ctrl+l

@@ -10,8 +10,7 @@ from textual.screen import Screen
 
 from accel_engine.plan import Plan
 from accel_tui.screens.new_run_screen import NewRunScreen
-from accel_tui.terminal.early_input import EarlyInputApp
-from accel_tui.terminal.screenshots import ScreenshotApp
+from accel_tui.terminal.incremental_app import EarlyInputApp, ScreenshotApp
 
 if TYPE_CHECKING:
     from accel_engine.requests.evaluate import EvaluationOptions

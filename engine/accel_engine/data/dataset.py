@@ -17,6 +17,10 @@ from accel_engine.memory import available_memory
 MEMORY_SHARE = 0.25
 """Share of the free memory up to which examples are loaded into memory; otherwise they are read lazily."""
 
+LARGEST_MADE = 1 << 28
+"""Bytes up to which all examples are made at once, so that devices can keep them. Windows take more memory than
+the data that they are made of."""
+
 
 class LazyArray(Protocol):
     """An array whose rows are read or generated when they are needed."""
@@ -245,3 +249,11 @@ class BoundedStream:
     def read(self, epoch: int, position: int) -> Iterator[Batch]:
         """Yield an epoch's batches of arrays, from a position on."""
         return islice(self.stream.read(epoch, position), max(0, self.limit - position))
+
+
+def materialise(splits: list[Split]) -> list[Split]:
+    """Make all examples of some splits if they are small, and return the splits unchanged otherwise."""
+    total = sum(split.nbytes for split in splits)
+    if total > LARGEST_MADE or not fits_in_memory(total):
+        return splits
+    return [Split(*split.take(np.arange(len(split)))) for split in splits]

@@ -1,5 +1,6 @@
 """Chooses the rows of the training, validation and test split; the same seed gives the same split everywhere."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,6 +10,13 @@ from accel_engine.data.data_options import DataOptions
 from accel_engine.errors import FieldValue, PlanError
 
 Rows = npt.NDArray[np.intp]
+
+SPLIT_NAMES = {
+    "train": ("train", "training"),
+    "validation": ("validation", "valid", "val", "dev"),
+    "test": ("test", "testing"),
+}
+"""Values of such a column, in any case."""
 
 
 class SplitRows(NamedTuple):
@@ -124,3 +132,25 @@ def _apportion(sizes: npt.NDArray[np.intp], total: int) -> npt.NDArray[np.intp]:
     largest = np.argsort(counts - quotas, kind="stable")
     counts[largest[: total - counts.sum()]] += 1
     return counts
+
+
+def split_by_values(values: Sequence[object], column: str) -> SplitRows:
+    """Split rows by a column.
+
+    Args:
+        values: Its values, which are :data:`SPLIT_NAMES`.
+        column: Its name.
+
+    Raises:
+        PlanError: A value is none of those, or there are no training rows.
+    """
+    splits = {name: split for split, own in SPLIT_NAMES.items() for name in own}
+    assigned = np.array([splits.get(str(value).lower(), "") for value in values])
+    if unknown := np.flatnonzero(assigned == "").tolist():
+        shown = repr(values[unknown[0]]) if values[unknown[0]] is not None else "no value"
+        reason = f"row {unknown[0] + 1:,} has {shown}; the column must have train, validation or test"
+        raise PlanError("split", f"column:{column}", reason)
+    rows = SplitRows(*(np.flatnonzero(assigned == split) for split in SPLIT_NAMES))
+    if not len(rows.train):
+        raise PlanError("split", f"column:{column}", "no row has the value train")
+    return rows

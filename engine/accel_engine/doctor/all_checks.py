@@ -1,14 +1,16 @@
-"""All checks of the engine, in order."""
+"""All checks of the engine, in order, and runs them in parallel: one that hangs or fails does not affect the others."""
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from accel_engine.doctor import nvidia_checks, run_directory_checks, tensorflow_checks, tpu_checks, worker_checks
-from accel_engine.doctor.check import CHECK_TIMEOUT, Check, Finding
+from accel_engine.doctor.check import CHECK_TIMEOUT, Check, Finding, Report, failed
 from accel_engine.doctor.machine import Machine
 from accel_engine.doctor.nvidia_driver import DRIVER_TIMEOUT
 from accel_engine.doctor.python_checks import Interpreter, check_python
 from accel_engine.doctor.tf_probe import PROBE_TIMEOUT
+from accel_engine.doctor.time_limit import call_in_thread
 from accel_engine.strategies.tpu_endpoint import PROBE_TIMEOUT_SECONDS
 
 _DRIVER, _IMPORT = DRIVER_TIMEOUT + 5.0, PROBE_TIMEOUT + 5.0  # longer than what they wait for
@@ -43,3 +45,37 @@ def checks(machine: Machine | None = None) -> tuple[Check, ...]:
     """
     machine = machine or Machine()
     return tuple(Check(name, partial(check, machine), timeout) for name, check, timeout in CHECKS)
+
+
+def run_checks(checks: Sequence[Check]) -> Iterator[Report]:
+    """Run all checks in parallel.
+
+    Yields:
+        A report of every check, in the order of the checks, each as soon as it and those before it have ended or
+        timed out.
+    """
+    started = time.monotonic()
+    running = [(check, call_in_thread(partial(_run, check), f"check-{check.name}")) for check in checks]
+    for check, report in running:
+        try:
+            yield report.result(max(0.0, started + check.timeout - time.monotonic()))
+        except TimeoutError:
+            timed_out = failed(
+                f"no result within {check.timeout:g} s",
+                "a driver, a disk or a network hangs",
+                f"fix the other problems first, then run accel-tui doctor {check.name}",
+            )
+            yield Report(check.name, timed_out, time.monotonic() - started)
+
+
+def _run(check: Check) -> Report:
+    started = time.monotonic()
+    try:
+        finding = check.run()
+    except Exception as error:  # noqa: BLE001 (an error in a check must not affect the others)
+        finding = failed(
+            "the check itself failed",
+            f"{type(error).__name__}: {error}",
+            "report this bug of accel-tui in the project's issue tracker",
+        )
+    return Report(check.name, finding, time.monotonic() - started)

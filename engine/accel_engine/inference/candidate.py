@@ -1,8 +1,7 @@
 """A way to serve a model, and what was measured of it; without TensorFlow."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Self
+from dataclasses import dataclass, field, fields
 
 from accel_engine.inference.held_out_metrics import HeldOutMetrics
 from accel_engine.inference.measurement.percentiles import Percentile
@@ -94,14 +93,3 @@ class Candidate(Setup):
         if self.disagreement > TOLERANCE:
             return f"its last windows differ by {100 * self.disagreement:.0f}%"
         return "too many requests were late" if self.scenario == "server" else f"there was no time for {LAST} windows"
-
-    def to_values(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
-        return asdict(self)
-
-    @classmethod
-    def from_values(cls, values: Mapping[str, Any]) -> Self:
-        """The candidate of :meth:`to_values`."""
-        found = {name: Percentile(**each) for name, each in values["percentiles"].items()}
-        metrics = HeldOutMetrics.from_values(values["metrics"])
-        return cls(**{**values, "percentiles": found, "metrics": metrics})

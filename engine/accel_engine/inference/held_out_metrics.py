@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Self
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,8 +36,3 @@ class HeldOutMetrics:
         if self.fingerprint or other.fingerprint:
             return (self.examples, self.fingerprint) == (other.examples, other.fingerprint)
         return (self.source, self.split) == (other.source, other.split)
-
-    @classmethod
-    def from_values(cls, values: Mapping[str, Any] | None) -> Self | None:
-        """Metrics from plain values; ``None`` of nothing."""
-        return None if values is None else cls(**values)

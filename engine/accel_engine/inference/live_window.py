@@ -1,8 +1,7 @@
 """What has been measured of a candidate so far, for those who watch; without TensorFlow."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -62,15 +61,6 @@ class LiveWindow:
         counts: list[int] = np.bincount(bins - first).tolist()
         p50, p99 = (_percentile(latencies, share) for share in (0.5, 0.99))
         return cls(title, batch_size, throughput, first, tuple(counts), p50, p99, rate)
-
-    def to_values(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
-        return asdict(self)
-
-    @classmethod
-    def from_values(cls, values: dict[str, Any]) -> "LiveWindow":
-        """The window of :meth:`to_values`."""
-        return cls(**{**values, "counts": tuple(values["counts"])})
 
     def edges(self) -> npt.NDArray[np.float64]:
         """The ends of the bins in seconds, ``[bins + 1]``."""

@@ -7,10 +7,8 @@ from pathlib import Path
 
 from accel_engine.errors import RunError
 from accel_engine.plan import Plan
-from accel_engine.process.ask import EngineConnection
 from accel_engine.requests.describe_model import Description, ModelRequest
 from accel_engine.requests.protocol.request import Problem
-from accel_engine.requests.protocol.warm_messages import EngineReady, RunHandedOver
 
 
 class EngineState(StrEnum):
@@ -49,6 +47,9 @@ class WarmEngine:
         self._replies: dict[int, Description | Problem] = {}
         self._changed = threading.Condition()
         self._number = 0
+        from accel_engine.process.ask import EngineConnection  # the first screen is painted without these
+        from accel_engine.requests.protocol.warm_messages import EngineReady
+
         self._connection = EngineConnection(None, (EngineReady, Description, Problem))
         self.process = self._connection.process
         threading.Thread(target=self._listen, name="engine-replies", daemon=True).start()
@@ -87,6 +88,7 @@ class WarmEngine:
         Raises:
             RunError: The engine has exited.
         """
+        from accel_engine.requests.protocol.warm_messages import RunHandedOver
         from accel_engine.run.runs.creation import assign_process  # slow to import, and only needed with a run
 
         assign_process(directory, self.pid)
@@ -104,20 +106,20 @@ class WarmEngine:
             self.process.wait()
         self._connection.channel.stop_sending()
 
-    def _send(self, message: ModelRequest | RunHandedOver, number: int = 0) -> None:
+    def _send(self, message: object, number: int = 0) -> None:
         self._connection.channel.send(message, number)
 
     def _listen(self) -> None:
         try:
             for message, number in self._connection.messages():
-                if isinstance(message, EngineReady):
-                    self.versions = dict(message.versions)
-                    if self.state is EngineState.IMPORTING:  # it may have received a run in the meantime
-                        self._set(EngineState.READY)
-                else:
+                if isinstance(message, Description | Problem):
                     with self._changed:
                         self._replies[number] = message
                         self._changed.notify_all()
+                else:
+                    self.versions = dict(message.versions)
+                    if self.state is EngineState.IMPORTING:  # it may have received a run in the meantime
+                        self._set(EngineState.READY)
         except RunError as error:
             self.problem = str(error)
             self._connection.kill()

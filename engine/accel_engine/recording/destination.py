@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from accel_engine.devices.device_types import Sample
-from accel_engine.events import RunStarted
+from accel_engine.errors import format_error
+from accel_engine.events import Outcome, RunStarted
 from accel_engine.recording.own_run import OwnRunWriter
 from accel_engine.run.engine.commands import OpenRun
 
@@ -90,3 +91,17 @@ class OwnRun:
             writer.close()
             raise
         return writer
+
+
+def outcome_of(error: BaseException | None) -> tuple[Outcome, str]:
+    """The outcome and reason of a run whose ``fit`` or loop raised; ``None`` if the exception of ``fit`` is unknown."""
+    match error:
+        case None:
+            return Outcome.FAILED, "fit was ended by an exception or an exit of the script"
+        case KeyboardInterrupt():
+            return Outcome.STOPPED, "interrupted from the keyboard"
+        case SystemExit(code=None | 0):
+            return Outcome.STOPPED, "the script exited"
+        case SystemExit(code=int(status)):
+            return Outcome.FAILED, f"the script exited with status {status}"
+    return Outcome.FAILED, format_error(error)

@@ -24,11 +24,10 @@ from accel_engine.events import (
 from accel_engine.process.engine_process import versions
 from accel_engine.recording import logs, model_description
 from accel_engine.recording.batch_series import RUNNING, BatchSeries
-from accel_engine.recording.destination import Destination
+from accel_engine.recording.destination import Destination, outcome_of
 from accel_engine.recording.error_guard import value_or_none, warn
 from accel_engine.recording.fit_command_handler import FitCommandHandler
 from accel_engine.recording.learning_rates import LearningRates, StepRates
-from accel_engine.recording.outcomes import outcome_of
 from accel_engine.recording.recorder_thread import RecorderThread
 from accel_engine.recording.running_means import Values
 from accel_engine.recording.script import ScriptWatch

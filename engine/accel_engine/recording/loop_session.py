@@ -20,10 +20,9 @@ from accel_engine.events import (
 )
 from accel_engine.process.engine_process import versions
 from accel_engine.recording import script
-from accel_engine.recording.destination import Destination
+from accel_engine.recording.destination import Destination, outcome_of
 from accel_engine.recording.held_values import PLAIN, held
 from accel_engine.recording.loop_steps import LoggedRow, LoopSteps
-from accel_engine.recording.outcomes import outcome_of
 from accel_engine.recording.recorder_thread import RecorderThread
 from accel_engine.recording.write_queue import PendingAnswer, PendingMedia, QueueItem
 from accel_engine.run.engine.commands import Command

@@ -9,7 +9,7 @@ from types import FrameType
 
 from accel_engine.events import Outcome
 from accel_engine.private_names.python_names import current_exception, current_frame
-from accel_engine.recording.outcomes import outcome_of
+from accel_engine.recording.destination import outcome_of
 
 
 def name() -> str:

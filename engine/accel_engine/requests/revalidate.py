@@ -29,7 +29,7 @@ class RevalidationRequest(EngineRequest[Revalidation]):
         directory: The run's directory.
     """
 
-    function: ClassVar = "accel_engine.trained.revalidation:revalidate"
+    function: ClassVar = "accel_engine.trained.diagnose:revalidate"
     result: ClassVar = Revalidation
 
     directory: Path

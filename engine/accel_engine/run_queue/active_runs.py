@@ -1,10 +1,13 @@
-"""Finds the live runs of this machine, and their devices."""
+"""Finds the live runs of this machine and their devices, also those that a plan would share."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from accel_engine.errors import RunError
+from accel_engine.devices.device_types import Device
+from accel_engine.errors import AccelError, RunError
 from accel_engine.json_values import decode_or_none
+from accel_engine.plan import Plan
+from accel_engine.plan.placement import resolve_placement
 from accel_engine.run.directory import lock
 from accel_engine.run.engine.process_identity import ProcessIdentity
 from accel_engine.run.engine.status import Status, read_info
@@ -45,3 +48,25 @@ def occupies_devices(directory: Path) -> bool:
 
 def _accelerators(devices: Iterable[str]) -> tuple[str, ...]:
     return tuple(device for device in devices if device.startswith(("gpu:", "tpu:")))
+
+
+def busy_runs(plan: Plan, devices: Sequence[Device]) -> list[str]:
+    """Ids of the live runs that train on the plan's devices, or on unknown ones.
+
+    Args:
+        plan: The plan.
+        devices: The devices of the machine.
+    """
+    try:
+        placement = resolve_placement(plan, devices)
+    except AccelError:  # the run's creation reports it
+        return []
+    wanted = set(map(_physical, placement.devices))
+    return [
+        each.run for each in devices_in_use() if not each.devices or wanted.intersection(map(_physical, each.devices))
+    ]
+
+
+def _physical(device: str) -> str:
+    """TensorFlow's virtual CPUs are all the same one."""
+    return "cpu" if device.startswith("cpu") else device

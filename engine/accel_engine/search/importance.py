@@ -75,7 +75,7 @@ def importance(parameters: Sequence[Parameter], objective: Objective, trials: Se
         from optuna.importance import PedAnovaImportanceEvaluator
     except ImportError:
         raise AccelError(f"importance needs Optuna: {INSTALL}") from None
-    from accel_engine.search.distributions import distributions
+    from accel_engine.search.parameter_names import distributions
 
     ranges = distributions(parameters)
     rebuilt = [found for trial in trials if (found := _rebuilt(trial, objective, ranges))]
@@ -94,7 +94,7 @@ def _rebuilt(trial: Trial, objective: Objective, ranges: Mapping[str, Any]) -> "
     """A trial as Optuna knows it; ``None`` if it cannot be compared."""
     import optuna
 
-    from accel_engine.search.distributions import as_categorical
+    from accel_engine.search.parameter_names import as_categorical
 
     value = trial.objectives.get(objective.name, math.nan)
     is_compared = trial.state in _COMPARED and math.isfinite(value) and trial.duplicate_of is None

@@ -12,9 +12,8 @@ from accel_engine.search.definition import StudyDefinition
 from accel_engine.search.proposals import Proposal, Proposals
 from accel_engine.search.space import MAX_POINTS, all_points, count_points
 from accel_engine.search.trial import PendingAction, Trial, TrialState
-from accel_engine.search.trial_outcome import proposal_of
 from accel_engine.search.trial_plan import trial_plan
-from accel_engine.search.trial_runs import TrialRuns
+from accel_engine.search.trial_runs import TrialRuns, proposal_of
 from accel_engine.search.trial_store import TrialStore
 
 REPEATS = 5

@@ -1,4 +1,4 @@
-"""The names of a search's parameters on Optuna's storage: another one once the choices of a field have changed."""
+"""The parameters of a search as Optuna's distributions and values, by names that change with the choices of a field."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,7 +10,7 @@ from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 
 from accel_engine.errors import UsageError
 from accel_engine.search.definition import Parameter
-from accel_engine.search.distributions import as_categorical, distribution, field_values
+from accel_engine.search.over import LIST
 
 _VERSION = re.compile(r"#\d+$")
 """Ends the name of a parameter whose choices have changed, which Optuna does not allow."""
@@ -26,7 +26,7 @@ def suggest(trial: Trial, parameters: Iterable[Parameter], trials: Iterable[Froz
     """
     used = _used(trials)
     for each in parameters:
-        wanted = distribution(each)
+        wanted = _distribution(each)
         _suggest(trial, _free_name(each.name, wanted, used), wanted)
 
 
@@ -45,7 +45,7 @@ def trial_with(
     """
     params, distributions, used = dict[str, Any](), dict[str, BaseDistribution](), _used(trials)
     for each in parameters:
-        value, wanted = as_categorical(values[each.name]), distribution(each)
+        value, wanted = as_categorical(values[each.name]), _distribution(each)
         name = _free_name(each.name, wanted, used)
         if not _contains(wanted, value):
             name, wanted = _range_with(each.name, value, trials)
@@ -97,7 +97,7 @@ def _contains(known: BaseDistribution, value: Any) -> bool:
 
 
 def _range_with(field: str, value: Any, trials: Sequence[FrozenTrial]) -> tuple[str, BaseDistribution]:
-    """The name and the distribution of a field in the newest trial that had a value.
+    """The name and the _distribution of a field in the newest trial that had a value.
 
     Raises:
         UsageError: None had it.
@@ -107,3 +107,36 @@ def _range_with(field: str, value: Any, trials: Sequence[FrozenTrial]) -> tuple[
             if _VERSION.sub("", name) == field and trial.params[name] == value:
                 return name, known
     raise UsageError(f"{field} = {value!r} is not in the range of this search")
+
+
+def distributions(parameters: Iterable[Parameter]) -> dict[str, BaseDistribution]:
+    """The _distribution of each parameter, by the name of its field."""
+    return {parameter.name: _distribution(parameter) for parameter in parameters}
+
+
+def _distribution(parameter: Parameter) -> BaseDistribution:
+    """The _distribution of a parameter; choices that are lists are texts to Optuna."""
+    if parameter.choices:
+        return CategoricalDistribution([as_categorical(choice) for choice in parameter.choices])
+    if parameter.low is None or parameter.high is None:
+        raise ValueError(f"{parameter.name} has neither a range nor choices")
+    if parameter.whole:
+        step = 1 if parameter.step is None else int(parameter.step)
+        return IntDistribution(int(parameter.low), int(parameter.high), log=parameter.log, step=step)
+    return FloatDistribution(parameter.low, parameter.high, log=parameter.log, step=parameter.step)
+
+
+def as_categorical(value: Any) -> Any:
+    """A choice as Optuna stores it: a list is a text."""
+    return LIST.join(value) if isinstance(value, list | tuple) else value
+
+
+def field_values(parameters: Iterable[Parameter], params: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of fields, in types of JSON, that Optuna's values stand for."""
+    return {each.name: _field_value(each, params[each.name]) for each in parameters if each.name in params}
+
+
+def _field_value(parameter: Parameter, value: Any) -> Any:
+    if parameter.choices:
+        return next((choice for choice in parameter.choices if as_categorical(choice) == value), value)
+    return int(value) if parameter.whole else float(value)

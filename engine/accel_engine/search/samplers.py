@@ -5,7 +5,7 @@ from optuna.pruners import BasePruner, HyperbandPruner, MedianPruner, NopPruner,
 from optuna.samplers import BaseSampler, GridSampler, RandomSampler, TPESampler
 
 from accel_engine.search.definition import AUTO, StudyDefinition
-from accel_engine.search.distributions import as_categorical
+from accel_engine.search.parameter_names import as_categorical
 from accel_engine.search.promotion import FACTOR
 from accel_engine.search.space import count_points, points_of
 from accel_engine.search.trial_plan import most_reports

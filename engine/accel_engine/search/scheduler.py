@@ -21,8 +21,7 @@ from accel_engine.search.proposals import Proposals
 from accel_engine.search.results import COUNTED, objectives_at_best
 from accel_engine.search.study_database import StudyDatabase
 from accel_engine.search.trial import PendingAction, Report, Trial, TrialState
-from accel_engine.search.trial_outcome import proposal_of, reason_after, state_after
-from accel_engine.search.trial_runs import Observation, TrialRuns
+from accel_engine.search.trial_runs import Observation, TrialRuns, proposal_of, reason_after, state_after
 from accel_engine.search.trial_store import TrialStore
 
 STOPPED_WITH_SEARCH = "the search is stopped"

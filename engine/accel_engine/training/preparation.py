@@ -20,7 +20,7 @@ from accel_engine.training.checkpoints.checkpoint import Checkpoints
 from accel_engine.training.checkpoints.run_saver import RunSaver
 from accel_engine.training.commands.command_mailbox import CommandMailbox
 from accel_engine.training.core import device_visibility
-from accel_engine.training.core.allocated_memory import AllocatedMemory
+from accel_engine.training.core.allocated_memory import AllocatedMemory, release_models
 from accel_engine.training.core.assembly import Assembly, assemble, build_strategy
 from accel_engine.training.core.batches import Batches, training_batches
 from accel_engine.training.core.deadline import Deadline
@@ -33,7 +33,6 @@ from accel_engine.training.epochs import Epochs
 from accel_engine.training.evaluation.validation import Validation
 from accel_engine.training.progress.run_progress import RunProgress
 from accel_engine.training.recovery.out_of_memory import OutOfMemory
-from accel_engine.training.recovery.released_models import release_models
 from accel_engine.training.reporting.data_profiler import start_profiling
 from accel_engine.training.reporting.model_summary import measured_metrics
 from accel_engine.training.reporting.run_reporter import RunReporter

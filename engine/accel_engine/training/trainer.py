@@ -15,7 +15,7 @@ from accel_engine.run.history.session import read_session
 from accel_engine.run.writing.writer import RunWriter
 from accel_engine.training.checkpoints.run_saver import RunSaver
 from accel_engine.training.commands.command_mailbox import CommandMailbox, StopRequested
-from accel_engine.training.core.allocated_memory import AllocatedMemory
+from accel_engine.training.core.allocated_memory import AllocatedMemory, release_models
 from accel_engine.training.core.deadline import Deadline
 from accel_engine.training.epochs import Epochs
 from accel_engine.training.preparation import Preparation
@@ -23,7 +23,6 @@ from accel_engine.training.recovery.cause import Cause, find_cause
 from accel_engine.training.recovery.loss_watch import NotANumberError, Trouble
 from accel_engine.training.recovery.number_recovery import NumberRecovery, newest_until
 from accel_engine.training.recovery.out_of_memory import OutOfMemory
-from accel_engine.training.recovery.released_models import release_models
 from accel_engine.training.recovery.repair import NewProcess, Repair
 from accel_engine.training.reporting.error_explanation import explain_error, print_traceback
 from accel_engine.training.reporting.run_reporter import RunReporter

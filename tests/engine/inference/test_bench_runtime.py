@@ -14,6 +14,7 @@ from accel_engine.inference.example_batches import batches_of, random_examples
 from accel_engine.inference.measurement.percentiles import Percentile
 from accel_engine.inference.runtime import Arrays
 from accel_engine.inference.verdict import verdict
+from accel_engine.json_values import convert, to_plain
 
 from .measurement.stub import FakeTimer
 
@@ -165,7 +166,7 @@ def test_memory_is_that_of_the_meter_and_energy_is_by_example() -> None:
 
 def test_a_candidate_is_the_same_after_json() -> None:
     for candidate in (*benched(batch_sizes=(1,)), *benched(largest=0)):
-        assert Candidate.from_values(candidate.to_values()) == candidate
+        assert convert(to_plain(candidate), Candidate) == candidate
 
 
 def test_batches_repeat_the_examples() -> None:

@@ -7,6 +7,7 @@ from accel_engine.inference.bench_runtime import BenchSettings, RuntimeBench
 from accel_engine.inference.live_window import PER_DOUBLING, LiveWindow
 from accel_engine.inference.measurement.percentiles import percentiles
 from accel_engine.inference.measurement.window import Window
+from accel_engine.json_values import convert, to_plain
 
 from .measurement.stub import FakeTimer
 from .test_bench_runtime import EXAMPLES, SETUP, KnownRuntime, settings
@@ -27,7 +28,7 @@ def test_the_requests_of_windows_are_counted_by_latency() -> None:
     assert edges[-2] <= 0.008 < edges[-1]
     assert edges[PER_DOUBLING] / edges[0] == pytest.approx(2.0)
     assert (live.p50, live.p99) == (0.00101, 0.008)
-    assert LiveWindow.from_values(live.to_values()) == live
+    assert convert(to_plain(live), LiveWindow) == live
 
 
 def test_its_percentiles_are_those_of_the_results() -> None:

@@ -15,7 +15,7 @@ from accel_engine.run.diagnostics import ClassificationReport, read
 from accel_engine.run.diagnostics.views import Image
 from accel_engine.run.store.connection import connect
 from accel_engine.trained import split_batches
-from accel_engine.trained.revalidation import revalidate
+from accel_engine.trained.diagnose import revalidate
 
 from ..training.conftest import Gym
 from ..training.core.streams import ROWS, Recorded, dataset

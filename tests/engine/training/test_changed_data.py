@@ -9,7 +9,7 @@ from accel_engine.errors import RunError
 from accel_engine.events import Outcome, Warned
 from accel_engine.plan import Plan
 from accel_engine.requests.revalidate import RevalidationRequest
-from accel_engine.trained.revalidation import revalidate
+from accel_engine.trained.diagnose import revalidate
 
 from .conftest import Gym
 

@@ -11,8 +11,8 @@ from accel_engine.events import Outcome, Warned
 from accel_engine.plan import Plan
 from accel_engine.requests.revalidate import RevalidationRequest
 from accel_engine.run.store.connection import connect
+from accel_engine.trained.diagnose import revalidate
 from accel_engine.trained.open_trained import open_trained
-from accel_engine.trained.revalidation import revalidate
 
 from .conftest import Gym
 

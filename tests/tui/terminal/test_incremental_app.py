@@ -1,11 +1,15 @@
 """What the app sends its terminal shows what Textual would have shown, and waits for a link that is slow."""
 
+from pathlib import Path
+from typing import Any
+
 import pyte
 import pytest
 from rich.console import RenderableType
 from textual import _compositor, events
 from textual._xterm_parser import XTermParser
 from textual.app import App
+from textual.events import Key
 from textual.geometry import Size
 from textual.screen import Screen
 
@@ -13,6 +17,7 @@ from accel_engine.process import engine_process
 from accel_engine.process.engine_process import Installation
 from accel_tui.terminal import incremental_app, textual_private
 from accel_tui.terminal.flow_control import QUERY_INTERVAL_BYTES
+from accel_tui.widgets.plan.field_finder import FieldFinder
 from tui.fake_engine import FakeEngine
 from tui.stand_ins import StubApp, begun, shows, text_of, until
 
@@ -233,3 +238,49 @@ async def test_leaving_does_not_wait_long(monkeypatch: pytest.MonkeyPatch) -> No
         app._flow.frame_sent(QUERY_INTERVAL_BYTES)
         app.exit()
         await until(pilot, lambda: app._exit, "the end")
+
+
+class TypedAheadApp(StubApp):
+    """Keys arrive before the first screen has widgets."""
+
+    def __init__(self, *keys: Key) -> None:
+        super().__init__()
+        self._keys = keys
+
+    def get_default_screen(self) -> Any:
+        for key in self._keys:
+            self.post_message(key)
+        return super().get_default_screen()
+
+
+@pytest.mark.parametrize("key", [Key("slash", "/"), Key("f3", None)], ids=["slash", "f3"])
+async def test_keys_before_the_first_frame_are_answered_in_their_order(key: Key) -> None:
+    async with TypedAheadApp(key, *(Key(letter, letter) for letter in "decay")).run_test(size=(80, 24)) as pilot:
+        finder = pilot.app.screen.query_one(FieldFinder)
+        await until(pilot, lambda: finder.is_open and finder.selected == "weight_decay", "the field")
+
+
+async def test_a_screenshot_has_a_place_and_says_where(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    downloads = tmp_path / "Downloads"
+    monkeypatch.setattr(incremental_app, "user_downloads_path", lambda: downloads)
+    monkeypatch.chdir(tmp_path)
+    app = StubApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await shows(pilot, "Start")
+
+        async def saved(path: Path | None = None) -> tuple[str, str]:
+            app.clear_notifications()
+            app.deliver_screenshot("shot.svg", path and str(path))
+            await until(pilot, lambda: list(app._notifications), "the notification")
+            (said,) = app._notifications
+            return said.title, said.message
+
+        assert await saved() == ("Screenshot saved", str(tmp_path / "shot.svg")), "there is no such folder"
+        assert "</svg>" in (tmp_path / "shot.svg").read_text()
+        downloads.mkdir()
+        assert await saved() == ("Screenshot saved", str(downloads / "shot.svg"))
+        title, message = await saved(tmp_path / "nowhere")
+        assert title == "Screenshot not saved"
+        assert "No such file or directory" in message

@@ -1,6 +1,7 @@
 """``accel-tui bench``: latency, throughput and memory of trained models, by batch size."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -249,7 +250,7 @@ def compared(found: Comparison) -> dict[str, Any]:
 
 def values(candidate: Candidate) -> dict[str, Any]:
     """A candidate for ``--json``; latencies are in seconds."""
-    plain = candidate.to_values()
+    plain = asdict(candidate)
     measured = plain.pop("percentiles")
     latencies = {name: measured[name]["value"] if name in measured else None for name in RANKS}
     metrics = plain.pop("metrics")

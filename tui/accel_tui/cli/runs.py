@@ -1,6 +1,5 @@
 """``accel-tui runs``: lists runs."""
 
-import math
 import os
 import shutil
 import time
@@ -115,7 +114,6 @@ def _row(run: RunSummary, name_width: int, monitor_width: int) -> tuple[str, ...
 
 
 def _wire(run: RunSummary) -> dict[str, Any]:
-    metrics = {name: value if math.isfinite(value) else None for name, value in (run.metrics or {}).items()}
     return {
         "run": run.id,
         "kind": run.info.kind if run.info else None,
@@ -127,7 +125,7 @@ def _wire(run: RunSummary) -> dict[str, Any]:
         "name": run.info.name if run.info else "",
         "note": run.info.annotations.note if run.info else "",
         "tags": run.info.annotations.tags if run.info else (),
-        "metrics": metrics,
+        "metrics": run.metrics or {},
         "monitor": run.monitor,
         "best": run.best,
         "baseline": run.baseline,

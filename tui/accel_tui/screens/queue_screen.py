@@ -21,8 +21,7 @@ from accel_tui.screens.cancel_question import CANCEL_RUN, cancel_question
 from accel_tui.screens.entry_screen import EntryScreen
 from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
 from accel_tui.widgets.key_bar import KeyBar
-from accel_tui.widgets.queue.queue_detail import QueueDetail
-from accel_tui.widgets.queue.queue_table import QueueTable
+from accel_tui.widgets.queue.queue_table import QueueDetail, QueueTable
 from accel_tui.widgets.top_bar import TopBar
 
 INTERVAL = 1.0

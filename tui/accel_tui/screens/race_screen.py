@@ -25,8 +25,7 @@ from accel_tui.screens.engine_errors import reported
 from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
 from accel_tui.screens.working_screen import WorkingScreen
 from accel_tui.widgets.key_bar import KeyBar
-from accel_tui.widgets.race.configuration_details import details
-from accel_tui.widgets.race.race_list import RaceList
+from accel_tui.widgets.race.race_list import RaceList, details
 from accel_tui.widgets.top_bar import TopBar
 
 REDRAW_SECONDS = 0.25

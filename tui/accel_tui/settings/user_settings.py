@@ -18,7 +18,6 @@ from accel_engine.plan.plan_errors import valid_part
 from accel_engine.plan.source_lines import toml_lines
 from accel_engine.plan.source_text import SourceError, parse_toml, read_source
 from accel_engine.text import suggestion
-from accel_tui.settings.setting_source import SettingSource
 from accel_tui.settings.settings_paths import SETTINGS as SETTINGS_VARIABLE
 from accel_tui.settings.settings_paths import settings_path
 
@@ -30,6 +29,30 @@ GLYPHS = ("auto", "unicode", "ascii")
 
 SEQUENCES = ("auto", "osc9", "osc777")
 """Settings for the escape sequence of desktop notifications."""
+
+
+@dataclass(frozen=True, slots=True)
+class SettingSource:
+    """The origin of settings.
+
+    Attributes:
+        path: The file.
+        lines: The line number of each setting in it, from 1; names are dotted, e.g. ``rates.frames``.
+    """
+
+    path: Path | None = None
+    lines: Mapping[str, int] = field(default_factory=dict)
+
+    def line(self, name: str) -> int | None:
+        """The line of a setting or of its table; ``None`` if unknown."""
+        while name and name not in self.lines:
+            name = name.rpartition(".")[0]
+        return self.lines.get(name)
+
+    def at(self, name: str, error: str) -> str:
+        """Prefix an error with the file and the line of a setting."""
+        line = self.line(name)
+        return f"{self.path}:{line}: {error}" if line else f"{self.path}: {error}"
 
 
 class SettingsError(UsageError):

@@ -7,12 +7,15 @@ import asyncio
 import os
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
+from platformdirs import user_downloads_path
 from rich.console import Console, RenderableType
 from textual import events, on
 from textual.screen import Screen
 from textual.types import CSSPathType
 
+from accel_engine.errors import format_error
 from accel_tui.terminal.canvas import Canvas
 from accel_tui.terminal.flow_control import FlowControl
 from accel_tui.terminal.textual_private import FrameApp, FrameUpdate, ScreenUpdate, strips_of
@@ -115,3 +118,44 @@ class IncrementalApp(FrameApp):
             self.screen.refresh()
         else:
             self.set_timer(RETRY_SECONDS, self._retry_frame)
+
+
+class EarlyInputApp(IncrementalApp):
+    """Keeps what is typed while a screen is being composed.
+
+    Textual would run the priority bindings of a screen before it has any widgets, and give the other keys to none.
+    """
+
+    async def on_event(self, event: events.Event) -> None:
+        """Let a key or a click wait for the screen."""
+        screens = self.screen_stack
+        if isinstance(event, events.InputEvent) and screens and not screens[-1].is_mounted:
+            screens[-1].call_later(self.post_message, event)
+        else:
+            await super().on_event(event)
+
+
+class ScreenshotApp(IncrementalApp):
+    """Saves screenshots in the folder of downloads if there is one, else in the current one.
+
+    Textual takes the former without looking, keeps failures to itself, and tells of success with markup.
+    """
+
+    def deliver_screenshot(
+        self, filename: str | None = None, path: str | None = None, time_format: str | None = None
+    ) -> str | None:
+        """Save a picture of the screen, or send it to the browser; see Textual's own."""
+        downloads = user_downloads_path()
+        return super().deliver_screenshot(
+            filename, path or str(downloads if downloads.is_dir() else Path.cwd()), time_format
+        )
+
+    def on_delivery_complete(self, event: events.DeliveryComplete) -> None:
+        """Tell where the picture is."""
+        event.prevent_default()
+        self.notify("sent to the browser" if event.path is None else str(event.path), title="Screenshot saved")
+
+    def on_delivery_failed(self, event: events.DeliveryFailed) -> None:
+        """Tell why there is no picture."""
+        event.prevent_default()
+        self.notify(format_error(event.exception), title="Screenshot not saved", severity="error")

@@ -1,9 +1,9 @@
-"""Lines as spans of text with one style each, and the difference of two such lines."""
+"""Lines as spans of text with one style each: the difference of two such lines, and wrapping to a width."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
-from rich.cells import cell_len
+from rich.cells import cell_len, chop_cells
 from textual.content import Content
 
 TextSpan = tuple[str, str]
@@ -53,3 +53,39 @@ def changed_range(old: Sequence[TextSpan], new: Sequence[TextSpan]) -> tuple[int
     if before != after:
         return start, start + max(before, after)
     return start, start + length(new[first:last])
+
+
+def wrapped(spans: Iterable[TextSpan], width: int, *, at_words: bool = True) -> Iterator[list[TextSpan]]:
+    """The lines of a text without line ends; one empty line for no text.
+
+    Args:
+        spans: The text.
+        width: In cells.
+        at_words: Whether words stay whole if they fit; else spans do.
+    """
+    line: list[TextSpan] = []
+    used = 0
+    width = max(width, 2)
+    for text, style in spans:
+        for word in _words(text) if at_words else [text]:
+            length = cell_len(word.rstrip())
+            if used and used + length > width:
+                yield line
+                line, used = [], 0
+            if length > width:
+                *full, word = chop_cells(word, width)
+                yield from ([(part, style)] for part in full)
+            line.append((word, style))
+            used += cell_len(word)
+    yield line
+
+
+def _words(text: str) -> Iterator[str]:
+    """Words, each with the blanks that follow it."""
+    start = 0
+    for index in range(1, len(text)):
+        if text[index] != " " and text[index - 1] == " ":
+            yield text[start:index]
+            start = index
+    if text:
+        yield text[start:]

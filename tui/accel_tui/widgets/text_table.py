@@ -1,8 +1,10 @@
-"""A table as lines of text, with colours."""
+"""A table as lines of text, with colours; and cells of Textual's tables, which take a string for markup."""
 
 from collections.abc import Mapping, Sequence
 
 from rich.cells import cell_len, set_cell_size
+from rich.style import Style
+from rich.text import Text
 from textual.content import Content
 
 from accel_engine.text import printable_line
@@ -25,3 +27,14 @@ def table_content(header: Sequence[str], rows: Sequence[Sequence[str]], styles: 
         return Content.styled("  ".join([*padded, ""]), style) + last
 
     return Content("\n").join([line(cells[0], "bold $text-muted"), *map(line, cells[1:])])
+
+
+def plain_cell(text: str, style: Style | str = "", *, right: bool = False) -> Text:
+    """A cell of a table.
+
+    Args:
+        text: Shown as it is.
+        style: Of Rich.
+        right: Whether it is aligned at the right.
+    """
+    return Text(text, style, justify="right" if right else "left")

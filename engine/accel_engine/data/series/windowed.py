@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.data.data_options import DataOptions
-from accel_engine.data.dataset import Dataset, Split
-from accel_engine.data.materialise import materialise
+from accel_engine.data.dataset import Dataset, Split, materialise
 from accel_engine.data.series.normalization_model import WindowNormalization
 from accel_engine.data.series.series import Series, order_series
 from accel_engine.data.series.series_columns import SeriesColumns, example_shapes

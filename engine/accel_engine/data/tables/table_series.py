@@ -15,10 +15,10 @@ from accel_engine.data.series.series import order_series
 from accel_engine.data.series.series_columns import choose_columns, role_of
 from accel_engine.data.series.series_survey import describe_windows
 from accel_engine.data.series.windowed import windowed
+from accel_engine.data.splits import split_by_values
 from accel_engine.data.tables.column_names import SPLIT_COLUMN
 from accel_engine.data.tables.columns import Columns
 from accel_engine.data.tables.roles import Roles
-from accel_engine.data.tables.split_column import split_by_values
 from accel_engine.data.tables.table_column import TableColumn
 from accel_engine.data.tables.table_survey_columns import describe_column, samples
 from accel_engine.data.tables.valid_rows import read_validation_file

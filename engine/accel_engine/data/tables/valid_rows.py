@@ -9,12 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.data.data_options import DataOptions, Progress, no_progress, or_skip
-from accel_engine.data.splits import Rows, SplitRows, split_rows
+from accel_engine.data.splits import Rows, SplitRows, split_by_values, split_rows
 from accel_engine.data.structure import Structure, map_structure
 from accel_engine.data.tables.columns import Columns, read_columns
 from accel_engine.data.tables.raw_inputs import RawInput, raw_inputs
 from accel_engine.data.tables.roles import Roles
-from accel_engine.data.tables.split_column import split_by_values
 from accel_engine.data.tables.table_column import TableColumn
 from accel_engine.data.tables.table_file import counted_rows
 from accel_engine.data.tables.targets import TargetForm, target_arrays

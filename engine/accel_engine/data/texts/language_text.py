@@ -7,9 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.data.data_options import DataOptions, Progress, no_progress
-from accel_engine.data.dataset import Dataset
+from accel_engine.data.dataset import Dataset, materialise
 from accel_engine.data.dataset_entry import DatasetEntry
-from accel_engine.data.materialise import materialise
 from accel_engine.data.pixel_scaling import ValueRange
 from accel_engine.data.texts.characters import CharacterEncoder
 from accel_engine.data.texts.token_blocks import (

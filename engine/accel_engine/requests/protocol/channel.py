@@ -7,8 +7,8 @@ Python's JSON has NaN, infinities and texts that are no Unicode, such as names o
 import json
 import sys
 import threading
-import uuid
 from contextlib import suppress
+from itertools import count
 from pathlib import Path
 from typing import IO, Any, get_origin
 
@@ -35,6 +35,7 @@ class Channel:
     def __init__(self, source: IO[str], sink: IO[str]) -> None:
         self._source, self._sink = source, sink
         self._sending = threading.Lock()
+        self._numbers = count()
         self.folder: Path | None = None
 
     def send(self, message: Any, number: int = 0) -> None:
@@ -100,7 +101,7 @@ class Channel:
         if numpy and isinstance(value, numpy.generic):
             return value.item()
         if numpy and isinstance(value, numpy.ndarray) and self.folder:
-            name = f"{uuid.uuid4().hex}.npy"
+            name = f"array-{next(self._numbers)}.npy"
             numpy.save(self.folder / name, value, allow_pickle=False)
             return name
         raise TypeError(f"a message cannot have a {type(value).__name__}")

@@ -1,6 +1,5 @@
 """The requests by name: each module of :mod:`accel_engine.requests` has one, its ``REQUEST``."""
 
-import pkgutil
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
@@ -12,6 +11,8 @@ from accel_engine.requests.protocol.request import EngineRequest
 
 def names() -> tuple[str, ...]:
     """The names of all requests, without importing them."""
+    import pkgutil  # which a program that asks does not need
+
     return tuple(module.name for module in pkgutil.iter_modules(requests.__path__) if not module.ispkg)
 
 

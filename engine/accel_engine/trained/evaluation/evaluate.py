@@ -1,13 +1,14 @@
 """Evaluates trained models on the same examples: metrics with confidence intervals, by class, and their differences."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
+from accel_engine.data.dataset import Split
 from accel_engine.data.series.series_parts import span_of
 from accel_engine.data.structure import Batch, flatten, map_structure
 from accel_engine.errors import DataError, ModelError
@@ -27,7 +28,6 @@ from accel_engine.requests.evaluate import (
 from accel_engine.requests.protocol.request import Send, reports, unheard
 from accel_engine.run.store.series_names import SeriesNames
 from accel_engine.trained.evaluation.class_scores import ClassLabels, class_scores
-from accel_engine.trained.evaluation.evaluation_notes import block_notes, evaluation_notes
 from accel_engine.trained.evaluation.example_states import ExampleStates
 from accel_engine.trained.evaluation.resampling import (
     Floats,
@@ -41,6 +41,8 @@ from accel_engine.trained.evaluation.resampling import (
 from accel_engine.trained.open_trained import TrainedModel, open_trained
 from accel_engine.trained.split_batches import ProgressReports, batches, fingerprint, number_of_examples
 from accel_engine.training.core.assembly import STEP_SERIES
+from accel_engine.training.core.metric_building import check_metrics
+from accel_engine.training.core.recipe.metrics import second_class_note
 from accel_engine.training.evaluation.baseline import BaselineResult, baseline_of
 
 SAME_METRIC = 1e-3
@@ -48,6 +50,10 @@ SAME_METRIC = 1e-3
 
 MAX_BYTES = 1 << 28
 """Bytes of the states of all examples at most; metrics with larger states have no interval and are left out."""
+
+
+_FEWEST_BLOCKS = 20
+"""Blocks of examples from which intervals are taken as they are: of fewer, resamples differ too little."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,8 +195,8 @@ def _described(measured: _Measured, options: EvaluationOptions) -> EvaluatedMode
         metrics[name] = Measurement.of(value, *_interval(measured, name, value, samples, options.confidence))
     notes = (
         *measured.source.notes,
-        *evaluation_notes(measured.source, measured.states.left_out, coupled),
-        *block_notes(len(measured.values), measured.block),
+        *_evaluation_notes(measured.source, measured.states.left_out, coupled),
+        *_block_notes(len(measured.values), measured.block),
     )
     return EvaluatedModel(
         measured.source.name,
@@ -240,3 +246,39 @@ def _is_better(name: str, difference: float) -> bool | None:
     """Whether a difference is an improvement; ``None`` if there is none, or the metric's name does not tell."""
     lower = is_better_lower(name)
     return None if lower is None or difference == 0 or not math.isfinite(difference) else (difference < 0) == lower
+
+
+def _evaluation_notes(source: TrainedModel, left_out: Sequence[str], coupled: Sequence[str]) -> Iterator[str]:
+    """Warnings for the user.
+
+    Args:
+        source: The model and its examples.
+        left_out: Names of the metrics that are left out.
+        coupled: Names of the metrics that depend on which examples share a batch.
+    """
+    if left_out:
+        yield f"left out, as their states of all examples would not fit in memory: {', '.join(left_out)}"
+    yield from check_metrics(source.model, source.task, source.outputs, source.dataset)
+    yield from second_class_note(source.plan, source.task, source.outputs, source.dataset)
+    if coupled:
+        size = f" of {source.plan.batch_size:,} examples" if isinstance(source.examples, Split) else ""
+        yield (
+            f"{', '.join(coupled)}: computed of batches{size} as Keras does, and not the same of single examples, so "
+            "without an interval and a test"
+        )
+    if not isinstance(source.examples, Split):
+        yield "the examples of a stream are counted only: whether those of other models are the same is not known"
+
+
+def _block_notes(examples: int, block: int) -> Iterator[str]:
+    """How examples that depend on each other were resampled.
+
+    Args:
+        examples: Their number.
+        block: Examples in a row that are drawn together.
+    """
+    if block == 1:
+        return
+    yield f"windows of a series overlap: intervals and P are from blocks of {block:,} windows in a row"
+    if examples < _FEWEST_BLOCKS * block:
+        yield f"{examples:,} windows are few such blocks: intervals and P are too small"

@@ -4,9 +4,11 @@ TensorFlow reserves memory from the driver in large blocks and keeps it, so the 
 a model needs.
 """
 
+import gc
 from collections.abc import Iterable
 from dataclasses import replace
 
+import keras
 import tensorflow as tf
 
 from accel_engine.devices.device_types import Reading, Sample
@@ -50,3 +52,12 @@ def _allocated(names: list[str]) -> dict[str, Reading]:
         "allocated": Reading(float(sum(info["current"] for info in infos)), "B"),
         "allocated_peak": Reading(float(sum(info["peak"] for info in infos)), "B"),
     }
+
+
+def release_models() -> None:
+    """Release all models, graphs and kernels that nobody refers to any more, and let Keras name layers anew.
+
+    Frames of an exception's traceback refer to a model until nobody handles the exception.
+    """
+    keras.backend.clear_session(free_memory=False)
+    gc.collect()  # models and their graphs refer to each other

@@ -1,12 +1,16 @@
 """Builds a plan's model, compiles it, and checks that it can be trained as the plan says."""
 
+import traceback
 from dataclasses import dataclass
+from typing import Any
+from unittest.mock import patch
 
 import keras
+import tensorflow as tf
 
 from accel_engine.data.dataset import Dataset
 from accel_engine.data.pixel_scaling import Scaling
-from accel_engine.data.structure import Structure
+from accel_engine.data.structure import Structure, map_structure
 from accel_engine.errors import ModelError, PlanError, join_words
 from accel_engine.keras_support.divisibility import is_mean_over_examples, is_sum_over_examples, why_indivisible
 from accel_engine.keras_support.losses import is_keras_defined, is_mean, is_over_batch, loss_name
@@ -25,7 +29,6 @@ from accel_engine.run.diagnostics import Diagnostics
 from accel_engine.training.build_plan_model import build_plan_model
 from accel_engine.training.core.batch_notes import uneven_note
 from accel_engine.training.core.changed_data import other_meaning_notes
-from accel_engine.training.core.custom_step_optimizers import build_optimizers
 from accel_engine.training.core.metric_building import Measures, measures_of
 from accel_engine.training.core.recipe.freezing import Freezing, freeze
 from accel_engine.training.core.recipe.initial_weights import load_initial_weights
@@ -127,7 +130,7 @@ def compile_model(resolved: ResolvedPlan, dataset: Dataset, trained: Diagnostics
         notes += uneven_note(resolved.step_counts, dataset.train, _why_inexact(model, custom_step=custom_step))
     freezing = freeze(model, plan)
     if custom_step and replicas > 1:
-        build_optimizers(model, dataset, resolved.step_counts.per_replica_batch if resolved.step_counts else 1)
+        _build_optimizers(model, dataset, resolved.step_counts.per_replica_batch if resolved.step_counts else 1)
     if model.optimizer is not None:
         model.optimizer.build(list(freezing.variables))
     if custom_step and optimizer_of_steps(model, custom_step=True) is not None and averages_of(model):
@@ -218,3 +221,34 @@ def _check_micro_batches(model: keras.Model, plan: Plan, custom_step: bool) -> N
     elif not (reason := why_indivisible(model)):
         return
     raise PlanError("micro_batches", plan.micro_batches, f"{reason}; leave it empty")
+
+
+def _build_optimizers(model: keras.Model, dataset: Dataset, batch: int) -> None:
+    """Create the variables of a custom step's optimizers: on replicas, they could not be created in the step itself.
+
+    The step is traced once, with updates that only create the variables. What is wrong with it is in the log, and
+    reported when training traces it.
+
+    Args:
+        model: Built and compiled, with a custom ``train_step``.
+        dataset: The data.
+        batch: The per-replica batch size.
+    """
+    spec = map_structure(lambda each: tf.TensorSpec((batch, *each.shape), each.dtype), dataset.spec)
+    parts = tuple(part for part in spec if part is not None)
+
+    def build(optimizer: keras.Optimizer, gradients: Any, variables: Any = None) -> None:
+        del gradients
+        optimizer.build(variables)
+
+    def no_gradient(tape: tf.GradientTape, target: Any, sources: Any, *_: Any, **__: Any) -> Any:
+        del tape, target
+        return keras.tree.map_structure(lambda each: tf.zeros(each.shape, each.dtype), sources)
+
+    patches = patch.object(keras.Optimizer, "apply", build), patch.object(tf.GradientTape, "gradient", no_gradient)
+    with patches[0], patches[1], keras.StatelessScope():
+        step = tf.function(model.train_step, autograph=True)
+        try:
+            step.get_concrete_function(parts if len(parts) > 1 else parts[0])
+        except Exception:  # noqa: BLE001 (a user's train_step may raise anything)
+            traceback.print_exc()

@@ -1,16 +1,16 @@
 """Records the steps of a run, and measures their rate and the means of an epoch."""
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress
 
 import numpy as np
+import numpy.typing as npt
 
 from accel_engine import clock
 from accel_engine.run.store.series_names import LEARNING_RATE
 from accel_engine.training.core.epoch_states import EpochStates
 from accel_engine.training.core.loop import ChunkResult, Loop
-from accel_engine.training.core.means import Means
 from accel_engine.training.core.step_rate import StepRate
 from accel_engine.training.reporting.run_reporter import RunReporter
 
@@ -99,3 +99,34 @@ class StepRecorder:
         if rate is not None:
             series[LEARNING_RATE] = np.full(1, rate, np.float32)
         self._reporter.run.write_chunk(step, now, now, series)
+
+
+class Means:
+    """Means of every series over the examples of an epoch's steps, as in ``fit``, without the learning rate.
+
+    Attributes:
+        steps: Number of steps.
+        seconds: Their duration.
+    """
+
+    def __init__(self) -> None:
+        self._sums: dict[str, float] = {}
+        self._counts: dict[str, float] = {}
+        self.steps = 0
+        self.seconds = 0.0
+
+    def add(self, series: Mapping[str, npt.NDArray[np.float32]], seconds: float, examples: Sequence[int]) -> None:
+        """Add a chunk's series, each ``[count]``, its duration, and the number of examples of each step."""
+        weights = np.asarray(examples, np.float64)
+        for name, values in series.items():
+            if name == LEARNING_RATE:
+                continue
+            self._sums[name] = self._sums.get(name, 0.0) + float((values * weights).sum())
+            self._counts[name] = self._counts.get(name, 0.0) + float(weights.sum())
+        self.steps += len(examples)
+        self.seconds += seconds
+
+    @property
+    def value(self) -> dict[str, float]:
+        """The means by series."""
+        return {name: total / self._counts[name] for name, total in self._sums.items()}

@@ -5,7 +5,7 @@ import keras
 import numpy as np
 import pytest
 
-from accel_engine.data import materialise
+from accel_engine.data import dataset
 from accel_engine.data.data_options import DataOptions
 from accel_engine.data.dataset import Dataset, Split
 from accel_engine.data.series.series_parts import window_counts
@@ -191,7 +191,7 @@ def test_many_windows_stay_lazy(monkeypatch: pytest.MonkeyPatch) -> None:
     table = {"a": RNG.normal(size=200), "b": RNG.normal(size=200)}
     chosen = options(target=("b",), horizon=3)
     eager = windowed("mine", table, chosen)
-    monkeypatch.setattr(materialise, "LARGEST", 10)
+    monkeypatch.setattr(dataset, "LARGEST_MADE", 10)
     lazy = windowed("mine", table, chosen)
     for one, other in zip(raw(eager), raw(lazy), strict=True):
         assert (one is None) == (other is None)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from accel_engine import data
-from accel_engine.data import materialise
+from accel_engine.data import dataset
 from accel_engine.data.data_options import DataOptions
 from accel_engine.data.dataset import Dataset, Split
 from accel_engine.data.texts import characters
@@ -120,7 +120,7 @@ def test_validation_text_of_its_own(write) -> None:
 def test_large_texts_stay_lazy(write, monkeypatch: pytest.MonkeyPatch) -> None:
     spec = write(TEXT)
     eager = splits_of(load(spec))
-    monkeypatch.setattr(materialise, "LARGEST", 100)
+    monkeypatch.setattr(dataset, "LARGEST_MADE", 100)
     lazy = splits_of(load(spec))
     for one, other in zip(eager, lazy, strict=True):
         assert (one.in_memory, other.in_memory) == (True, False)

@@ -29,6 +29,7 @@ from accel_engine.run.diagnostics import (
     ValidationReport,
     packing,
 )
+from accel_engine.run.diagnostics.packing import check_shapes
 from accel_engine.run.diagnostics.views import Curve, Image, Labels, Mask, Parts, Row, Spectrogram, Text, Tokens
 from accel_engine.run.store.connection import connect
 from recorded_run import execute
@@ -189,3 +190,29 @@ def test_arrays_as_large_as_they_may_be_are_read(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(packing, "MAX_BYTES", 31)
     with pytest.raises(ValueError, match="too large"):
         packing.unpack(head, packed[1])
+
+
+def image(*shape: int) -> Image:
+    return Image(np.zeros(shape, np.uint8))
+
+
+def report(view: Any) -> ClassificationReport:
+    return ClassificationReport(worst=(Example(row=0, loss=0.0, input=view),))
+
+
+@pytest.mark.parametrize(
+    ("view", "problem"),
+    [
+        (image(2, 3), r"pixels has the shape \[2, 3\]"),
+        (image(2, 3, 2), "an image has no 2 channels"),
+        (Row(("a", "b"), ("1",), 2), r"values has the shape \[1\]"),
+        (Parts(("one",), (image(2),)), r"pixels has the shape \[2\]"),
+    ],
+)
+def test_what_an_example_shows_is_checked(view: Any, problem: str) -> None:
+    with pytest.raises(ValueError, match=problem):
+        check_shapes((report(view),))
+
+
+def test_whole_ones_pass() -> None:
+    check_shapes((report(image(2, 3, 1)), report(Parts(("one",), (Row(("a",), ("1",), 1),)))))

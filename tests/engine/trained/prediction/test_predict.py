@@ -1,7 +1,6 @@
 """Predictions equal those of the saved model on the same examples, also once the run's data is gone."""
 
 import wave
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,6 @@ from accel_engine.plan import Plan
 from accel_engine.requests.predict import PredictionRequest
 from accel_engine.run import diagnostics
 from accel_engine.run.directory.run_paths import trained_model
-from accel_engine.run.store.connection import connect
 from accel_engine.trained.open_trained import open_trained
 from accel_engine.trained.outputs import OutputForm, PredictedOutput
 from accel_engine.trained.prediction.predict import predict
@@ -246,12 +244,8 @@ def write_image(path: Path, pixels: np.ndarray[Any, Any]) -> Path:
 CNN = Plan(model="cnn", epochs=1, batch_size=100)
 
 
-@pytest.mark.parametrize("old", [False, True])
-def test_images_are_classified_as_by_the_saved_model(gym: Gym, tmp_path: Path, predicted, old: bool) -> None:
+def test_images_are_classified_as_by_the_saved_model(gym: Gym, tmp_path: Path, predicted) -> None:
     trained = gym.train_once(CNN)
-    if old:  # a run of a program that recorded nothing of its data
-        with closing(connect(trained.directory)) as connection:
-            connection.execute("DROP TABLE main.inside")
     validation = data.load("digits", DataOptions()).validation
     assert validation is not None
     files = [write_image(tmp_path / f"{row}.png", validation.inputs[row]) for row in range(3)]

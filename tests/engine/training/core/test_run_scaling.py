@@ -11,7 +11,7 @@ from accel_engine.events import ModelBuilt, Validated, Warned
 from accel_engine.plan import Plan
 from accel_engine.requests.revalidate import RevalidationRequest
 from accel_engine.run.diagnostics import read
-from accel_engine.trained.revalidation import revalidate
+from accel_engine.trained.diagnose import revalidate
 
 from ..conftest import Gym, Trained
 

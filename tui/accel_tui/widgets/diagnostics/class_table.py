@@ -17,7 +17,7 @@ from accel_engine.run.diagnostics.figures import ClassFigures, class_figures
 from accel_tui.formatting import numbers
 from accel_tui.formatting.text import shorten
 from accel_tui.widgets.diagnostics.confused_pairs import confusion_of
-from accel_tui.widgets.diagnostics.plain_cell import plain_cell
+from accel_tui.widgets.text_table import plain_cell
 
 COLUMNS = ("class", "IoU", "F1", "precision", "recall", "support")
 """Columns of the table; intersection over union only of segmentation."""

@@ -17,8 +17,7 @@ from accel_tui.formatting import numbers
 from accel_tui.formatting.text import fit
 from accel_tui.widgets.diagnostics.examples import Examples, are_characters, captions, is_correct, is_next_token, joined
 from accel_tui.widgets.diagnostics.scroll_page import ScrollPage
-from accel_tui.widgets.diagnostics.wrapping import wrapped
-from accel_tui.widgets.styled_text import TextSpan
+from accel_tui.widgets.styled_text import TextSpan, wrapped
 
 _INDENT = 4
 _COLOURED = 0.02  # share of the highest loss from which a token is coloured

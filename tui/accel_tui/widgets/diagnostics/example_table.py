@@ -15,7 +15,7 @@ from accel_engine.run.diagnostics.views import Row
 from accel_tui.formatting import numbers
 from accel_tui.formatting.text import shorten
 from accel_tui.widgets.diagnostics.examples import Examples, captions, is_correct, leaves
-from accel_tui.widgets.diagnostics.plain_cell import plain_cell
+from accel_tui.widgets.text_table import plain_cell
 
 _WIDEST = 24  # cells of a value
 

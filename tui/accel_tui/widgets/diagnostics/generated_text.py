@@ -9,8 +9,7 @@ from textual.strip import Strip
 from accel_engine.run.diagnostics import SequenceReport
 from accel_tui.formatting import numbers
 from accel_tui.widgets.diagnostics.scroll_page import ScrollPage
-from accel_tui.widgets.diagnostics.wrapping import wrapped
-from accel_tui.widgets.styled_text import TextSpan
+from accel_tui.widgets.styled_text import TextSpan, wrapped
 
 
 class GeneratedText(ScrollPage):

@@ -20,8 +20,7 @@ from accel_tui.widgets.chart.plot import position_at
 from accel_tui.widgets.chart.style_rules import style_rules
 from accel_tui.widgets.diagnostics.drawn_item import DrawnItem, Surface
 from accel_tui.widgets.diagnostics.scroll_page import ScrollPage
-from accel_tui.widgets.diagnostics.wrapping import wrapped
-from accel_tui.widgets.styled_text import TextSpan, cut, length, plain
+from accel_tui.widgets.styled_text import TextSpan, cut, length, plain, wrapped
 
 _HEADINGS = 2
 _PIECES = 20  # lines to which a word without blanks is wrapped at once

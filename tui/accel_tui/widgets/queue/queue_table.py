@@ -1,5 +1,6 @@
-"""The list of the queue: runs that were started from it, then those that wait, in their order."""
+"""The list of the queue: runs that were started from it, then those that wait, in order; and the details of one."""
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
@@ -7,12 +8,15 @@ from typing import ClassVar
 from rich.segment import Segment
 from rich.style import Style
 from textual.binding import Binding, BindingType
+from textual.content import Content
 from textual.events import Click
 from textual.geometry import Size
 from textual.message import Message
 from textual.reactive import reactive
 from textual.strip import Strip
+from textual.widgets import Static
 
+from accel_tui.formatting import numbers
 from accel_tui.formatting.queued_runs import devices_of, waits
 from accel_tui.formatting.text import fit, shorten
 from accel_tui.run_list.columns import SYMBOLS
@@ -172,3 +176,50 @@ class QueueTable(CursorTable):
 def _priority(row: QueueRow) -> str:
     priority = row.entry.request.priority
     return f"{priority:+}" if priority else ""
+
+
+class QueueDetail(Static):
+    """Title, why it waits in full, command, and what it asks for."""
+
+    DEFAULT_CSS = """
+    QueueDetail {
+        height: auto;
+        min-height: 4;
+        max-height: 7;
+        padding: 0 1;
+        border-top: solid $border;
+    }
+    """
+
+    def __init__(self) -> None:
+        super().__init__(markup=False)
+
+    def show_row(self, row: QueueRow | None) -> None:
+        """Show the details of a run."""
+        self.update(_detail(row) if row else Content(""))
+
+
+def _detail(row: QueueRow) -> Content:
+    entry, plan = row.entry, row.info.plan if row.info else None
+    since = f"  queued {numbers.ago(time.time() - entry.added)}" if entry.added else ""
+    lines = [Content.assemble((row.info.title if row.info else entry.run, "bold"), (since, "$text-muted"))]
+    if entry.is_started:
+        where = f" on {', '.join(entry.devices)}" if entry.devices else ""
+        lines.append(Content(f"{row.status or 'cannot be read'}{where}, {numbers.counted(row.steps, 'step')}"))
+    else:
+        lines.append(Content.styled(_sentence(row), "$text-warning" if entry.is_held else ""))
+    asks = [f"after {', '.join(entry.request.after)}"] if entry.request.after else []
+    if entry.request.group:
+        most = f", at most {entry.request.at_once} at once" if entry.request.at_once else ""
+        asks.append(f"of {entry.request.group}{most}")
+    if asks:
+        lines.append(Content.styled("; ".join(asks), "$text-muted"))
+    lines.append(Content(f"$ {plan.command()}" if plan else "the plan cannot be read on this machine"))
+    return Content("\n").join(lines)
+
+
+def _sentence(row: QueueRow) -> str:
+    text = waits(row.entry)
+    if row.entry.is_held:
+        return text[:1].upper() + text[1:]
+    return f"Waits: {text}" if row.entry.reason else "Waits"

@@ -1,6 +1,6 @@
-"""The configurations of a race, each a line with its bar; the highlighted one is selected."""
+"""The configurations of a race, each a line with its bar; the highlighted one is selected, and told in lines."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -10,7 +10,9 @@ from textual.message import Message
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
-from accel_engine.race.configuration_result import ConfigurationResult
+from accel_engine.race.configuration_result import ConfigurationResult, ConfigurationState
+from accel_engine.text import printable
+from accel_tui.formatting import numbers, race
 from accel_tui.formatting.race_bars import Span, bars, heading
 
 _STYLES = {"best": "$text-success bold", "bar": "$primary", "faint": "$text-disabled", "error": "$text-error", "": ""}
@@ -103,3 +105,35 @@ class RaceList(OptionList, inherit_bindings=False):
 
 def _content(line: Sequence[Span]) -> Content:
     return Content.assemble(*((text, _STYLES[style]) for text, style in line))
+
+
+def details(result: ConfigurationResult) -> Content:
+    """The changes of a configuration, and what was measured, each with its name."""
+    options = Content.styled(result.configuration.options or "the plan as it is", "$accent")
+    lines = [Content.assemble((printable(result.title), "bold"), "  ", options)]
+    lines += [Content.assemble((f"{name:<12}", "$text-muted"), printable(text)) for name, text in _facts(result)]
+    return Content("\n").join(lines)
+
+
+def _facts(result: ConfigurationResult) -> Iterator[tuple[str, str]]:
+    if result.reason:
+        yield result.state.value, result.reason
+    if result.is_measured:
+        low, high = result.between or (0.0, 0.0)
+        rate = numbers.compact(result.examples_per_second or 0.0)
+        rounds = numbers.counted(len(result.rates), "turn")
+        if race.is_alone(result):
+            rounds += ", not beside this plan"
+        yield "examples/s", f"{rate}, between {numbers.compact(low)} and {numbers.compact(high)} ({rounds})"
+    elif result.state not in (ConfigurationState.FAILED, ConfigurationState.REFUSED):
+        yield "state", race.state_text(result)
+    measured = [
+        f"memory {numbers.size(result.memory)} of the {result.memory_of}" if result.memory is not None else "",
+        f"compiled in {race.compile_text(result)}" if result.compile_seconds is not None else "",
+    ]
+    if any(measured):
+        yield "takes", ", ".join(filter(None, measured))
+    if result.compile_seconds is not None:
+        yield "energy", race.energy_text(result) + (" an example" if result.joules is not None else "")
+    if result.losses:
+        yield "losses", race.losses_text(result)

@@ -14,7 +14,7 @@ from accel_engine.process.start_run import prepare_run
 from accel_engine.requests.revalidate import RevalidationRequest
 from accel_engine.run import create
 from accel_engine.run.directory.run_paths import MODEL
-from accel_engine.trained.revalidation import revalidate
+from accel_engine.trained.diagnose import revalidate
 from accel_engine.training.core.recipe import initial_weights
 
 from ...conftest import Gym, Trained

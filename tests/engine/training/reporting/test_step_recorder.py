@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from accel_engine.training.core.means import Means
+from accel_engine.training.reporting.step_recorder import Means
 
 
 def test_steps_count_by_their_examples() -> None:

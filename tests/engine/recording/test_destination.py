@@ -3,7 +3,7 @@
 import pytest
 
 from accel_engine.events import Outcome
-from accel_engine.recording.outcomes import outcome_of
+from accel_engine.recording.destination import outcome_of
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 import pytest
 
-from accel_tui.widgets.diagnostics.wrapping import wrapped
-from accel_tui.widgets.styled_text import plain
+from accel_tui.widgets.styled_text import plain, wrapped
 
 
 @pytest.mark.parametrize(

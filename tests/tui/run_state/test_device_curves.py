@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from accel_tui.run_state.curve import CAPACITY, Curve
-from accel_tui.run_state.forward_fill import ForwardFilledCurve, forward_fill
+from accel_tui.run_state.device_curves import ForwardFilledCurve, forward_fill
 
 
 def ended(times: list[float]) -> Curve:
