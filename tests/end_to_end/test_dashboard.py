@@ -147,6 +147,7 @@ def test_two_dashboards_share_a_run_which_survives_the_death_of_both(
     assert status(directory) is Status.RUNNING
 
 
+@pytest.mark.campaign  # test_headless.py kills an engine too, and tests of screens show lost runs
 def test_killed_engine_is_shown_as_lost_and_resumed_from_its_checkpoint(
     program: Path, open_terminal: Callable[..., Terminal], wait_until: Wait
 ) -> None:

@@ -28,23 +28,6 @@ def lines(output: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in output.splitlines()]
 
 
-def test_digits_with_cnn_generalises_within_its_default_epochs(program: Path) -> None:
-    done = run(program, "train", "--model", "cnn", "--data", "digits", "--json")
-    assert done.returncode == 0, done.stderr
-    told = lines(done.stdout)
-    validated = [line for line in told if line["event"] == "validated"]
-    assert len(validated) == 10
-    assert max(line["accuracy"] for line in validated) >= 0.97
-    ended = told[-1]
-    assert (ended["event"], ended["outcome"]) == ("run_ended", "finished")
-    assert ended["validation_accuracy"] >= 0.97
-    steps = [line for line in told if line["event"] == "steps"]
-    assert [line["first_step"] for line in steps] == sorted(line["first_step"] for line in steps)
-    losses = [loss for line in steps for loss in line["loss"]]
-    assert len(losses) == ended["steps"]
-    assert sum(losses[-20:]) < sum(losses[:20]) / 4
-
-
 def test_killed_engine_is_told_as_lost_and_its_run_goes_on_from_its_checkpoint(
     program: Path, wait_until: Callable[..., None]
 ) -> None:

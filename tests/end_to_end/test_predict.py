@@ -20,12 +20,15 @@ def bmp(shades: np.ndarray[Any, Any]) -> bytes:
     return b"BM" + struct.pack("<IHHI", 54 + len(rows), 0, 0, 54) + header + rows
 
 
-def test_a_run_is_trained_and_its_model_asked(program: Path, tmp_path: Path) -> None:
+def test_the_trained_model_is_where_the_last_line_says_and_is_asked(program: Path, tmp_path: Path) -> None:
     def run(*words: str) -> "subprocess.CompletedProcess[str]":
         return subprocess.run([program, *words], capture_output=True, text=True, timeout=240, check=False)
 
     trained = run("train", "--model", "mlp", "--data", "digits", "--epochs", "20", "--validation", "off")
     assert trained.returncode == 0, trained.stderr
+    model = Path((trained.stdout + trained.stderr).rpartition("trained model: ")[2].strip())
+    assert model.name == "model.keras"
+    assert model.is_file()
     train = data.load("digits", data.DataOptions()).train
     for row in range(4):
         large = train.inputs[row][:, :, 0].repeat(4, axis=0).repeat(4, axis=1)
@@ -41,6 +44,9 @@ def test_a_run_is_trained_and_its_model_asked(program: Path, tmp_path: Path) -> 
     assert sum(right) >= 3  # by chance, one in 270
     assert lines[0]["notes"] == ["resized from 32x32 to 8x8"]
     assert lines[4]["top"] == []
+    shown = run("predict", "last", files[0], "--top", "2")
+    assert shown.returncode == 0, shown.stderr
+    assert shown.stdout.count("%") == 2
 
     with Terminal([program, "watch", "last"], columns=100, rows=30) as terminal:
         terminal.wait_for("Finished")

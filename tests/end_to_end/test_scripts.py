@@ -28,11 +28,10 @@ from .script_table import ROWS, SCRIPTS, Script, document_lines
 DOCUMENT = Path(__file__).parents[2] / "docs" / "recorded-scripts.md"
 
 USUAL = (
-    "transfer_learning.py",
     "fit_in_process.py",
     "gradient_tape.py --epochs 2 --learning_rate 0.01",
 )
-"""Several fits, forked processes, a loop of its own. ``test_run_command.py`` has packages and exceptions."""
+"""Several fits, in forked processes; a loop of its own. ``test_run_command.py`` has packages and exceptions."""
 
 CHOSEN = [row for row in ROWS if os.environ.get("SCRIPTS") == "all" or row.command in USUAL]
 

@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import struct
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -46,20 +45,25 @@ def numbers(lines: list[dict[str, Any]], kind: str, name: str) -> list[Any]:
     return [line[name] for line in lines if line["event"] == kind]
 
 
-def test_a_script_reads_every_step_of_a_run(program: Path) -> None:
-    done = subprocess.run([program, *TRAIN, "--epochs", "2"], capture_output=True, text=True, timeout=240, check=False)
+def test_a_script_reads_every_step_of_a_run_that_generalises_within_its_default_epochs(program: Path) -> None:
+    command = [program, "train", "--model", "cnn", "--data", "digits", "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stderr
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     check_lines(lines)
     (built,) = (line for line in lines if line["event"] == "model_built")
-    assert lines[-1]["outcome"] == "finished"
-    assert lines[-1]["steps"] == 2 * built["steps_per_epoch"]
-    assert numbers(lines, "epoch_ended", "epoch") == numbers(lines, "validated", "epoch") == [1, 2]
+    ended = lines[-1]
+    assert ended["outcome"] == "finished"
+    assert ended["steps"] == 10 * built["steps_per_epoch"]
+    assert numbers(lines, "epoch_ended", "epoch") == numbers(lines, "validated", "epoch") == [*range(1, 11)]
+    assert max(numbers(lines, "validated", "accuracy")) >= 0.97
+    assert ended["validation_accuracy"] >= 0.97
     phases = numbers(lines, "phase_changed", "phase")
     for phase in ("importing", "building", "training", "validating", "checkpointing"):
         assert phase in phases
     losses = [loss for line in lines if line["event"] == "steps" for loss in line["loss"]]
-    assert sum(losses[-5:]) < sum(losses[:5])
+    assert len(losses) == ended["steps"]
+    assert sum(losses[-20:]) < sum(losses[:20]) / 4
 
 
 class Foreground:
@@ -134,19 +138,3 @@ def test_a_run_goes_on_after_its_terminal_is_closed(program: Path, foreground: F
     steps = list_runs()[0].steps
     wait_until(lambda: list_runs()[0].steps > steps, "more steps without a terminal")
     subprocess.run([program, "stop", "long"], capture_output=True, timeout=120, check=True)
-
-
-def test_the_trained_model_is_where_the_last_line_says_and_classifies_images(program: Path, tmp_path: Path) -> None:
-    command = [program, *TRAIN[:-1], "--epochs", "1"]
-    trained = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
-    assert trained.returncode == 0, trained.stderr
-    model = (trained.stdout + trained.stderr).rpartition("trained model: ")[2].strip()
-    assert Path(model).name == "model.keras"
-    assert Path(model).is_file()
-    image = tmp_path / "black.bmp"
-    header = struct.pack("<2sIHHIIiiHHIIiiII", b"BM", 54 + 192, 0, 0, 54, 40, 8, 8, 1, 24, 0, 192, 0, 0, 0, 0)
-    image.write_bytes(header + bytes(192))
-    command = [program, "predict", "last", str(image), "--top", "2"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count("%") == 2

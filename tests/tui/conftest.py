@@ -4,11 +4,14 @@ import asyncio
 import time
 from collections.abc import Iterator
 from functools import partialmethod
+from typing import Any
 
 import pytest
 import textual.app
 import textual.pilot
 from textual._context import active_app
+from textual.css.model import RuleSet
+from textual.css.stylesheet import Stylesheet
 from textual.pilot import Pilot
 
 from accel_engine.run import RunList
@@ -39,6 +42,24 @@ async def _quiet(until: float) -> None:
     while turns < 3 and time.monotonic() < until:
         await asyncio.sleep(0)
         turns = 0 if ready else turns + 1
+
+
+_PARSED: dict[tuple[Any, ...], list[RuleSet]] = {}
+"""The rules of each style sheet, which are parsed once: each app and each new screen would parse all of them again."""
+
+_parse_rules = Stylesheet._parse_rules
+
+
+def _parse_once(self: Stylesheet, css: str, **options: Any) -> list[RuleSet]:
+    key = (css, *options.items(), *self._variables.items())
+    if key not in _PARSED:
+        _PARSED[key] = _parse_rules(self, css, **options)
+    return _PARSED[key]
+
+
+@pytest.fixture(autouse=True)
+def _parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Stylesheet, "_parse_rules", _parse_once)
 
 
 @pytest.fixture(autouse=True)

@@ -76,12 +76,12 @@ def compiled_metrics(model: Any) -> tuple[Any, Any]:
     return getattr(compiled, "_user_metrics", None), getattr(compiled, "_user_weighted_metrics", None)
 
 
-def output_losses(model: Any) -> list[str]:
-    """The names of the losses that Keras computes for each of several outputs.
+def output_losses(model: Any) -> list[Any]:
+    """The metrics in which Keras keeps the loss of each of several outputs.
 
     The public ``metrics`` have those of the user, too, which may have any name.
     """
-    return [metric.name for metric in getattr(getattr(model, "_compile_loss", None), "metrics", ())]
+    return list(getattr(getattr(model, "_compile_loss", None), "metrics", ()))
 
 
 @contextmanager

@@ -58,6 +58,7 @@ def seen(tmp_path: Path) -> list[int]:
     return [int(path.read_text()) for path in tmp_path.glob("threads-*")]
 
 
+@pytest.mark.campaign  # autotuning/test_thread_choice.py asks all that may choose
 def test_the_environments_is_preferred_to_that_of_earlier_runs(
     plan: Plan, engines: Engines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -160,6 +160,7 @@ def test_a_lost_worker_is_named_and_the_run_fails(
     assert latest_checkpoint(directory)
 
 
+@pytest.mark.campaign  # strategies/test_cluster_spec.py finds what SLURM says; workers that meet train alike
 def test_the_tasks_of_a_slurm_step_train_together(engines: list["subprocess.Popen[str]"], home: Path) -> None:
     plan = ALONE.replace(strategy="multi-worker", steps_per_epoch=5)
     step = {"SLURM_NTASKS": "2", "SLURM_STEP_NODELIST": "127.0.0.1", "SLURM_STEP_TASKS_PER_NODE": "2"}

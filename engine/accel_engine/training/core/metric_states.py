@@ -17,7 +17,14 @@ import tensorflow as tf
 from accel_engine.data.structure import Batch, Structure, only_array
 from accel_engine.keras_support.losses import is_keras_defined
 from accel_engine.keras_support.model_structure import metrics_of
-from accel_engine.private_names.keras_names import LayerLosses, changed_losses, keeps_losses, kept_losses, mask_of
+from accel_engine.private_names.keras_names import (
+    LayerLosses,
+    changed_losses,
+    keeps_losses,
+    kept_losses,
+    mask_of,
+    output_losses,
+)
 from accel_engine.run.store.series_names import SeriesNames
 
 MAX_STATE = 64
@@ -107,7 +114,19 @@ class MetricStates:
         for variable in model.variables:  # changed by a custom compute_loss or compute_metrics
             if id(variable) not in known and (value := scope.get_current_value(variable)) is not None:
                 variable.assign(value)
-        return loss, states
+        return loss, self._by_examples(states, outputs)
+
+    def _by_examples(self, states: list[tf.Tensor], outputs: Structure) -> list[tf.Tensor]:
+        """Weigh the losses of outputs by a batch's examples, as Keras does only where the graph tells their number."""
+        first = keras.tree.flatten(outputs)[0]
+        if first.shape.rank is None or first.shape[0] is not None:
+            return states
+        count = tf.cast(tf.shape(first)[0], tf.float32)
+        losses = {id(variable) for metric in output_losses(self._model) for variable in metric.variables}
+        return [
+            state * count if id(variable) in losses else state
+            for variable, state in zip(self.variables, states, strict=True)
+        ]
 
     def results(self, states: Sequence[tf.Tensor]) -> dict[str, Any]:
         """The metrics of summed states, by series name; without the loss."""

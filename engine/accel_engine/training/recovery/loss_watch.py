@@ -79,7 +79,8 @@ class LossWatch:
         self._tolerated = SCALED_STEPS if optimizer is not None and inner_optimizer(optimizer) is not optimizer else 1
         self._in_a_row = 0
         is_custom = assembly.has_custom_train_step  # which may have losses that it computes in some steps only
-        self._names = ["loss", *([] if is_custom else map(series_name, output_losses(assembly.model)))]
+        of_outputs = [] if is_custom else [series_name(each.name) for each in output_losses(assembly.model)]
+        self._names = ["loss", *of_outputs]
         factor = CUSTOM_FACTOR if is_custom else FACTOR
         self._exploding = ExplodingLoss(reporter.step, factor, _steps_in_order(assembly))
 

@@ -469,3 +469,24 @@ def test_a_metric_is_tried_from_where_it_is_reset_to() -> None:
         model.compute_metrics(*batch[:2], model(X))
 
     assert not_additive(model, batch, model(X)) == ["largest"]
+
+
+def test_the_loss_of_an_output_is_the_mean_over_examples_of_batches_of_any_size() -> None:
+    inputs = keras.Input((6,))
+    heads = {name: layers.Dense(1, name=name)(inputs) for name in ("low", "high")}
+    model = compiled(keras.Model(inputs, heads), dict.fromkeys(heads, "mean_squared_error"))
+    targets = {"low": X[:, :1], "high": 9 * X[:, 1:2]}
+    outputs = model(X)
+    compute_loss(model, Batch(X, targets), outputs, training=False)  # which builds the metrics
+    states = MetricStates(model, (), SeriesNames("loss"))
+
+    @tf.function(reduce_retracing=True, input_signature=[tf.TensorSpec([None], tf.int32)])
+    def measure(rows: tf.Tensor) -> list[tf.Tensor]:
+        batch = map_structure(lambda array: tf.gather(array, rows), Batch(X, targets))
+        some = {name: tf.gather(each, rows) for name, each in outputs.items()}
+        return states.measure(batch, some, training=False)[1]
+
+    parts = [measure(tf.range(*ends)) for ends in ((0, 10), (10, 20), (20, EXAMPLES))]
+    found = states.results([tf.add_n(each) for each in zip(*parts, strict=True)])
+    for name, each in outputs.items():
+        assert float(found[f"{name}_loss"]) == pytest.approx(np.mean((each - targets[name]) ** 2), rel=1e-5)
