@@ -2,11 +2,13 @@
 
 import os
 import queue
+import shutil
 import threading
 import traceback
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from accel_engine.engine_main.pipes import claim_pipes
@@ -66,6 +68,8 @@ def answer(request: EngineRequest[Any], send: Send, tensorflow: TensorFlowImport
 def until_input_ends(channel: Channel, *kinds: type) -> Iterator[Any]:
     """Messages that a thread reads from now on; the process exits with their end, whatever it does.
 
+    The other program has then ended, and may have left the folder of its request.
+
     Raises:
         ProtocolError: The other program has another version.
     """
@@ -75,12 +79,18 @@ def until_input_ends(channel: Channel, *kinds: type) -> Iterator[Any]:
 
 
 def _read(channel: Channel, kinds: tuple[type, ...], received: "queue.SimpleQueue[Any]") -> None:
+    folder: Path | None = None
     try:
-        while (message := channel.receive(*kinds)) is not None:
-            received.put(message[0])
+        while (numbered := channel.receive(*kinds)) is not None:
+            message, _ = numbered
+            if isinstance(message, EngineRequest) and message.has_folder:
+                folder = message.folder  # type: ignore[attr-defined]
+            received.put(message)
     except ProtocolError as error:
         received.put(error)
     else:
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
         os._exit(0)
 
 

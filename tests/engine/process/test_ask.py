@@ -96,6 +96,17 @@ def test_an_engine_ends_with_the_program_that_asked(tmp_path: Path) -> None:
     asked.__exit__(None, None, None)
 
 
+def test_an_engine_removes_the_folder_of_a_killed_program(tmp_path: Path) -> None:
+    asked = Asked(PredictionRequest(tmp_path / "absent.keras", folder=tmp_path))
+    (folder,) = tmp_path.iterdir()
+    (folder / "values.npy").touch()
+    asked.connection.channel.send(asked._request)
+    asked.connection.channel.stop_sending()
+    assert asked.connection.process.wait(120) == 0
+    assert not any(tmp_path.iterdir())
+    asked.__exit__(None, None, None)
+
+
 @dataclass(frozen=True, slots=True)
 class _Written:
     step: int
