@@ -59,7 +59,8 @@ class Plan(PlanFields):
         """
         kept = {name: value for name, value in values.items() if name not in USES or not USES[name].only_training}
         if kept.get("precision", "auto") == "auto":
-            kept["precision"] = strategies.find(values.get("strategy", DEFAULTS["strategy"])).precision
+            strategy = SPECS["strategy"].check("strategy", values.get("strategy", DEFAULTS["strategy"]))
+            kept["precision"] = strategies.find(strategy).precision
         return cls.from_mapping(kept)
 
     @classmethod

@@ -86,6 +86,8 @@ def test_what_only_training_needs_never_matters_to_a_trained_run(changed: Plan, 
 def test_the_precision_of_a_trained_run_is_that_of_its_strategy() -> None:
     assert Plan.of_trained_run({"strategy": "tpu"}).policy == "mixed_bfloat16"
     assert Plan.of_trained_run({"strategy": "tpu", "precision": "float32"}).policy == "float32"
+    with pytest.raises(PlanError, match="strategy"):
+        Plan.of_trained_run({"strategy": ["mirrored"]})  # a damaged run
 
 
 def test_toml_explains_each_field_and_says_what_is_left_out() -> None:
