@@ -122,7 +122,7 @@ def convert(values: object, kind: type[T], hook: Hook | None = None) -> T:
         if isinstance(kind, type):
             return msgspec.convert(values, kind, dec_hook=own, str_keys=True)
         converted: T = msgspec.convert({_HELD: values}, _holder(kind), dec_hook=own, str_keys=True).value
-    except (ValueError, RecursionError) as error:
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:  # the first is no ValueError before 0.21
         raise JsonValueError(str(error).replace(f"$.{_HELD}", "$")) from error
     return converted
 
