@@ -5,6 +5,7 @@ import importlib.util
 import inspect
 import io
 import json
+import math
 import subprocess
 import sys
 import threading
@@ -166,8 +167,9 @@ def test_what_no_message_can_have_is_an_error_of_the_program() -> None:
         json.dumps({"kind": "Evaluated", "fields": {}, "number": 0}),
         json.dumps({"kind": "Problem", "fields": {"text": 7}, "number": 0}),
         json.dumps({"kind": "Problem", "fields": {"text": "no"}}),
+        json.dumps({"kind": "Problem", "fields": {"text": "no"}, "number": math.inf}),
     ],
-    ids=["no JSON", "no object", "nested", "another version", "another type", "no number"],
+    ids=["no JSON", "no object", "nested", "another version", "another type", "no number", "infinite"],
 )
 def test_garbage_is_refused(line: str) -> None:
     with pytest.raises(ProtocolError):

@@ -80,7 +80,7 @@ class Channel:
                 return convert(message["fields"], kind, self._made), number
             except AccelError as error:
                 return Problem(str(error)), number
-        except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
+        except (OSError, ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
             raise ProtocolError(f"{type(error).__name__}: {error}") from error
 
     def stop_sending(self) -> None:
