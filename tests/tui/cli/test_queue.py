@@ -139,7 +139,7 @@ def test_the_limit_of_the_settings(run_command, tmp_path, monkeypatch):
 
 def test_who_follows_a_queued_run_reads_why_it_waits(add, monkeypatch):
     one = add("--name one")
-    monkeypatch.setattr("accel_tui.cli.follow_run.INTERVAL", 0.0)
+    monkeypatch.setattr("accel_tui.cli.follow_run._QUEUE_INTERVAL", 0.0)
     reasons = QueueReasons()
     assert reasons.new(one) == [f"run {one} waits: waits"]
     assert reasons.new(one) == []
