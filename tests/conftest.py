@@ -3,6 +3,7 @@
 import gc
 import os
 import signal
+import sqlite3  # noqa: F401 (before TensorFlow, whose own copy of SQLite `failing_files` would find, and crash)
 from collections.abc import Callable, Generator
 from pathlib import Path
 
