@@ -83,7 +83,7 @@ def decode(text: object, kind: type[T], hook: Hook | None = None) -> T:
     Args:
         text: The text.
         kind: Its type.
-        hook: Converts values of types of its own.
+        hook: Converts values of types that msgspec does not know.
 
     Raises:
         JsonValueError: It is no JSON, or no value of this type.

@@ -27,7 +27,7 @@ def all_targets(
     Args:
         run: The run's id, which files are named after.
         folder: The folder; it may not exist yet.
-        tolerance: Instead of those of :data:`accel_engine.requests.export_model.TOLERANCES`.
+        tolerance: Instead of the tolerances of :data:`accel_engine.requests.export_model.TOLERANCES`.
         formats: Of :data:`FORMATS`.
 
     Raises:

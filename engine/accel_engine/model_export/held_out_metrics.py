@@ -141,7 +141,7 @@ def _load(
         reference.model,
         data=options.data,
         split=options.split,
-        # A checkpoint that was chosen is that of a measured run: others may not have it.
+        # A chosen checkpoint belongs to a measured run: others may not have it.
         checkpoint=options.checkpoint if measured else "auto",
         keeps_raw=has_files,
         progress=on_progress,

@@ -172,7 +172,7 @@ def _task_errors(situation: Situation, chosen: Container[str]) -> Iterator[PlanE
     """What does not fit the task of the data, or would not be measured."""
     plan, data = situation.plan, situation.data
     described = describe_entry(data, plan.task)
-    # Only models of the catalogue learn what the data tells; those of the user may have any loss.
+    # Only models of the catalogue learn what the data tells; a user's model may have any loss.
     task = described.learned_task if described and isinstance(situation.model, ModelEntry) else "auto"
     if "loss" in chosen and (wrong := wrong_loss(plan, task)):
         yield PlanError("loss", plan.loss, *wrong)

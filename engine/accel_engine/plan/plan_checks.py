@@ -71,7 +71,7 @@ def without_ignored(values: Mapping[str, Any], wanted: Container[str] = ()) -> d
     """Leave out the fields of a plan that have no effect.
 
     Args:
-        values: Values by name; those of other names, and invalid ones, are kept.
+        values: Values by name; values of other names, and invalid ones, are kept.
         wanted: Fields to keep anyway, so that the plan is refused.
     """
     kept = dict(values)

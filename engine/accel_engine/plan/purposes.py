@@ -146,7 +146,7 @@ def _reads(readers: frozenset[str]) -> Condition:
 
 
 def _has_columns(situation: Situation) -> bool:
-    """Whether a plan can name columns or arrays; those of a function only for time series."""
+    """Whether a plan can name columns or arrays; for a function, only in time series."""
     reader = situation.data.reader
     return reader in _TABLE | _PREPARED | {"npz"} or (reader in _FUNCTION and situation.plan.window is not None)
 
@@ -166,7 +166,7 @@ def _may_be_ordered(situation: Situation) -> bool:
 
 
 def _usually_has_windows(situation: Situation) -> bool:
-    """Whether examples usually are windows: those of a table only if its rows are in the order of a column."""
+    """Whether examples usually are windows; in a table, only if its rows are in the order of a column."""
     return situation.data.reader in _WINDOWED - _TABLE or _is_ordered(situation)
 
 

@@ -29,8 +29,8 @@ class EngineConnection:
         request: The type of the request that it will get; ``None`` for a warm engine.
         kinds: The types of what it may send.
         environment: Additional environment variables.
-        isolated: Whether it has a network of its own.
-        new_session: Whether it has a session and a log of its own, rather than those of this process.
+        isolated: Whether it has a separate network.
+        new_session: Whether it has a separate session and log, not this process's.
 
     Attributes:
         process: The process.

@@ -35,7 +35,7 @@ class ModelFile:
 
 
 class InferenceBench:
-    """Measures models, each in a process of its own.
+    """Measures models, each in a separate process.
 
     TensorFlow does not give back the memory of a model, and uses it for the next.
 
@@ -89,7 +89,7 @@ class InferenceBench:
         return self.notes
 
     def _metrics(self, on_part: Callable[[Any], object]) -> Sequence[Mapping[str, HeldOutMetrics]]:
-        """The metrics of each model by precision, where its data is known, from a process of their own.
+        """The metrics of each model by precision, where its data is known, from a separate process.
 
         They are computed before anything is measured, so that they take no memory of what is.
         """

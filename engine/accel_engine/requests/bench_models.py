@@ -36,7 +36,7 @@ class BenchOptions:
     """How models are measured.
 
     Attributes:
-        data: Other data than that of the runs; that of files, whose examples are random without.
+        data: Other data than the runs'. Models of files need it, else their examples are random.
         split: ``test``, ``validation`` or ``training``; ``auto`` is ``test`` where there are such examples.
         checkpoint: ``best``, ``last`` or a step; ``auto`` is ``best`` for runs that restore their best weights.
         scenario: One of :data:`accel_engine.inference.candidate.SCENARIOS`.

@@ -69,7 +69,7 @@ class TrialReady:
 
     @property
     def on_cpu(self) -> bool:
-        """Whether CPUs train, so that its memory is that of the process."""
+        """Whether CPUs train, so that its memory is the process's."""
         return self.devices[0].startswith("CPU")
 
 
@@ -200,7 +200,7 @@ class TrialRequest(EngineRequest[Problem]):
 
     Attributes:
         start: The plan.
-        work_folder: A directory of its own, with a copy of the checkpoint to start from.
+        work_folder: A directory for this trial, with a copy of the checkpoint to start from.
     """
 
     function: ClassVar = "accel_engine.engine_main.trial_server:try_plan"

@@ -223,7 +223,7 @@ def _peak_memory(directory: Path) -> float | None:
 
 
 def latency(directory: Path) -> float | None:
-    """Median seconds of a prediction for one example, measured in a process of its own; ``None`` if that fails.
+    """Median seconds of a prediction for one example, measured in a separate process; ``None`` if that fails.
 
     Raises:
         RunError: The model cannot be measured.

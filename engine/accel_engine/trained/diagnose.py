@@ -77,7 +77,7 @@ def examine(trained: TrainedModel, on_progress: Callable[[int, int], None]) -> t
         on_progress: Called now and then with the number of examples done, and of all.
 
     Raises:
-        ModelError: The model has a training step of its own.
+        ModelError: The model has a custom ``train_step``.
     """
     model, examples, batch_size = trained.model, trained.examples, trained.plan.batch_size
     if has_custom_train_step(model):

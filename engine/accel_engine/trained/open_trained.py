@@ -1,4 +1,4 @@
-"""Opens a trained model to use it: that of a run's checkpoint, or that of a file.
+"""Opens a trained model to use it, from a run's checkpoint or from a file.
 
 Only this module decides what is read of a run's plan, which checkpoint is used, in which precision, and what a model
 file without a run means. What is done with a trained model is a function over the :class:`TrainedModel`.

@@ -52,7 +52,7 @@ def export_trained_model(
         output: The file or directory to write; ``None`` for one that is named after the run or file.
         quantize: One of :data:`accel_engine.requests.export_model.QUANTIZATIONS`; for ``tflite`` only.
         checkpoint: ``auto``, ``best``, ``last`` or a step.
-        tolerance: Instead of those of :data:`accel_engine.requests.export_model.TOLERANCES`.
+        tolerance: Instead of the tolerances of :data:`accel_engine.requests.export_model.TOLERANCES`.
         force: Whether existing files are overwritten.
         as_json: Whether to print a JSON object for each format instead of a table.
         target_latency: Seconds that a request to TensorFlow Serving may take; ``None`` for any.

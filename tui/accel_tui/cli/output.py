@@ -50,7 +50,7 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], width: int | Non
     Args:
         header: The columns' titles.
         rows: The texts of each row, one per column.
-        width: The width in columns; by default that of the terminal, or 80 without one.
+        width: The width in columns; by default the terminal's, or 80 without one.
     """
     header, rows = list(map(printable_line, header)), [list(map(printable_line, row)) for row in rows]
     width = width or shutil.get_terminal_size((80, 24)).columns

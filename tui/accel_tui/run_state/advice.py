@@ -98,7 +98,7 @@ def evidence_curves(recorded: Recorded, findings: Iterable[Finding]) -> Mapping[
 
 
 def chart_name(series: str) -> str:
-    """The name of the chart of a series, in which that of validation is, too."""
+    """The name of the chart of a series, which has its validation, too."""
     return series.removeprefix(VALIDATION_PREFIX)
 
 

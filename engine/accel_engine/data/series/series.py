@@ -14,7 +14,7 @@ from accel_engine.errors import DataError, FieldValue, join_words
 _LARGEST = float(np.finfo(np.float32).max)
 
 _TOLERANCE = 0.1
-"""Relative difference from the usual step up to which a step is regular, as that of months of 28 to 31 days."""
+"""Relative difference from the usual step up to which a step is regular, as months of 28 to 31 days are."""
 
 _UNITS = (("d", 86400.0), ("h", 3600.0), ("min", 60.0), ("s", 1.0))
 

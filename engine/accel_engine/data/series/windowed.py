@@ -194,7 +194,7 @@ class _Windows:
     Args:
         values: Rows of the series, ``[rows, columns]``.
         starts: First row of each example's window, ``[examples]``.
-        shape: Shape of an example: that of a window, ``[length, columns]``, or of another array of the same values.
+        shape: Shape of an example: a window, ``[length, columns]``, or another array of the same values.
     """
 
     def __init__(self, values: npt.NDArray[Any], starts: npt.NDArray[np.integer[Any]], shape: tuple[int, ...]) -> None:

@@ -60,7 +60,7 @@ def report(message: str) -> bool:
 class ScriptPart:
     """One part of a script's run: a ``fit``, or a recorder's loop.
 
-    Its methods are those of :class:`accel_engine.run.writing.writer.RunWriter`, and all but ``__init__`` are called in
+    It has the methods of :class:`accel_engine.run.writing.writer.RunWriter`, and all but ``__init__`` are called in
     the recorder thread. If the script closes the connection, e.g. with all its descriptors, it is opened again.
 
     Args:

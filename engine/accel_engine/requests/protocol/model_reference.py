@@ -13,7 +13,7 @@ from accel_engine.run.directory.run_paths import latest_checkpoint
 
 @dataclass(frozen=True, slots=True)
 class ModelReference:
-    """A trained model: that of a run, or a file; it has one of the two fields.
+    """A trained model, of a run or of a file; it has one of the two fields.
 
     Attributes:
         directory: The run's directory.

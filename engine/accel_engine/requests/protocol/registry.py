@@ -29,7 +29,7 @@ def find(name: str) -> type[EngineRequest[Any]]:
 
 
 def name_of(request: type[EngineRequest[Any]]) -> str:
-    """The name of a request, that of its module."""
+    """The name of a request: its module's name."""
     return request.__module__.rpartition(".")[2]
 
 

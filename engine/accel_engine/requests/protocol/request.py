@@ -50,7 +50,7 @@ class EngineRequest(Generic[ResultT]):
 
     Attributes:
         function: What answers it, as ``module:name``; only the engine imports it.
-        result: The type of the result; that of no part.
+        result: The type of the result, which no part has.
         parts: The types of what may come before the result.
         asks: The types of what may follow the request, if it begins a conversation. Its function also gets an iterator
             over these, which ends with the process.

@@ -179,7 +179,7 @@ def _write_end(database: Database, reason: str, hint: str) -> None:
 
 
 class OverwriteCheck:
-    """Checks whether a file is still that of the same run and process, or ``cp other.db run.db`` wrote over it.
+    """Checks whether a file still belongs to the same run and process, or ``cp other.db run.db`` wrote over it.
 
     The file keeps its number, and SQLite notices nothing: what it has in memory and in its log hides some of the new
     contents.

@@ -160,7 +160,7 @@ def current_user() -> str:
 
 
 class OpenRun(Protocol):
-    """A run that is being written; its methods are those of :class:`accel_engine.run.writing.writer.RunWriter`."""
+    """A run that is being written; it has methods of :class:`accel_engine.run.writing.writer.RunWriter`."""
 
     def write_event(self, event: Event) -> None:
         """Add an event."""

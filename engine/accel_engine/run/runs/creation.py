@@ -257,7 +257,7 @@ def _pending_meta() -> dict[str, object]:
 
 
 def with_found_weights(plan: Plan) -> Plan:
-    """A plan whose ``initial_weights`` are those of a run's directory, if they name a run.
+    """A plan whose ``initial_weights`` name a run's directory, if they name a run.
 
     Raises:
         PlanError: There is no such run, or it has no weights.

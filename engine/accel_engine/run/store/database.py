@@ -33,7 +33,7 @@ FROM (
 class Database(TableConnection):
     """A run's database; :func:`accel_engine.run.store.connection.connect` opens it.
 
-    Methods raise :exc:`sqlite3.Error`, which those of :mod:`accel_engine.run.store.connection` translate.
+    Methods raise :exc:`sqlite3.Error`, which :mod:`accel_engine.run.store.connection` translates.
     """
 
     # meta

@@ -35,7 +35,7 @@ class StepRange:
         first_step: First step of the first bucket, a multiple of ``width``.
         stop_step: The step after the last one.
         width: Steps per bucket, a power of two; the last bucket may have fewer.
-        series: Buckets by series name, and those of :data:`~accel_engine.run.store.steps.THROUGHPUT` and
+        series: Buckets by series name, also of :data:`~accel_engine.run.store.steps.THROUGHPUT` and
             :data:`~accel_engine.run.store.steps.TIME`; for the latter, only the means are exact.
     """
 

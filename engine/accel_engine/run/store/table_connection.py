@@ -30,7 +30,7 @@ SELECT id FROM (
 class TableConnection(sqlite3.Connection):
     """A connection to a run's database; :func:`accel_engine.run.store.connection.connect` opens it.
 
-    Methods raise :exc:`sqlite3.Error`, which those of :mod:`accel_engine.run.store.connection` translate.
+    Methods raise :exc:`sqlite3.Error`, which :mod:`accel_engine.run.store.connection` translates.
     """
 
     directory: Path

@@ -219,7 +219,7 @@ def _interval(measured: _Measured, name: str, value: float, samples: Floats, con
 
 
 def _difference(first: _Measured, other: _Measured, options: EvaluationOptions) -> Difference:
-    """What another model's metrics are more than those of the first."""
+    """By how much another model's metrics exceed the first's."""
     swapped = _swapped(first, other, options.resamples, options.seed)
     metrics = {}
     for name in (name for name in first.states.names if name in other.states.names):

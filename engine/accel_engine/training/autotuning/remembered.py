@@ -125,7 +125,7 @@ def load_rates(key: str) -> dict[int, float]:
 def save_rate(key: str, threads: int, rate: float) -> None:
     """Remember the rate of a run.
 
-    One that is clearly lower than that of an earlier run is not: other programs may slow a run down, but never make it
+    A rate that is clearly lower than an earlier run's is not: other programs may slow a run down, but never make it
     faster.
     """
     rates = _load_rates(key)

@@ -229,7 +229,7 @@ def epoch_orders(
 
     Every example comes once before any comes again. Passes over the data follow each other, each in another order: an
     epoch with other steps than the data has batches begins where the one before it ended, as in ``fit``. The last step
-    of a pass may be smaller: it is a part of its own.
+    of a pass may be smaller: it is a separate part.
 
     Args:
         counts: Batch sizes and steps.

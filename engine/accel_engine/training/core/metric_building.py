@@ -57,7 +57,7 @@ def measures_of(
     """Create what is measured of a model, and the variables of its own losses and metrics.
 
     Args:
-        model: Compiled, without a ``train_step`` of its own.
+        model: Compiled, without a custom ``train_step``.
         task: What it learns.
         outputs: The specs of its outputs, ``(None, ...)``.
         dataset: The data.
