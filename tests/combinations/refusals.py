@@ -51,7 +51,7 @@ REFUSALS: tuple[Refusal, ...] = (
         "field:validation_steps data:stream",
         "find-batch-size",
         "the data is a stream with batches of 8 examples: only its own code can change them",
-        "Data that comes in batches of its own",
+        "Data that comes in batches (a",
         loads=True,
     ),
     Refusal(
