@@ -67,7 +67,7 @@ def test_ramps_are_no_longer_than_the_plan_and_differ_by_their_initial_weights(m
 def test_from_a_checkpoint_without_orders_one_ramp_is_enough(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     use(monkeypatch, ready=TrialReady(1.0, 1.0, 32, 5, ("CPU:0",), False))
     info = SimpleNamespace(status=SimpleNamespace(live=False))
-    monkeypatch.setattr(learning_rate_finder, "_recorded", lambda _: (info, PLAN))
+    monkeypatch.setattr(learning_rate_finder, "_recorded", lambda _: (info, PLAN, 0))
     monkeypatch.setattr(learning_rate_finder, "latest_checkpoint", lambda _: 6)
     monkeypatch.setattr(learning_rate_finder, "paused", lambda *_: nullcontext(PauseNote()))
     found = find_rate_of_run(tmp_path)
