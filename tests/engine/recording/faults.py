@@ -25,10 +25,10 @@ MODULES = {
     for module in pkgutil.iter_modules(accel_engine.recording.__path__, "accel_engine.recording.")
 }
 
-OF_LOOPS = {name for name in MODULES if name.startswith("loop_")} | {"held_values", "script_config"}
+OF_LOOPS = {name for name in MODULES if name.startswith("loop_")} | {"held_values"}
 """The modules that only a loop's recorder uses."""
 
-OF_BOTH = {"destination", "open_files", "outcomes", "own_run", "recorder_thread", "watch_hint", "write_queue"}
+OF_BOTH = {"destination", "own_run", "recorder_thread", "watch_hint", "write_queue"}
 """The modules that both recorders use."""
 
 ESCAPE = {"guarded", "_give_up", "warn", "observe", "FitCall.__init__"}

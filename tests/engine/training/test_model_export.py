@@ -57,11 +57,17 @@ def target(folder: Path, kind: str, quantize: str = "none", tolerance: float | N
     return ExportTarget(name, kind, quantize, str(path), TOLERANCES[name] if tolerance is None else tolerance)
 
 
-def exported(directory: Path, tmp_path: Path, *targets: ExportTarget, target_latency: float | None = None) -> Export:
+def exported(
+    directory: Path,
+    tmp_path: Path,
+    *targets: ExportTarget,
+    target_latency: float | None = None,
+    checkpoint: str = "auto",
+) -> Export:
     temporary = tmp_path / "temporary"
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir()
-    return export(ExportRequest(ModelReference(directory), targets, temporary, "auto", target_latency, umask=0o022))
+    return export(ExportRequest(ModelReference(directory), targets, temporary, checkpoint, target_latency, umask=0o022))
 
 
 def metrics_of(directory: Path) -> dict[str, float | None]:
