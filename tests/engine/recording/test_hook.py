@@ -13,7 +13,7 @@ import pytest
 
 from accel_engine.recording import fit_calls, supervised
 from accel_engine.recording.every_fit import hook
-from accel_engine.recording.every_fit.hook import recorder_added
+from accel_engine.recording.every_fit.added_recorder import recorder_added
 from accel_engine.recording.supervised import part
 
 STARTUP = Path(hook.__file__).parent / "startup"
