@@ -16,6 +16,7 @@ from accel_engine.finders.rate_suggestions import Rule, Suggestion, Suggestions,
 from accel_engine.measure.plan_trials import PlanTrial, PlanTrials
 from accel_engine.measure.trial_room import PlacedTrial, check_room, check_room_on, place_trial
 from accel_engine.plan import Plan
+from accel_engine.plan.options import OptionSpec, option
 from accel_engine.plan.placement import check_measurable, find_cluster
 from accel_engine.plan.scaled_rate import scaling_factor
 from accel_engine.process.paused_run import PauseNote, paused, read_run
@@ -44,30 +45,33 @@ class RampOptions:
     """How learning rates are tried.
 
     Attributes:
-        lowest: The first rate of the optimizer.
-        highest: The last one.
         steps: Steps of each ramp.
         seeds: Number of ramps, each with initial weights and an order of the examples of its own; from a checkpoint,
             only with an order.
         compare_steps: Steps for which the plan is trained with each suggestion, from its initial weights; 0 for none.
+        lowest: The first rate of the optimizer.
+        highest: The last one.
 
     Raises:
-        UsageError: The range is empty or reversed, or there are too few steps.
+        UsageError: The range is empty or reversed.
     """
 
-    lowest: float = 1e-6
-    highest: float = 10.0
-    steps: int = 120
-    seeds: int = 3
-    compare_steps: int = 200
+    seeds: int = option(3, OptionSpec("Number of ramps.", int, minimum=1, maximum=20))
+    steps: int = option(
+        120,
+        OptionSpec("Steps of each ramp.", int, minimum=LEAST_STEPS, label="ramp steps", flags=("--ramp-steps",)),
+    )
+    compare_steps: int = option(
+        200, OptionSpec("Steps with each suggestion, to choose one; 0 for none.", int, minimum=0)
+    )
+    lowest: float = option(1e-6, OptionSpec("Rate to begin at.", float, above=0))
+    highest: float = option(10.0, OptionSpec("Rate to end at.", float, above=0))
 
     def __post_init__(self) -> None:
         if not 0 < self.lowest < self.highest:
             raise UsageError(
                 f"the lowest learning rate, {self.lowest:g}, must be above 0 and below the highest, {self.highest:g}"
             )
-        if self.steps < LEAST_STEPS:
-            raise UsageError(f"a ramp needs at least {LEAST_STEPS} steps")
 
 
 @dataclass(frozen=True, slots=True)

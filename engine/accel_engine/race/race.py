@@ -11,6 +11,7 @@ from accel_engine.measure.plan_trials import LEAST_ROUNDS, PlanTrials
 from accel_engine.measure.trial_process import TrialCancelledError
 from accel_engine.measure.trial_room import devices_of
 from accel_engine.measure.trial_statistics import turn_order
+from accel_engine.plan.options import OptionSpec, option
 from accel_engine.plan.placement import process_count
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.race.comparison import dominating, has_same_energy, winners, with_rates
@@ -61,8 +62,21 @@ class RaceOptions:
         combines: Whether the changes that were faster are raced together, in a last group.
     """
 
-    seconds: float = SECONDS
-    kinds: Collection[ConfigurationKind] = tuple(ConfigurationKind)
+    seconds: float = option(
+        SECONDS,
+        OptionSpec("How long each configuration is measured.", float, minimum=0.1, maximum=3600, label="time each"),
+    )
+    kinds: Collection[ConfigurationKind] = option(
+        tuple(ConfigurationKind),
+        OptionSpec(
+            "What may change.",
+            tuple,
+            choices=tuple(ConfigurationKind),
+            aliases={kind.replace("-", "_"): kind for kind in ConfigurationKind},
+            label="may change",
+            flags=("--vary",),
+        ),
+    )
     combines: bool = True
 
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
 
-from accel_engine.errors import ModelError
-from accel_engine.requests.protocol.model_reference import ModelReference
+from accel_engine.errors import ModelError, PlanError, UsageError
+from accel_engine.plan.options import OptionSpec, latency, option
+from accel_engine.requests.protocol.model_reference import CHECKPOINT, ModelReference
 from accel_engine.requests.protocol.request import EngineRequest, ExamplesDone
 
 QUANTIZATIONS = ("none", "float16", "dynamic", "int8-weights", "int8")
@@ -158,6 +159,48 @@ class WritingFormat:
     """
 
     name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportOptions:
+    """What is exported of a trained model to a folder.
+
+    Attributes:
+        formats: Some of :data:`TOLERANCES`.
+        checkpoint: ``auto``, ``best``, ``last`` or a step.
+        folder: Where to.
+        tolerance: Instead of :data:`TOLERANCES`; ``None`` for these.
+        target_latency: Seconds that a request to TensorFlow Serving may take; ``None`` for any.
+
+    Raises:
+        UsageError: There is no format or no folder.
+    """
+
+    formats: tuple[str, ...] = option((), OptionSpec("What to write.", tuple, choices=tuple(TOLERANCES)))
+    checkpoint: str = option("auto", CHECKPOINT)
+    folder: str = option("", OptionSpec("Where to.", str, suffixes=()))
+    tolerance: float | None = option(
+        None,
+        OptionSpec("Largest difference of a model's outputs.", float, minimum=0, optional=True, hint="by format"),
+    )
+    target_latency: float | None = option(
+        None,
+        OptionSpec(
+            "The most that a request to TensorFlow Serving may take, for the batching of a savedmodel.",
+            str,
+            label="latency",
+            metavar="10ms",
+            hint="of a request to TensorFlow Serving at most, such as 20ms; or empty",
+            read=latency,
+            goes_with=("formats", "savedmodel"),
+        ),
+    )
+
+    def __post_init__(self) -> None:
+        if not self.formats:
+            raise UsageError("no format is chosen: choose one with space")
+        if not self.folder:
+            raise PlanError("folder", "", "give a folder to write to")
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from threading import Event
 from typing import Any, ClassVar
 
 import pytest
+from accel_tui.widgets.jobs.bench_form import Choices
 from textual.pilot import Pilot
 
 from accel_engine.errors import RunError
@@ -19,9 +20,8 @@ from accel_engine.run import list_runs
 from accel_tui.host import Screens
 from accel_tui.screens import bench_screen
 from accel_tui.screens.bench_screen import BenchScreen
-from accel_tui.widgets.bench.bench_charts import LatencyHistogram, ThroughputChart
-from accel_tui.widgets.bench.bench_form import Choices
 from accel_tui.widgets.chart.axes import LogAxis
+from accel_tui.widgets.jobs.bench_charts import LatencyHistogram, ThroughputChart
 from tui.fake_engine import FakeEngine
 from tui.stand_ins import StubApp, hides, shows, text_of, until
 

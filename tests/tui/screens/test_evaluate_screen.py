@@ -7,6 +7,7 @@ from threading import Event
 from typing import Any
 
 import pytest
+from accel_tui.widgets.jobs.evaluate_form import EvaluateForm
 
 from accel_engine.errors import RunError
 from accel_engine.requests.evaluate import (
@@ -22,9 +23,8 @@ from accel_engine.requests.protocol.request import ExamplesDone
 from accel_tui.host import Screens
 from accel_tui.screens import evaluate_screen
 from accel_tui.screens.evaluate_screen import EvaluateScreen
+from accel_tui.widgets.jobs.path_input import PathInput
 from accel_tui.widgets.plan.picker import Picker
-from accel_tui.widgets.trained.evaluate_form import EvaluateForm
-from accel_tui.widgets.trained.path_input import PathInput
 from tui.stand_ins import StubApp, shows, text_of, until
 
 FOUND = Evaluation(

@@ -7,6 +7,8 @@ from threading import Event
 from typing import Any
 
 import pytest
+from accel_tui.widgets.jobs.export_form import Checklist
+from accel_tui.widgets.trained import export_form
 
 from accel_engine.errors import RunError, UsageError
 from accel_engine.model_export import export_targets
@@ -17,8 +19,6 @@ from accel_tui.host import Screens
 from accel_tui.screens import export_screen
 from accel_tui.screens.export_screen import ExportScreen
 from accel_tui.screens.question_screen import QuestionScreen
-from accel_tui.widgets.trained import export_form
-from accel_tui.widgets.trained.export_form import Checklist
 from tui.fake_engine import FakeEngine
 from tui.stand_ins import StubApp, hides, shows, text_of, until
 

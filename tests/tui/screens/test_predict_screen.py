@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from accel_tui.widgets.trained import prediction_tables
 from textual.geometry import Offset
 from textual.selection import Selection
 from textual.widgets import DataTable
@@ -23,9 +24,8 @@ from accel_engine.run.diagnostics import DataFormat
 from accel_tui.host import Screens
 from accel_tui.screens import predict_screen
 from accel_tui.screens.predict_screen import PredictScreen
-from accel_tui.widgets.trained import prediction_tables
-from accel_tui.widgets.trained.growing_text import GrowingText
-from accel_tui.widgets.trained.prediction_tables import bar
+from accel_tui.widgets.jobs.growing_text import GrowingText
+from accel_tui.widgets.jobs.prediction_tables import bar
 from tui.fake_engine import FakeEngine
 from tui.stand_ins import StubApp, hides, shows, text_of, until
 

@@ -12,7 +12,7 @@ import click
 from accel_engine.advice import Cure, Finding
 from accel_engine.errors import PlanError, RunError
 from accel_engine.run import RunInfo, find
-from accel_tui.cli.finite_number import FiniteNumber
+from accel_tui.cli.options import FiniteNumber
 from accel_tui.cli.output import json_option, print_to_stderr, write, write_json
 from accel_tui.formatting import numbers
 from accel_tui.formatting.advice import (

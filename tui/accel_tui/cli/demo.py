@@ -16,7 +16,7 @@ from accel_engine.process.engine_process import require_installation
 from accel_engine.race.configuration import ConfigurationKind
 from accel_engine.race.configuration_result import ConfigurationResult, ConfigurationState
 from accel_engine.race.race import Race, RaceOptions
-from accel_tui.cli.finite_number import FiniteNumber
+from accel_tui.cli.options import FiniteNumber
 from accel_tui.cli.output import print_to_stderr, write, write_json
 from accel_tui.cli.race import page
 from accel_tui.cli.race_view import LiveBars, StateLines, values

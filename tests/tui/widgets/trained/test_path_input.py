@@ -4,9 +4,9 @@ import asyncio
 import threading
 
 import pytest
-
 from accel_tui.widgets.trained import path_input
-from accel_tui.widgets.trained.path_input import PathSuggester
+
+from accel_tui.widgets.jobs.path_input import PathSuggester
 
 
 async def test_the_thread_of_an_earlier_text_may_end_later(monkeypatch: pytest.MonkeyPatch) -> None:
