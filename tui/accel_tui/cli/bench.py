@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from accel_engine.errors import AccelError, RunError, UsageError
+from accel_engine.formats import all_formats
 from accel_engine.inference.candidate import SCENARIOS, Candidate
 from accel_engine.inference.comparison import Comparison, comparisons
 from accel_engine.inference.measurement.percentiles import RANKS
@@ -38,7 +39,7 @@ Examples:
   accel-tui bench model.tflite --batch-sizes 1,8 --json | jq .p99
 """
 
-_ON_CPU = (".tflite", ".onnx")
+_ON_CPU = tuple(suffix for each in all_formats() if not each.by_tensorflow for suffix in each.suffixes)
 """Files of models whose runtimes use the CPU only."""
 
 
