@@ -13,9 +13,8 @@ from typing import Any, ClassVar, Protocol
 
 from accel_engine.data.standardization import Standardization
 from accel_engine.errors import ModelError, UsageError
-from accel_engine.inference.encoded_runtime import sidecar_of
 from accel_engine.inference.runtime import Arrays, Runtime
-from accel_engine.inference.text_encoding import TextEncoding
+from accel_engine.inference.text_encoding import TextEncoding, sidecar_of
 from accel_engine.user_code import reason
 from accel_engine.user_paths import exists, is_directory
 

@@ -13,9 +13,8 @@ import numpy.typing as npt
 from accel_engine.data.structure import ArraySpec
 from accel_engine.errors import ModelError, UsageError
 from accel_engine.formats import ModelFormat, ModelToWrite, Precision, explaining
-from accel_engine.inference.arrays import check_inputs
-from accel_engine.inference.encoded_runtime import sidecar_of, with_encodings
-from accel_engine.inference.runtime import Arrays, Runtime
+from accel_engine.inference.runtime import Arrays, Runtime, check_inputs
+from accel_engine.inference.text_encoding import sidecar_of, with_encodings
 from accel_engine.user_code import reason
 
 if TYPE_CHECKING:

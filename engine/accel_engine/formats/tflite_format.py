@@ -17,10 +17,8 @@ from accel_engine.data.standardization import Standardization
 from accel_engine.data.structure import ArraySpec
 from accel_engine.errors import ModelError, UsageError
 from accel_engine.formats import ModelFormat, ModelToWrite, Precision
-from accel_engine.inference.arrays import check_inputs
-from accel_engine.inference.encoded_runtime import sidecar_of, with_encodings
-from accel_engine.inference.runtime import Arrays, Runtime
-from accel_engine.inference.text_encoding import encode
+from accel_engine.inference.runtime import Arrays, Runtime, check_inputs
+from accel_engine.inference.text_encoding import encode, sidecar_of, with_encodings
 from accel_engine.user_code import reason
 
 if TYPE_CHECKING:

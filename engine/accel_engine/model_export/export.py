@@ -9,8 +9,8 @@ from accel_engine.devices.host_probe import processors
 from accel_engine.errors import RunError
 from accel_engine.formats import named, open_model
 from accel_engine.formats.savedmodel_format import BATCHING_FILE
-from accel_engine.inference.encoded_runtime import sidecar_of
 from accel_engine.inference.runtime import Runtime
+from accel_engine.inference.text_encoding import sidecar_of
 from accel_engine.json_values import json_number
 from accel_engine.memory import available_memory
 from accel_engine.model_export.artefacts import Artefacts, specs_of

@@ -12,9 +12,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from accel_engine.devices.energy_meter import Meter
 from accel_engine.errors import ModelError
 from accel_engine.formats.savedmodel_format import BATCHING_FILE
-from accel_engine.inference.bench_runtime import BenchSettings, Meter, RuntimeBench
+from accel_engine.inference.bench_runtime import BenchSettings, RuntimeBench
 from accel_engine.inference.candidate import Candidate, Setup
 from accel_engine.inference.measurement.batch_sizes import GROWTH
 from accel_engine.inference.runtime import Arrays, Runtime

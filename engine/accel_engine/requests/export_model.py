@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from accel_engine.errors import ModelError
 from accel_engine.requests.protocol.model_reference import ModelReference
-from accel_engine.requests.protocol.request import EngineRequest, ExamplesDone
+from accel_engine.requests.protocol.request import ExamplesDone, FolderRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ class WritingFormat:
 
 
 @dataclass(frozen=True, slots=True)
-class ExportRequest(EngineRequest[Export]):
+class ExportRequest(FolderRequest[Export]):
     """A request to export a trained model, on the CPU.
 
     The parts are examples done, the formats that begin, and the trained model and each exported one once compared.
@@ -139,7 +139,6 @@ class ExportRequest(EngineRequest[Export]):
     result: ClassVar = Export
     parts: ClassVar = (ExamplesDone, WritingFormat, MeasuredModel)
     is_batch: ClassVar = False
-    has_folder: ClassVar = True
 
     model: ModelReference
     targets: tuple[ExportTarget, ...]
@@ -150,7 +149,7 @@ class ExportRequest(EngineRequest[Export]):
     umask: int = field(default_factory=_umask)
 
     def check(self) -> None:
-        """See :meth:`EngineRequest.check`.
+        """See :meth:`FolderRequest.check`.
 
         Raises:
             ModelError: Libraries of all formats are missing.

@@ -15,8 +15,8 @@ import pytest
 from accel_engine.errors import AccelError, RunError
 from accel_engine.formats import named, open_model, target_name
 from accel_engine.formats.tflite_format import write_tflite
-from accel_engine.inference.encoded_runtime import sidecar_of
 from accel_engine.inference.origin import DESCRIPTION
+from accel_engine.inference.text_encoding import sidecar_of
 from accel_engine.model_export.export import _keep, _keep_all, _written, export
 from accel_engine.plan import Plan
 from accel_engine.process.ask import Asked, ask

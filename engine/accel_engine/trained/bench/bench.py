@@ -17,14 +17,13 @@ from accel_engine import data
 from accel_engine.data.data_options import DataOptions
 from accel_engine.data.structure import flatten
 from accel_engine.data.tables.table_file import SUFFIXES as TABLES
-from accel_engine.devices.energy_meter import energy_meter
+from accel_engine.devices.energy_meter import Meter, energy_meter
 from accel_engine.errors import DataError
 from accel_engine.formats import format_of, open_model
-from accel_engine.inference.arrays import check_inputs
-from accel_engine.inference.bench_runtime import BenchSettings, Meter, RuntimeBench
+from accel_engine.inference.bench_runtime import BenchSettings, RuntimeBench
 from accel_engine.inference.candidate import Candidate, Setup
 from accel_engine.inference.example_batches import random_examples
-from accel_engine.inference.runtime import Runtime
+from accel_engine.inference.runtime import Runtime, check_inputs
 from accel_engine.memory import available_memory
 from accel_engine.private_names.tensorflow_names import local_devices
 from accel_engine.requests.bench_models import BenchedModel, BenchNotes, BenchOptions, BenchRequest
