@@ -13,6 +13,7 @@ from accel_engine.formats import Precision, savedmodel_format
 from accel_engine.model_export.export_targets import FORMATS
 from accel_engine.requests.export_model import Export, ExportRequest, ExportTarget, MeasuredModel, WritingFormat
 from accel_engine.requests.protocol.request import ExamplesDone
+from accel_tui.host import Screens
 from accel_tui.screens import export_screen
 from accel_tui.screens.export_screen import ExportScreen
 from accel_tui.screens.question_screen import QuestionScreen
@@ -93,7 +94,7 @@ def run(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
 
 async def open_export(pilot: Any, run: FakeEngine) -> None:
     await shows(pilot, "Start")
-    pilot.app.show_export(run.directory)
+    pilot.app.open_screen(Screens.EXPORT, run.directory)
     await until(pilot, lambda: isinstance(pilot.app.screen, ExportScreen), "the export")
     await shows(pilot, "Formats", "tflite-int8", "by format")
 
