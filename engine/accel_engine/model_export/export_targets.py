@@ -1,22 +1,65 @@
 """Where the formats of an exported model are written, and whether they can be."""
 
-import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from accel_engine.errors import UsageError
-from accel_engine.requests.export_model import BATCHING_FILE, QUANTIZATIONS, TOLERANCES, ExportTarget, target_name
+from accel_engine.errors import PlanError, UsageError
+from accel_engine.formats import all_formats, named, target_name
+from accel_engine.plan.options import OptionSpec, latency, option
+from accel_engine.requests.export_model import ExportTarget
+from accel_engine.requests.protocol.model_reference import CHECKPOINT
 from accel_engine.user_paths import exists, is_directory
 
-FORMATS = (
-    ("keras", "none"),
-    ("savedmodel", "none"),
-    ("onnx", "none"),
-    *(("tflite", quantize) for quantize in QUANTIZATIONS),
-)
-"""All formats of models, each with its quantization."""
+FORMATS = tuple((each.name, precision.name) for each in all_formats() for precision in each.precisions)
+"""All formats of models, each with its precision."""
 
-_SUFFIXES = {"keras": ".keras", "tflite": ".tflite", "onnx": ".onnx"}
+_SERVED = tuple(target_name(*kind) for kind in FORMATS if named(kind[0]).is_served)
+"""Those that TensorFlow Serving takes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportOptions:
+    """What is exported of a trained model to a folder.
+
+    Attributes:
+        formats: Names of some of :data:`FORMATS`.
+        checkpoint: ``auto``, ``best``, ``last`` or a step.
+        folder: Where to.
+        tolerance: Instead of the formats' own tolerances; ``None`` for these.
+        target_latency: Seconds that a request to TensorFlow Serving may take; ``None`` for any.
+
+    Raises:
+        UsageError: There is no format or no folder.
+    """
+
+    formats: tuple[str, ...] = option(
+        (), OptionSpec("What to write.", tuple, choices=tuple(target_name(*kind) for kind in FORMATS))
+    )
+    checkpoint: str = option("auto", CHECKPOINT)
+    folder: str = option("", OptionSpec("Where to.", str, suffixes=()))
+    tolerance: float | None = option(
+        None,
+        OptionSpec("Largest difference of a model's outputs.", float, minimum=0, optional=True, hint="by format"),
+    )
+    target_latency: float | None = option(
+        None,
+        OptionSpec(
+            "The most that a request to TensorFlow Serving may take, for the batching of a savedmodel.",
+            str,
+            label="latency",
+            metavar="10ms",
+            hint="of a request to TensorFlow Serving at most, such as 20ms; or empty",
+            read=latency,
+            goes_with=("formats", _SERVED),
+        ),
+    )
+
+    def __post_init__(self) -> None:
+        if not self.formats:
+            raise UsageError("no format is chosen: choose one with space")
+        if not self.folder:
+            raise PlanError("folder", "", "give a folder to write to")
 
 
 def all_targets(
@@ -27,7 +70,7 @@ def all_targets(
     Args:
         run: The run's id, which files are named after.
         folder: The folder; it may not exist yet.
-        tolerance: Instead of the tolerances of :data:`accel_engine.requests.export_model.TOLERANCES`.
+        tolerance: Instead of the formats' own tolerances.
         formats: Of :data:`FORMATS`.
 
     Raises:
@@ -42,11 +85,13 @@ def target_at(path: Path, file_format: str, quantize: str, tolerance: float | No
     Raises:
         UsageError: The directory of a SavedModel cannot be read.
     """
-    name = target_name(file_format, quantize)
-    if file_format == "savedmodel":
-        path /= str(_next_version(path))
+    found = named(file_format)
     return ExportTarget(
-        name, file_format, quantize, str(path.absolute()), TOLERANCES[name] if tolerance is None else tolerance
+        target_name(file_format, quantize),
+        file_format,
+        quantize,
+        str(found.path_to_write(path).absolute()),
+        found.precision(quantize).tolerance if tolerance is None else tolerance,
     )
 
 
@@ -57,35 +102,17 @@ def default_folder(run: str) -> str:
 
 def default_name(run: str, file_format: str, quantize: str) -> str:
     """The name of the file, or of the directory of a SavedModel's versions."""
-    if file_format == "savedmodel":
-        return f"{run}-savedmodel"
-    return f"{run}{'' if quantize == 'none' else f'-{quantize}'}{_SUFFIXES[file_format]}"
+    return named(file_format).default_name(run, quantize)
 
 
 def check_target(target: ExportTarget) -> None:
-    """Raise an error if a model cannot be written to its path, not even over what is there.
-
-    Raises:
-        UsageError: The path is of the wrong kind, or it has the suffix of another format.
-    """
-    path = Path(target.path)
-    if target.format == "savedmodel":
-        above = path.parent
-        if exists(above) and not is_directory(above):
-            raise UsageError(f"{above} is a file: choose another path")
-        if path.name == "1" and set(_names(above)) - {BATCHING_FILE}:
-            raise UsageError(f"{above} has other files than versions of a model: choose another path")
-        return
-    if path.suffix != _SUFFIXES[target.format]:
-        raise UsageError(f"{path.name}: the name of a model in this format ends with {_SUFFIXES[target.format]}")
-    for each in target.files:
-        if is_directory(each):
-            raise UsageError(f"{each} is a directory: choose another path")
+    """See :meth:`accel_engine.formats.ModelFormat.check_path`."""
+    named(target.format).check_path(Path(target.path))
 
 
 def overwritten(target: ExportTarget) -> list[Path]:
     """The files that are there already; none for a SavedModel, which gets a new version."""
-    return [] if target.format == "savedmodel" else [path for path in target.files if exists(path)]
+    return named(target.format).overwritten(Path(target.path))
 
 
 def existing_folder(path: Path) -> Path:
@@ -99,22 +126,3 @@ def existing_folder(path: Path) -> Path:
     if not is_directory(path):
         raise UsageError(f"{path} is a file: choose another path")
     return path
-
-
-def _next_version(path: Path) -> int:
-    """The version that TensorFlow Serving takes for the newest."""
-    return max((int(name) for name in _names(path) if name.isdecimal()), default=0) + 1
-
-
-def _names(directory: Path) -> list[str]:
-    """The names in a directory; none if it is not there.
-
-    Raises:
-        UsageError: It cannot be read.
-    """
-    if not is_directory(directory):
-        return []
-    try:
-        return os.listdir(directory)
-    except OSError as error:
-        raise UsageError(f"cannot read {directory}: {error.strerror}") from error

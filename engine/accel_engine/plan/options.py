@@ -25,7 +25,7 @@ class OptionSpec(FieldSpec):
         flags: The options of commands, if they are not made from its name.
         notes: What each choice means.
         suffixes: Suffixes of the files that are completed, if it is a path; empty for folders only.
-        goes_with: Another option and one of its values, without which forms hide it.
+        goes_with: Another option and some of its values; forms hide it without any of these.
         repeats: Whether a command may have it several times, each with one value.
         read: Makes its value of a text, if that is not one of the type; raises a ``UsageError``.
     """
@@ -37,7 +37,7 @@ class OptionSpec(FieldSpec):
     flags: tuple[str, ...] = ()
     notes: Mapping[str, str] = field(default_factory=dict)
     suffixes: tuple[str, ...] | None = None
-    goes_with: tuple[str, str] | None = None
+    goes_with: tuple[str, tuple[str, ...]] | None = None
     repeats: bool = False
     read: Callable[[str], Any] | None = None
 

@@ -9,8 +9,10 @@ from textual.containers import ScrollableContainer
 from textual.content import Content
 from textual.widgets import Static
 
+from accel_engine.formats import named, target_name
 from accel_engine.model_export.export_targets import (
     FORMATS,
+    ExportOptions,
     all_targets,
     check_target,
     default_folder,
@@ -19,12 +21,9 @@ from accel_engine.model_export.export_targets import (
 )
 from accel_engine.requests.export_model import (
     Export,
-    ExportOptions,
     ExportRequest,
     MeasuredModel,
     WritingFormat,
-    missing,
-    target_name,
 )
 from accel_engine.requests.protocol.model_reference import ModelReference, check_steps
 from accel_engine.requests.protocol.request import ExamplesDone
@@ -39,7 +38,6 @@ from accel_tui.formatting.model_export import (
     SIGNATURE,
     WRITTEN,
     ExportProgress,
-    about_format,
     headline,
     model_header,
     model_rows,
@@ -101,10 +99,8 @@ class ExportScreen(JobScreen):
 
     def make_form(self) -> OptionForm:
         """A list of formats, and where to write them."""
-        formats = [
-            FieldChoice(target_name(*kind), missing(*kind) or about_format(*kind), not missing(*kind))
-            for kind in FORMATS
-        ]
+        precisions = {target_name(*kind): named(kind[0]).precision(kind[1]) for kind in FORMATS}
+        formats = [FieldChoice(name, each.missing or each.about, not each.missing) for name, each in precisions.items()]
         return OptionForm(
             ExportOptions,
             ("formats", "checkpoint", "folder", "tolerance", "target_latency"),

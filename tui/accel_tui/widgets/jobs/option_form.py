@@ -211,8 +211,8 @@ class OptionForm(VerticalScroll):
     def _shown(self) -> Iterator[OptionRow]:
         """The rows that go with the values of others; all others are hidden."""
         for row in self._rows.values():
-            name, value = row.spec.goes_with or ("", "")
-            row.display = name not in self._rows or value in self._rows[name].text.split(",")
+            name, values = row.spec.goes_with or ("", ())
+            row.display = name not in self._rows or not set(values).isdisjoint(self._rows[name].text.split(","))
             if row.display:
                 yield row
 
