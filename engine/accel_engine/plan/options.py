@@ -27,7 +27,7 @@ class OptionSpec(FieldSpec):
         suffixes: Suffixes of the files that are completed, if it is a path; empty for folders only.
         goes_with: Another option and some of its values; forms hide it without any of these.
         repeats: Whether a command may have it several times, each with one value.
-        read: Makes its value of a text, if that is not one of the type; raises a ``UsageError``.
+        read: Makes its value of a text as it is, if that is not one of the type; raises a ``UsageError``.
     """
 
     none: str = "nothing"
@@ -48,7 +48,7 @@ class OptionSpec(FieldSpec):
             UsageError: It is none.
         """
         if self.read is not None:
-            return self.read(text.strip())
+            return self.read(text)
         return None if self.optional and not text.strip() else self.parse(name, text)
 
 
@@ -91,9 +91,9 @@ def latency(text: str) -> float | None:
     Raises:
         UsageError: It is none.
     """
-    if not text:
+    if not text.strip():
         return None
-    found = _LATENCY.fullmatch(text)
+    found = _LATENCY.fullmatch(text.strip())
     if not found or not 0 < float(found[1]) < math.inf:
         raise UsageError(f"{text!r} is no latency: give one with its unit, such as 10ms, 500us or 1.5s")
     return float(found[1]) * _UNITS[found[2]]

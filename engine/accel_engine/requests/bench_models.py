@@ -37,7 +37,7 @@ def _read_sizes(text: str) -> tuple[int, ...] | None:
 
 def _words(text: str) -> tuple[str, ...]:
     """The words between commas, each once."""
-    return tuple(dict.fromkeys(word.strip() for word in text.split(","))) if text else ()
+    return tuple(dict.fromkeys(word.strip() for word in text.split(","))) if text.strip() else ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,9 @@ class WritingOptions:
         checkpoint: ``best``, ``last`` or a step; ``auto`` is ``best`` for a run that restores its best weights.
     """
 
-    prompt: str = option("", OptionSpec("Let a language model continue TEXT.", str, hint="a text to continue"))
+    prompt: str = option(
+        "", OptionSpec("Let a language model continue TEXT.", str, hint="a text to continue", read=str)
+    )
     tokens: int = option(200, OptionSpec("Tokens to write.", int, minimum=1, maximum=1_000_000))
     temperature: float = option(
         0.8,

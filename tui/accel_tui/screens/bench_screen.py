@@ -55,7 +55,7 @@ class BenchScreen(JobScreen):
 
     def make_form(self) -> OptionForm:
         """How to measure."""
-        rows = ("target_latency", "target_rate", "scenario", "seconds", "devices", "xla", "precisions")
+        rows = ("target_latency", "target_rate", "seconds", "devices", "xla", "precisions", "scenario")
         return OptionForm(BenchOptions, rows, ", ".join(each.name for each in self._directories))
 
     def compose_result(self) -> ComposeResult:

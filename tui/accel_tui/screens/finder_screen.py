@@ -83,7 +83,7 @@ class FinderScreen(JobScreen):
         is_form = self.has_class("-form")
         match action:
             case "take":
-                return False if is_form else None if self.is_running or self.at is None else True
+                return False if is_form else None if self.is_working or self.at is None else True
             case "select":
                 return is_form or bool(self.suggested)
             case "move":
@@ -117,7 +117,7 @@ class FinderScreen(JobScreen):
         event.stop()
         if self.values:
             self._go_to(self._nearest(event.value))
-            if event.times > 1 and not self.is_running:
+            if event.times > 1 and not self.is_working:
                 self.action_take()
 
     def _nearest(self, value: float) -> int:

@@ -157,24 +157,24 @@ class JobScreen(WorkingScreen):
             case "start":
                 return is_form and bool(self.query(OptionForm))
             case "again":
-                return not is_form and not self.is_running and self.options is not None
+                return not is_form and not self.is_working and self.options is not None
             case "options":
                 return not is_form
             case "end":
-                return self.is_running
+                return self.is_working
             case "back":
-                return not self.is_running
+                return not self.is_working
         return True
 
     @property
-    def is_running(self) -> bool:
+    def is_working(self) -> bool:
         """Whether a job has been started that has neither ended nor been cancelled."""
         return self._job is not None and not self._job.is_cancelled
 
     @property
     def work_in_progress(self) -> str:
         """The job, while it runs."""
-        return self.NOUN if self.is_running else ""
+        return self.NOUN if self.is_working else ""
 
     @property
     def work_detail(self) -> str:
@@ -240,7 +240,7 @@ class JobScreen(WorkingScreen):
 
     def start(self, options: Any) -> None:
         """Check the options, ask what is to be asked, and start the job."""
-        if self._is_checking or self.is_running:
+        if self._is_checking or self.is_working:
             self.app.bell()
             return
         self._is_checking = True

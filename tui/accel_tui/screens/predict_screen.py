@@ -99,7 +99,7 @@ class PredictScreen(JobScreen):
         """Save what was predicted."""
         if action == "save":
             has_found = self._found is not None and bool(self._found.outputs)
-            return has_found and not self.is_running and not self.has_class("-form")
+            return has_found and not self.is_working and not self.has_class("-form")
         return super().check_action(action, parameters)
 
     @property
@@ -138,7 +138,7 @@ class PredictScreen(JobScreen):
         kind = data.kind if data else ""
         suffixes = SUFFIXES.get(kind, ARRAYS)
         takes = f"{_KINDS_OF_FILES.get(kind, 'a file')}: {' '.join(suffixes)}"
-        path = replace(specs_of(ChosenExamples)["path"], suffixes=suffixes, doc=takes)
+        path = replace(specs_of(ChosenExamples)["path"], suffixes=suffixes, doc="File or folder with the examples.")
         names = ("text", "path", "checkpoint") if kind == "text" else ("path", "checkpoint")
         return OptionForm(ChosenExamples, names, takes, specs={"path": path}, directories=(self._directory,))
 

@@ -105,7 +105,7 @@ class RaceScreen(JobScreen):
         result = self._configurations.selected
         if result is None:
             return
-        if not self.is_running:
+        if not self.is_working:
             self._use(result)
             return
 
@@ -164,7 +164,7 @@ class RaceScreen(JobScreen):
         """Show the bars, and how far the race is."""
         self._configurations.show(self._sorted)
         self._show_heading()
-        if self._results and self.is_running:
+        if self._results and self.is_working:
             now = next((each for each in self._sorted if each.state is ConfigurationState.COMPILING), None)
             doing = f"compiling {now.title}" if now else "taking turns"
             self.tell(f"{self._progress}, {doing}", self._remaining.seconds_left())

@@ -15,7 +15,7 @@ from accel_engine.run.history.chosen_checkpoint import CHOICES
 
 
 def _read_checkpoint(text: str) -> str:
-    name = text or "auto"
+    name = text.strip() or "auto"
     if name not in CHOICES and not name.isdecimal():
         raise UsageError(f"{name!r} is neither auto, best, last nor a step")
     return name
