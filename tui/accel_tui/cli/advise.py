@@ -220,7 +220,7 @@ def try_cure(directory: Path, finding: str, number: int, seconds: float, *, as_j
         AccelError: There is no such finding or cure, or it cannot be tried.
     """
     from accel_engine.advice.cures.advice_actions import try_finding  # its imports are slow
-    from accel_engine.race.raced_runs import read_with_races
+    from accel_engine.race.remembered import read_with_races
 
     shown = _Progress()
     found = try_finding(
@@ -260,7 +260,7 @@ def _apply_cure(directory: Path, finding: str, number: int, *, as_json: bool) ->
         AccelError: There is no such finding or cure, or it cannot be applied.
     """
     from accel_engine.advice.cures.advice_actions import apply_finding  # see try_cure
-    from accel_engine.race.raced_runs import read_with_races
+    from accel_engine.race.remembered import read_with_races
 
     done = apply_finding(directory, finding, _Progress().show, number=number, read=read_with_races)
     if as_json:

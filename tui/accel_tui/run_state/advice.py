@@ -62,7 +62,7 @@ def read_advice(directory: Path) -> Advice:
     Raises:
         RunError: There is no run, or this program cannot read it.
     """
-    from accel_engine.race.raced_runs import read_with_races  # its imports are slow
+    from accel_engine.race.remembered import read_with_races  # its imports are slow
 
     begun = time.perf_counter()
     recorded = read_with_races(directory)

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from accel_engine.errors import RunError
-from accel_engine.measure.plan_trials import LEAST_ROUNDS, TURN_SECONDS, WARM_UP_SECONDS, PlanTrial
-from accel_engine.measure.trial_statistics import Comparison, compare_rates
+from accel_engine.measure.plan_trials import TURN_SECONDS, WARM_UP_SECONDS, PlanTrial
+from accel_engine.measure.trial_statistics import LEAST_ROUNDS, Comparison, compare_rates
 from accel_engine.plan import Plan
 from accel_engine.plan.interval import MAX_CHECKPOINT_TIME_SHARE, parse_interval
 

@@ -8,8 +8,7 @@ import pytest
 from accel_engine.advice.cures import interval_trial
 from accel_engine.advice.cures.interval_trial import Round, measure_intervals, rate_with
 from accel_engine.errors import RunError
-from accel_engine.measure.plan_trials import LEAST_ROUNDS
-from accel_engine.measure.trial_statistics import Verdict
+from accel_engine.measure.trial_statistics import LEAST_ROUNDS, Verdict
 from accel_engine.plan import Plan
 from accel_engine.requests.try_plan import TrialReady, TrialStart, Turn
 
