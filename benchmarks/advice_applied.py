@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import advice_data as data
-from accel_engine.advice import advise, read_recorded
 from accel_engine.advice.cures.advice_actions import apply_finding
 from accel_engine.advice.cures.settle_cure import SettledCure, apply_and_settle
+
+import advice_data as data
+from accel_engine.advice import advise, read_recorded
 from accel_engine.errors import AccelError
 from accel_engine.plan.changed_plan import options_text
 from accel_engine.process import run_change
