@@ -7,10 +7,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from accel_engine.advice.cures.advice_actions import try_finding
-
 from accel_engine.advice import Finding
-from accel_engine.advice.cures.cure_trial import CureResult
+from accel_engine.advice.cures.cure_task import PURPOSES, Quantity
+from accel_engine.advice.cures.cure_trial import CureResult, try_cure
 from accel_engine.errors import AccelError
 from accel_engine.plan.changed_plan import options_text
 from accel_engine.plan.monitor import is_better_lower
