@@ -20,6 +20,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from accel_tui.host import Screens
+
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "tests"))
 
@@ -98,7 +100,7 @@ async def measure(arguments: argparse.Namespace, directory: Path) -> None:
         print("|---|---|---|---|---|")
         with loop.timed():
             began = time.perf_counter()
-            app.show_search(directory)
+            app.open_screen(Screens.SEARCH, directory)
             await until(lambda: isinstance(app.screen, SearchScreen) and app.screen.state.trials and drawn())
             seconds = time.perf_counter() - began
             print(loop.row(f"opening, {seconds:.2f} s until the curves are drawn"))

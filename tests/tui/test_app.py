@@ -21,6 +21,7 @@ from accel_engine.run import Annotations
 from accel_engine.run.store.connection import connect
 from accel_tui import app as app_module
 from accel_tui.appearance.theme import DARK, LIGHT
+from accel_tui.host import Screens
 from accel_tui.screens.diagnostics_screen import DiagnosticsScreen
 from accel_tui.screens.edit_run_screen import EditRunScreen, RunsToEdit
 from accel_tui.screens.help_screen import HelpScreen
@@ -55,7 +56,7 @@ async def test_it_can_open_on_a_run_and_then_warms_no_engine(ended: Path) -> Non
         await shows(pilot, ended.name)
         assert isinstance(app.screen, RunScreen)
         assert app.engines == []
-        app.show_plan(Plan(model="mlp"))
+        app.open_screen(Screens.NEW_RUN, Plan(model="mlp"))
         await shows(pilot, "--model mlp", "engine: ready")
         assert len(app.engines) == 1
 
@@ -65,13 +66,13 @@ async def test_there_is_one_screen_of_a_kind(ended: Path) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await shows(pilot, "Start")
         for _ in range(2):
-            app.show_runs()
+            app.open_screen(Screens.RUNS)
             await until(pilot, lambda: isinstance(app.screen, RunsScreen), "the runs")
-            app.show_run(ended)
+            app.open_screen(Screens.RUN, ended)
             await until(pilot, lambda: isinstance(app.screen, RunScreen), "the run")
-            app.show_run(ended)
+            app.open_screen(Screens.RUN, ended)
         assert [type(screen) for screen in app.screen_stack] == [NewRunScreen, RunsScreen, RunScreen]
-        app.show_plan()
+        app.open_screen(Screens.NEW_RUN)
         assert [type(screen) for screen in app.screen_stack] == [NewRunScreen]
 
 
@@ -147,7 +148,7 @@ async def test_interrupting_asks_as_leaving_does() -> None:
     async with asked("ctrl+c") as (app, pilot, directory):
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(app.screen, RunScreen), "the run")
-        app.show_diagnostics(directory)
+        app.open_screen(Screens.DIAGNOSTICS, directory)
         await until(pilot, lambda: isinstance(app.screen, DiagnosticsScreen), "the inside")
         await pilot.press("question_mark", "ctrl+c")
         await until(pilot, lambda: isinstance(app.screen, QuestionScreen), "the question")

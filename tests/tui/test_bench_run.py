@@ -15,6 +15,7 @@ from accel_engine.run import RunReader, runs_directory
 from accel_engine.run.runs.listing import find, summarize
 from accel_engine.trained.bench_runs import BenchRuns
 from accel_tui.cli.event_text import format_event
+from accel_tui.host import Screens
 from accel_tui.run_list.columns import COLUMNS
 from accel_tui.run_list.comparison import ComparedRun, compare, compared_series_names, mixed
 from accel_tui.run_list.run_filter import matches, parse
@@ -220,7 +221,7 @@ async def test_the_list_says_why_it_does_not_compare_them(directory: Path, train
     app = StubApp()
     async with app.run_test(size=(120, 40), notifications=True) as pilot:
         await begun(pilot)
-        app.show_runs()
+        app.open_screen(Screens.RUNS)
         await until(pilot, lambda: "measured" in text_of(pilot), "the list")
         assert isinstance(app.screen, RunsScreen)
         await pilot.press("space", "space", "c")

@@ -6,6 +6,7 @@ import pytest
 
 from accel_engine.process import engine_process
 from accel_engine.process.engine_process import Installation
+from accel_tui.host import Screens
 from accel_tui.screens.new_run_screen import NewRunScreen
 from accel_tui.screens.run_screen import RunScreen
 from accel_tui.screens.too_small_screen import TooSmallScreen
@@ -115,7 +116,7 @@ async def test_what_is_opened_in_too_small_a_window_is_left_in_a_larger_one(engi
     app = StubApp()
     async with app.run_test(size=(30, 5)) as pilot:
         await until(pilot, lambda: isinstance(app.screen, TooSmallScreen), "too small a window")
-        app.show_run(engine.directory)  # as when an engine has started meanwhile
+        app.open_screen(Screens.RUN, engine.directory)  # as when an engine has started meanwhile
         await until(pilot, lambda: isinstance(app.screen, RunScreen), "the run")
         await pilot.resize_terminal(80, 24)
         app.screen.dismiss()

@@ -8,6 +8,7 @@ import pytest
 from accel_engine.process import engine_process
 from accel_engine.process.engine_process import Installation
 from accel_tui.app import AccelApp
+from accel_tui.host import Screens
 from accel_tui.settings import user_settings as user
 from accel_tui.settings.user_settings import Settings, SettingSource
 from accel_tui.terminal.canvas import Canvas
@@ -128,7 +129,7 @@ async def test_keys_are_said_beside_what_they_do_as_they_are_settled() -> None:
     app = SettledApp(Settings(keys=keys))
     async with app.run_test(size=(120, 40)) as pilot:
         await shows(pilot, "Start")
-        app.show_run(engine.directory)
+        app.open_screen(Screens.RUN, engine.directory)
         await shows(pilot, "f8 cursor", "f7 auto log")
         assert custom_keys(app.screen.query_one(LogView)) == {"search": "^f"}
     engine.close()
@@ -139,7 +140,7 @@ async def test_one_setting_moves_pause_and_resume() -> None:
     app = SettledApp(Settings(keys={"run.pause": "f8,f9"}))
     async with app.run_test(size=(120, 40)) as pilot:
         await shows(pilot, "Start")
-        app.show_run(engine.directory)
+        app.open_screen(Screens.RUN, engine.directory)
         await shows(pilot, "f8 Pause")
         await pilot.press("p", "f9")
         await until(pilot, lambda: engine.obey() == ["pause"], "the pause")

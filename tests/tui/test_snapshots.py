@@ -31,6 +31,7 @@ from accel_engine.run.media import Text, histogram_of
 from accel_engine.run.runs import creation
 from accel_engine.run.store.annotations import set_tags
 from accel_engine.search.study_paths import LOCK as STUDY_LOCK
+from accel_tui.host import Screens
 from accel_tui.screens.compare_screen import CompareScreen
 from accel_tui.widgets import top_bar
 from accel_tui.widgets.chart.chart import Chart
@@ -237,7 +238,7 @@ async def test_search(clock: Clock, size: tuple[int, int]) -> None:
     with WriterLock(study, STUDY_LOCK):
         async with opened(None, size) as pilot:
             await shows(pilot, "Start")
-            pilot.app.show_search(study)  # type: ignore[attr-defined]
+            pilot.app.open_screen(Screens.SEARCH, study)  # type: ignore[attr-defined]
             await shows(pilot, "34 of 40 trials")
             await pilot.press("3")
             await shows(pilot, "worst")

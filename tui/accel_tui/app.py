@@ -1,12 +1,13 @@
 """The Textual app: devices, theme and settings."""
 
+import asyncio
 import gc
 import os
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from textual import on, work
 from textual.actions import SkipAction
@@ -21,13 +22,12 @@ from textual.worker import Worker, WorkerState
 from accel_engine.devices import Sampler
 from accel_engine.devices.device_types import Inventory, Sample
 from accel_engine.errors import AccelError, RunError
-from accel_engine.plan import Plan
 from accel_engine.process.warm_engine import WarmEngine
 from accel_engine.text import printable, printable_fields, printable_line
 from accel_tui import keymap, screens, widgets
 from accel_tui.appearance.theme import DARK, THEMES, counterpart
 from accel_tui.device_sampling import DeviceSampling, MakeSampler
-from accel_tui.navigation import NavigationApp
+from accel_tui.host import Host, Screens
 from accel_tui.palette import KeyCommands
 from accel_tui.run_launcher import LaunchState, MakeEngine, RunLauncher
 from accel_tui.run_state.device_meter import Meter, record
@@ -35,11 +35,12 @@ from accel_tui.screens.new_run_screen import NewRunScreen
 from accel_tui.screens.too_small_screen import TooSmallScreen, is_too_small
 from accel_tui.settings.settings_paths import settings_path
 from accel_tui.settings.user_settings import Settings, SettingsError
+from accel_tui.terminal.incremental_app import EarlyInputApp, ScreenshotApp
 from accel_tui.terminal.notifications import Notifier
 
 if TYPE_CHECKING:
-    from accel_tui.host import Host
     from accel_tui.run_state.cure_trials import AdviceNotes
+    from accel_tui.widgets.runs.runs_table import RunsTable
 
 _HERE = Path(__file__).parent
 
@@ -50,7 +51,7 @@ GARBAGE_OBJECTS = 10_000
 """Allocations that trigger a collection of the youngest generation."""
 
 
-class AccelApp(NavigationApp):
+class AccelApp(ScreenshotApp, EarlyInputApp):
     """The dashboard.
 
     It owns the sampling of devices, and the launcher of runs. Blocking work runs in threads, whose results are handled
@@ -117,7 +118,7 @@ class AccelApp(NavigationApp):
             self,
             make_engine,
             on_change=partial(setattr, self, "launch"),
-            on_start=self.show_run,
+            on_start=partial(self.open_screen, Screens.RUN),
         )
         self._sampling = DeviceSampling(
             self,
@@ -143,16 +144,14 @@ class AccelApp(NavigationApp):
     def get_default_screen(self) -> "Screen[None]":
         """The New run screen, or the run to open."""
         if self._open_run is None:
-            return self.make_plan_screen()
-        from accel_tui.screens.run_screen import RunScreen  # imported later, see _import_remaining
-
-        return self.with_size_classes(RunScreen(self._open_run))
+            return self._made(Screens.NEW_RUN)
+        return self._made(Screens.RUN, self._open_run)
 
     def get_system_commands(self, screen: "Screen[object]") -> Iterable[SystemCommand]:
         """Textual's commands that no key of ours covers."""
         ours = ("Theme", "Screenshot")
         yield from (command for command in super().get_system_commands(screen) if command.title in ours)
-        yield SystemCommand("Queue", "Show the runs that wait for free devices", self.show_queue)
+        yield SystemCommand("Queue", "Show the runs that wait for free devices", self.action_show_queue)
         yield SystemCommand("Save theme", "Use the current theme from now on: save it in the settings", self.save_theme)
 
     def on_mount(self) -> None:
@@ -207,13 +206,11 @@ class AccelApp(NavigationApp):
 
     def action_help(self) -> None:
         """Show the keys of this screen."""
-        from accel_tui.screens.help_screen import HelpScreen  # see get_default_screen
-
-        self.push_screen(HelpScreen(self.screen))
+        self.open_screen(Screens.HELP, self.screen)
 
     async def action_quit(self) -> None:
         """Quit by the action of the screen below all dialogs if it has one, which may ask first."""
-        from accel_tui.screens.question_screen import QuestionScreen  # see get_default_screen
+        from accel_tui.screens.question_screen import QuestionScreen  # imported later, see _import_remaining
 
         screen = next(screen for screen in reversed(self.screen_stack) if not screen.is_modal)
         cannot_ask = isinstance(self.screen, QuestionScreen | TooSmallScreen)  # it asks already, or has no room
@@ -244,35 +241,70 @@ class AccelApp(NavigationApp):
         else:
             self.notify(f"{self.theme}, in {file}", title="Theme saved")
 
-    def make_plan_screen(self, plan: Plan | None = None) -> NewRunScreen:
-        """A New run screen that gets what the app knows, with its form filled in if a plan is given."""
-        return self.with_size_classes(NewRunScreen(plan)).data_bind(
-            AccelApp.inventory,
-            AccelApp.meters,
-            AccelApp.can_list_runs,
-            AccelApp.launch,
-        )
+    def open_screen(self, screen: Screens, *subject: Any) -> None:
+        """Open a screen, or go back to it; see :meth:`accel_tui.host.Host.open_screen`."""
+        is_back = screen.is_single and self._go_back_to(screen.kind)
+        if is_back and (not subject or cast(Any, self.screen).show_subject(*subject)):
+            return
+        if is_back and len(self.screen_stack) > 1:
+            self.switch_screen(self._made(screen, *subject))  # which the default screen cannot be
+        elif screen is Screens.NEW_RUN:  # later, in the app's own message loop: data_bind works only there
+            self.call_later(lambda: self.push_screen(self._made(screen, *subject)))
+        else:
+            self.push_screen(self._made(screen, *subject))
+
+    def _go_back_to(self, kind: type[Screen[Any]]) -> bool:
+        """Close the screens above one of a kind; returns whether there is one."""
+        if not any(isinstance(screen, kind) for screen in self.screen_stack):
+            return False
+        while not isinstance(self.screen, kind):
+            self.pop_screen()
+        return True
+
+    def _made(self, screen: Screens, *subject: Any) -> Screen[Any]:
+        """A screen with its size classes from the start; Textual sets them only after the first layout."""
+        made = screen.kind(*subject)
+        if isinstance(made, NewRunScreen):
+            made.data_bind(AccelApp.inventory, AccelApp.meters, AccelApp.can_list_runs, AccelApp.launch)
+        for breakpoints, cells in (
+            (self.HORIZONTAL_BREAKPOINTS, self.size.width),
+            (self.VERTICAL_BREAKPOINTS, self.size.height),
+        ):
+            made.add_class(max(point for point in breakpoints or () if point[0] <= cells)[1])
+        return made
+
+    def action_show_plan(self) -> None:
+        """Go to New run, with the form as it was left."""
+        self.open_screen(Screens.NEW_RUN)
+
+    def action_show_runs(self) -> None:
+        """Go to Runs."""
+        self.open_screen(Screens.RUNS)
+
+    def action_show_queue(self) -> None:
+        """Go to Queue."""
+        self.open_screen(Screens.QUEUE)
+
+    @work(exclusive=True, exit_on_error=False, group="searches")
+    async def action_open_searches(self) -> None:
+        """Open the only search, or the list if there are several."""
+        from accel_engine.search.study_paths import studies  # seldom needed
+
+        found = await asyncio.to_thread(studies)
+        self.open_screen(Screens.SEARCH, found[0]) if len(found) == 1 else self.open_screen(Screens.SEARCHES)
+
+    def on_runs_table_opened(self, event: "RunsTable.Opened") -> None:
+        """Open the run, or show why it cannot be read."""
+        if event.run.info:
+            self.open_screen(Screens.RUN, event.run.directory)
+        else:
+            self.notify(event.run.problem, title=event.run.id, severity="warning")
 
     @work(thread=True, exclusive=True, exit_on_error=False, group="import")
     def _import_remaining(self) -> None:
         """Import what the first screen does not need, mostly NumPy, so that no later key press waits for it."""
-        import accel_tui.screens.advice_screen
-        import accel_tui.screens.bench_screen
-        import accel_tui.screens.compare_screen
-        import accel_tui.screens.diagnostics_screen
-        import accel_tui.screens.evaluate_screen
-        import accel_tui.screens.evaluated_screen
-        import accel_tui.screens.export_screen
-        import accel_tui.screens.find_rate_screen
-        import accel_tui.screens.find_size_screen
-        import accel_tui.screens.help_screen
-        import accel_tui.screens.predict_screen
-        import accel_tui.screens.queue_screen
-        import accel_tui.screens.race_screen
-        import accel_tui.screens.run_screen
-        import accel_tui.screens.runs_screen
-        import accel_tui.screens.search_screen
-        import accel_tui.screens.searches_screen
+        for screen in Screens:
+            screen.kind  # noqa: B018 (imports it)
         import accel_tui.widgets.runs.runs_table  # noqa: F401
         from accel_engine.run_queue.queue import set_default_limit
         from accel_engine.run_queue.wake import wake

@@ -1,20 +1,54 @@
-"""What screens and widgets use of the app, which they do not import."""
+"""The app as screens and widgets use it, which do not import it, and the screens by their names."""
 
-from collections.abc import Callable, Sequence
+from enum import Enum
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from textual.message_pump import MessagePump
+from textual.screen import Screen
 
 from accel_engine.devices.device_types import Inventory
-from accel_engine.plan import Plan
 from accel_tui.run_launcher import RunLauncher
 from accel_tui.settings.user_settings import Settings
 from accel_tui.terminal.notifications import Notifier
 
 if TYPE_CHECKING:
-    from accel_engine.requests.evaluate import EvaluationOptions
     from accel_tui.run_state.cure_trials import AdviceNotes
+
+
+class Screens(Enum):
+    """The screens that others open: module and class, in ``accel_tui.screens``. They are imported after the start."""
+
+    NEW_RUN = "new_run_screen.NewRunScreen"
+    RUNS = "runs_screen.RunsScreen"
+    RUN = "run_screen.RunScreen"
+    QUEUE = "queue_screen.QueueScreen"
+    SEARCHES = "searches_screen.SearchesScreen"
+    SEARCH = "search_screen.SearchScreen"
+    COMPARE = "compare_screen.CompareScreen"
+    DIAGNOSTICS = "diagnostics_screen.DiagnosticsScreen"
+    ADVICE = "advice_screen.AdviceScreen"
+    EVALUATE = "evaluate_screen.EvaluateScreen"
+    EVALUATED = "evaluated_screen.EvaluatedScreen"
+    BENCH = "bench_screen.BenchScreen"
+    EXPORT = "export_screen.ExportScreen"
+    PREDICT = "predict_screen.PredictScreen"
+    RACE = "race_screen.RaceScreen"
+    FIND_RATE = "find_rate_screen.FindRateScreen"
+    FIND_SIZE = "find_size_screen.FindSizeScreen"
+    HELP = "help_screen.HelpScreen"
+
+    @property
+    def kind(self) -> type[Screen[Any]]:
+        """The class; imports its module."""
+        module, _, name = self.value.partition(".")
+        return cast(type[Screen[Any]], getattr(import_module(f"accel_tui.screens.{module}"), name))
+
+    @property
+    def is_single(self) -> bool:
+        """Whether there is at most one: whoever opens it goes back to it, which closes the screens above."""
+        return self in (Screens.NEW_RUN, Screens.RUNS, Screens.RUN, Screens.QUEUE, Screens.SEARCHES)
 
 
 class Host(Protocol):
@@ -28,67 +62,24 @@ class Host(Protocol):
     inventory: Inventory | None
     """The machine's devices, once detected."""
 
-    def show_plan(self, plan: Plan | None = None) -> None:
-        """Go to New run, and fill the form in if a plan is given."""
+    def open_screen(self, screen: Screens, *subject: Any) -> None:
+        """Open a screen, or go back to it.
 
-    def show_runs(self) -> None:
-        """Go to Runs."""
-
-    def show_run(self, directory: Path) -> None:
-        """Open a run."""
-
-    def show_queue(self) -> None:
-        """Go to Queue."""
-
-    def show_searches(self) -> None:
-        """Go to the list of searches."""
-
-    def show_search(self, directory: Path) -> None:
-        """Open a search."""
-
-    def open_searches(self) -> None:
-        """Open the only search, or the list if there are several."""
-
-    def show_comparison(self, directories: Sequence[Path]) -> None:
-        """Compare runs side by side."""
-
-    def show_evaluation(self, directories: Sequence[Path]) -> None:
-        """Evaluate runs on the same examples."""
-
-    def show_rate_finder(self, source: Plan | Path, take: Callable[[float], object]) -> None:
-        """Find the learning rate of a plan or a run, and give the one that the user takes to a function."""
-
-    def show_size_finder(self, plan: Plan, take: Callable[[int, float | None], object]) -> None:
-        """Find the batch size of a plan, and give the one that the user takes to a function."""
-
-    def show_bench(self, directories: Sequence[Path]) -> None:
-        """Measure the inference of runs."""
-
-    def show_race(self, plan: Plan) -> None:
-        """Race the configurations of a plan."""
-
-    def show_export(self, directory: Path) -> None:
-        """Export the trained model of a run."""
-
-    def show_predictions(self, directory: Path) -> None:
-        """Predict examples with the trained model of a run."""
-
-    def show_evaluated(self, directory: Path, options: "EvaluationOptions") -> None:
-        """Open the diagnostics of the examples that a run was evaluated on."""
-
-    def show_advice(self, directory: Path) -> None:
-        """Open the advice on a run."""
-
-    def show_evidence(self, directory: Path, steps: tuple[int, int], series: str) -> None:
-        """Open a run with its charts zoomed to the steps of some evidence."""
-
-    def show_diagnostics(self, directory: Path) -> None:
-        """Open the diagnostics of a run."""
+        Args:
+            screen: The screen.
+            subject: What it is about: the arguments of its class. Without any, a screen that there is at most one of
+                stays as it was left.
+        """
 
 
 def host_of(node: MessagePump) -> Host:
     """The app of a screen or widget."""
     return cast(Host, node.app)
+
+
+def open_screen(node: MessagePump, screen: Screens, *subject: Any) -> None:
+    """Open a screen from another screen or a widget; see :meth:`Host.open_screen`."""
+    host_of(node).open_screen(screen, *subject)
 
 
 def settings_of(node: MessagePump) -> Settings:

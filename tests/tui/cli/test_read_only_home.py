@@ -10,6 +10,7 @@ import pytest
 import damaged_runs
 from accel_engine.process import engine_process
 from accel_engine.process.engine_process import Installation
+from accel_tui.host import Screens
 from full_disk import read_only, small_disk
 from tui.stand_ins import StubApp, begun, hides, shows, until
 
@@ -60,15 +61,15 @@ async def test_dashboard(run: Path) -> None:
     app = StubApp()
     async with app.run_test(size=(110, 36), notifications=True) as pilot:
         await begun(pilot)
-        app.show_runs()
+        app.open_screen(Screens.RUNS)
         await shows(pilot, "one run", "two run", "✓ finished")
-        app.show_run(run)
+        app.open_screen(Screens.RUN, run)
         await shows(pilot, "one run", "1 damaged record is left out")
         await pilot.press("escape")
         await hides(pilot, "1 damaged record is left out")
         app.save_theme()
         await shows(pilot, "Theme not saved")
-        app.show_plan()
+        app.open_screen(Screens.NEW_RUN)
         await shows(pilot, "Start")
         await pilot.press("s")
         await until(pilot, lambda: app.launch.problem, "the refusal")

@@ -9,6 +9,7 @@ from textual.pilot import Pilot
 
 from accel_engine.devices.device_types import Device, Inventory
 from accel_tui.app import AccelApp
+from accel_tui.host import Screens
 from accel_tui.screens.run_screen import RunScreen
 
 SMALL, WIDE = (80, 24), (120, 40)
@@ -44,8 +45,11 @@ class RunApp(AccelApp):
         self.told.append(message)
         super().notify(message, **options)
 
-    def show_runs(self) -> None:
-        self.went.append("runs")
+    def open_screen(self, screen: Screens, *subject: Any) -> None:
+        if screen is Screens.RUNS:
+            self.went.append("runs")
+        else:
+            super().open_screen(screen, *subject)
 
 
 @asynccontextmanager

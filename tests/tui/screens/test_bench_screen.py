@@ -16,6 +16,7 @@ from accel_engine.inference.measurement.percentiles import Percentile
 from accel_engine.requests.bench_models import BenchOptions
 from accel_engine.requests.protocol.request import ExamplesDone
 from accel_engine.run import list_runs
+from accel_tui.host import Screens
 from accel_tui.screens import bench_screen
 from accel_tui.screens.bench_screen import BenchScreen
 from accel_tui.widgets.bench.bench_charts import LatencyHistogram, ThroughputChart
@@ -84,7 +85,7 @@ async def open_bench(pilot: Pilot[None], *, started: bool = True) -> BenchScreen
     app = pilot.app
     assert isinstance(app, StubApp)
     await shows(pilot, "Start")
-    app.show_bench((Path("k3fp-a"),))
+    app.open_screen(Screens.BENCH, (Path("k3fp-a"),))
     await until(pilot, lambda: isinstance(app.screen, BenchScreen), "the screen")
     await shows(pilot, "scenario")
     if started:

@@ -17,6 +17,7 @@ from accel_engine.plan import Plan
 from accel_engine.run import Annotations, list_runs
 from accel_engine.run.store.annotations import write_annotations
 from accel_engine.run.store.connection import connect
+from accel_tui.host import Screens
 from accel_tui.run_list.columns import SortOrder
 from accel_tui.screens.compare_screen import CompareScreen
 from accel_tui.screens.edit_run_screen import EditRunScreen
@@ -66,7 +67,7 @@ def shown(pilot: Pilot[None]) -> list[str]:
 
 
 async def open_runs(pilot: Pilot[None]) -> None:
-    pilot.app.show_runs()  # type: ignore[attr-defined]
+    pilot.app.open_screen(Screens.RUNS)  # type: ignore[attr-defined]
     await until(pilot, lambda: isinstance(pilot.app.screen, RunsScreen), "the runs")
     await until(pilot, lambda: table(pilot).current and table(pilot).has_focus, "the list")
 

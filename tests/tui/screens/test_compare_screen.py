@@ -8,6 +8,7 @@ from textual.pilot import Pilot
 from accel_engine.events import Validated
 from accel_engine.plan import Plan
 from accel_engine.run.store.steps import THROUGHPUT
+from accel_tui.host import Screens
 from accel_tui.screens import compare_screen
 from accel_tui.screens.compare_screen import CompareScreen
 from accel_tui.screens.runs_screen import RunsScreen
@@ -39,7 +40,7 @@ def trained(plan: Plan, steps: int = 100, *, ended: bool = True) -> FakeEngine:
 
 async def open_comparison(pilot: Pilot[None], *directories: Path) -> None:
     await shows(pilot, "Start")
-    pilot.app.show_comparison(directories)  # type: ignore[attr-defined]
+    pilot.app.open_screen(Screens.COMPARE, directories)  # type: ignore[attr-defined]
     await until(pilot, lambda: isinstance(pilot.app.screen, CompareScreen), "the comparison")
     await shows(pilot, "plan ")
 

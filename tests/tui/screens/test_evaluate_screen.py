@@ -19,6 +19,7 @@ from accel_engine.requests.evaluate import (
     MetricDifference,
 )
 from accel_engine.requests.protocol.request import ExamplesDone
+from accel_tui.host import Screens
 from accel_tui.screens import evaluate_screen
 from accel_tui.screens.evaluate_screen import EvaluateScreen
 from accel_tui.widgets.plan.picker import Picker
@@ -76,7 +77,7 @@ def query(monkeypatch: pytest.MonkeyPatch) -> Iterator[type]:
 
 async def open_evaluation(pilot: Any) -> None:
     await shows(pilot, "Start")
-    pilot.app.show_evaluation((Path("k3fp-a"), Path("m8w3-b")))
+    pilot.app.open_screen(Screens.EVALUATE, (Path("k3fp-a"), Path("m8w3-b")))
     await until(pilot, lambda: isinstance(pilot.app.screen, EvaluateScreen), "the evaluation")
     await shows(pilot, "256 of 2,000 examples")
 

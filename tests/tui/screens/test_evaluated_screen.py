@@ -13,6 +13,7 @@ from accel_engine.requests.diagnose import Diagnosis, DiagnosisRequest
 from accel_engine.requests.evaluate import EvaluatedModel, Evaluation, EvaluationOptions, EvaluationRequest, Measurement
 from accel_engine.requests.protocol.request import ExamplesDone
 from accel_engine.run.diagnostics import Layer, LayerTable, ValidationReport, read
+from accel_tui.host import Screens
 from accel_tui.screens import diagnostics_screen, evaluate_screen, evaluated_screen
 from accel_tui.screens.evaluate_screen import EvaluateScreen
 from accel_tui.screens.evaluated_screen import EvaluatedScreen
@@ -80,7 +81,7 @@ def runs(home: Path) -> Iterator[list[FakeEngine]]:
 
 async def open_evaluation(pilot: Any, *runs: FakeEngine) -> None:
     await shows(pilot, "Start")
-    pilot.app.show_evaluation([run.directory for run in runs])
+    pilot.app.open_screen(Screens.EVALUATE, [run.directory for run in runs])
     await until(pilot, lambda: isinstance(pilot.app.screen, EvaluateScreen), "the evaluation")
     await shows(pilot, "1,000 test examples", "d Diagnostics")
 

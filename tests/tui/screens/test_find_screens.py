@@ -13,6 +13,7 @@ from accel_engine.errors import RunError
 from accel_engine.finders.batch_size_finder import SizeProgress
 from accel_engine.finders.learning_rate_finder import RampProgress
 from accel_engine.measure.trial_process import TrialCancelledError
+from accel_tui.host import Screens
 from accel_tui.screens import find_rate_screen, find_size_screen, finder_screen
 from accel_tui.screens.find_rate_screen import FindRateScreen
 from accel_tui.screens.find_size_screen import FindSizeScreen
@@ -220,7 +221,7 @@ async def test_of_a_run_the_optimizers_rate_is_given(home: Path, finders: type[F
         await shows(pilot, "Start")
         app = pilot.app
         assert isinstance(app, StubApp)
-        app.show_rate_finder(Path("k3fp-a"), taken.append)
+        app.open_screen(Screens.FIND_RATE, Path("k3fp-a"), taken.append)
         await shows(pilot, "minimum / 10: ")
         await pilot.press("enter")
         await until(pilot, lambda: taken, "a rate")

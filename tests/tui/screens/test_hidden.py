@@ -8,6 +8,7 @@ import pytest
 
 from accel_engine.process import engine_process
 from accel_engine.process.engine_process import Installation
+from accel_tui.host import Screens
 from accel_tui.screens import run_screen as run_screen
 from accel_tui.screens.run_screen import RunScreen
 from accel_tui.screens.runs_screen import RunsScreen
@@ -80,11 +81,11 @@ async def test_a_covered_run_is_looked_at_seldom_and_is_up_to_date_when_it_is_se
     app = StubApp()
     async with app.run_test(size=(120, 36)) as pilot:
         await shows(pilot, "Start")
-        app.show_run(engine.directory)
+        app.open_screen(Screens.RUN, engine.directory)
         await shows(pilot, "step 20/400")
         screen = app.screen
         assert isinstance(screen, RunScreen)
-        app.show_runs()
+        app.open_screen(Screens.RUNS)
         await until(pilot, lambda: isinstance(app.screen, RunsScreen), "the runs")
         with counted(monkeypatch, RunText, "build") as words, counted(monkeypatch, Chart, "_draw_frame") as pictures:
             for _ in range(5):

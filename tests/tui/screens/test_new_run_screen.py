@@ -17,6 +17,7 @@ from accel_engine.process.engine_process import Installation
 from accel_engine.process.warm_engine import EngineState, WarmEngine
 from accel_engine.requests.describe_model import Description
 from accel_engine.run import RunReader, list_runs
+from accel_tui.host import Screens
 from accel_tui.screens.new_run_screen import NewRunScreen
 from accel_tui.screens.run_screen import RunScreen
 from accel_tui.widgets.line_input import LineInput
@@ -337,7 +338,7 @@ async def test_start_makes_a_run_hands_it_over_and_shows_it() -> None:
         reader.close()
         assert len(app.engines) == 1
         # Back on the plan nothing is lost, and the next engine is warmed.
-        app.show_plan()
+        app.open_screen(Screens.NEW_RUN)
         await until(pilot, lambda: len(app.engines) == 2, "the next engine")
         assert field(pilot, "epochs").picker.value == "3"
     assert [engine.closed for engine in app.engines] == [False, True]
@@ -351,7 +352,7 @@ async def test_what_was_started_stays_in_a_field_whose_list_was_open() -> None:
         await shows(pilot, "esc closes the list")
         await pilot.press("ctrl+s")
         await until(pilot, lambda: isinstance(app.screen, RunScreen), "the run's screen")
-        app.show_plan()
+        app.open_screen(Screens.NEW_RUN)
         await hides(pilot, "esc closes the list")
         await pilot.press("escape")
         assert field(pilot, "model").picker.value == "mlp"

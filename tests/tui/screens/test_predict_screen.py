@@ -20,6 +20,7 @@ from accel_engine.requests.predict import ExamplePredictions, OutputPrediction, 
 from accel_engine.requests.protocol.request import ExamplesDone
 from accel_engine.requests.write_text import WritingOptions, WritingRequest, WrittenPart, WrittenText
 from accel_engine.run.diagnostics import DataFormat
+from accel_tui.host import Screens
 from accel_tui.screens import predict_screen
 from accel_tui.screens.predict_screen import PredictScreen
 from accel_tui.widgets.trained import prediction_tables
@@ -117,7 +118,7 @@ async def open_prediction(pilot: Any, run: FakeEngine, data: DataFormat | None) 
     if data is not None:
         run.writer.write_diagnostics(data, 0)
     await shows(pilot, "Start")
-    pilot.app.show_predictions(run.directory)
+    pilot.app.open_screen(Screens.PREDICT, run.directory)
     await until(pilot, lambda: isinstance(pilot.app.screen, PredictScreen), "the prediction")
     await shows(pilot, "Checkpoint")
     await until(pilot, lambda: pilot.app.focused, "the first field")

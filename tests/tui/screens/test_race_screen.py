@@ -11,6 +11,7 @@ from textual.pilot import Pilot
 from accel_engine.plan import Plan
 from accel_engine.race.memory_budget import MemoryBudget
 from accel_engine.race.race import Race
+from accel_tui.host import Screens
 from accel_tui.screens import race_screen
 from accel_tui.screens.new_run_screen import NewRunScreen
 from accel_tui.screens.race_screen import RaceScreen
@@ -157,7 +158,7 @@ async def test_a_plan_that_cannot_be_raced_says_why(machine: Machine) -> None:
         await shows(pilot, "Start")
         app = pilot.app
         assert isinstance(app, StubApp)
-        app.show_race(Plan(strategy="multi-worker"))
+        app.open_screen(Screens.RACE, Plan(strategy="multi-worker"))
         await shows(pilot, "needs TF_CONFIG")
 
 

@@ -15,6 +15,7 @@ from accel_engine.process import engine_process
 from accel_engine.process.engine_process import Installation
 from accel_engine.run import RunList, list_runs
 from accel_engine.run.store.connection import DATABASE, connect
+from accel_tui.host import Screens
 from accel_tui.screens.new_run_screen import NewRunScreen
 from accel_tui.screens.run_screen import RunScreen
 from accel_tui.screens.runs_screen import RunsScreen
@@ -119,7 +120,7 @@ async def test_enter_is_not_lost_on_a_list_that_is_still_to_come(
     app = StubApp()
     async with app.run_test(size=SMALL) as pilot:
         await shows(pilot, "Start")
-        app.show_runs()
+        app.open_screen(Screens.RUNS)
         await app._check_bindings("enter")  # the screen has no list yet that could have the focus
         ready.set()
         await until(pilot, lambda: isinstance(app.screen, RunScreen), "the run")

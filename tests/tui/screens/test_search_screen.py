@@ -20,6 +20,7 @@ from accel_engine.search.study_commands import StudyCommand
 from accel_engine.search.study_database import StudyDatabase
 from accel_engine.search.study_paths import LOCK
 from accel_engine.search.trial import Report, TrialState
+from accel_tui.host import Screens
 from accel_tui.screens.compare_screen import CompareScreen
 from accel_tui.screens.new_run_screen import NewRunScreen
 from accel_tui.screens.run_screen import RunScreen
@@ -70,7 +71,7 @@ def running(study: Path) -> Iterator[Path]:
 
 async def open_search(pilot: Pilot[None], directory: Path) -> None:
     await shows(pilot, "Start")
-    pilot.app.show_search(directory)  # type: ignore[attr-defined]
+    pilot.app.open_screen(Screens.SEARCH, directory)  # type: ignore[attr-defined]
     await until(pilot, lambda: isinstance(pilot.app.screen, SearchScreen), "the search")
     await shows(pilot, "of 40 trials")
     await until(pilot, lambda: pilot.app.screen.query_one(StudyView).is_drawn, "the curves")

@@ -15,6 +15,7 @@ from textual.widget import Widget
 
 from accel_engine.process import engine_process
 from accel_engine.process.engine_process import Installation
+from accel_tui.host import Screens
 from accel_tui.screens.run_screen import RunScreen
 from accel_tui.terminal import dirty_regions, textual_private
 from accel_tui.terminal.canvas import Canvas
@@ -243,7 +244,7 @@ async def test_only_what_can_be_seen_is_painted_anew() -> None:
     async with app.run_test(size=(110, 36)) as pilot:
         await shows(pilot, "Start")
         form = app.screen
-        app.show_runs()
+        app.open_screen(Screens.RUNS)
         await until(pilot, lambda: is_covered(form), "the form to be covered")
         form.refresh()
         await until(pilot, app.is_whole, "the list, and nothing of the form")

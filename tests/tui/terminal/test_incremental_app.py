@@ -15,6 +15,7 @@ from textual.screen import Screen
 
 from accel_engine.process import engine_process
 from accel_engine.process.engine_process import Installation
+from accel_tui.host import Screens
 from accel_tui.terminal import incremental_app, textual_private
 from accel_tui.terminal.flow_control import QUERY_INTERVAL_BYTES
 from accel_tui.widgets.plan.field_finder import FieldFinder
@@ -108,7 +109,7 @@ async def test_every_picture_is_the_one_that_textual_paints() -> None:
         await do("escape")
         app.notify("日本語 é", title="wide")
         engine.begin().build().train(20)
-        app.show_run(engine.directory)
+        app.open_screen(Screens.RUN, engine.directory)
         await shows(pilot, "epoch")
         for _ in range(3):
             engine.train(7)

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from accel_engine.events import Outcome
+from accel_tui.host import Screens
 from accel_tui.run_state.state import RunState
 from accel_tui.settings.user_settings import Settings
 from accel_tui.terminal.notifications import Notifier, has_title, notification, plain
@@ -124,7 +125,7 @@ async def test_the_title_is_given_back_when_the_run_is_left(
     app.notifier = Notifier(sent.append, app.settings, XTERM)
     async with app.run_test() as pilot:
         await shows(pilot, "Start")
-        app.show_run(engine.directory)
+        app.open_screen(Screens.RUN, engine.directory)
         await until(pilot, lambda: any("cnn 43 %" in words for words in sent), "a title")
         await pilot.press("d")
         await until(pilot, lambda: sent[-1] == "\x1b[23;0t", "the terminal's own title")

@@ -23,7 +23,7 @@ from accel_tui.formatting.advice import (
     not_judged,
     options_text,
 )
-from accel_tui.host import host_of
+from accel_tui.host import Screens, host_of, open_screen
 from accel_tui.run_state.advice import Advice
 from accel_tui.run_state.cure_trials import AdviceNotes
 from accel_tui.screens.advice_reader import AdviceReader
@@ -161,7 +161,7 @@ class AdviceScreen(WorkingScreen):
         """Open New run with the plan as the cure changes it."""
         if (cure := self._cure) and self.advice and self.advice.info.plan:
             try:
-                host_of(self).show_plan(changed_plan(self.advice.info.plan, cure.changes))
+                open_screen(self, Screens.NEW_RUN, changed_plan(self.advice.info.plan, cure.changes))
             except AccelError as error:
                 self.notify(str(error), severity="error", markup=False)
 
@@ -182,7 +182,7 @@ class AdviceScreen(WorkingScreen):
         if finding and self.advice:
             steps = finding.steps or (0, self.advice.coverage.steps)
             series = next((each.series for each in finding.evidence if each.series), "")
-            host_of(self).show_evidence(self.directory, steps, series)
+            open_screen(self, Screens.RUN, self.directory, (*steps, series))
 
     def action_switch_list(self) -> None:
         """Go to the other list."""

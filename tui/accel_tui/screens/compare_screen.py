@@ -17,7 +17,7 @@ from textual.widgets import Static
 from accel_engine.run import RunSummary
 from accel_engine.run.runs.listing import summarize
 from accel_engine.text import printable_fields
-from accel_tui.host import host_of
+from accel_tui.host import Screens, open_screen
 from accel_tui.run_list.columns import has_model
 from accel_tui.run_list.comparison import ComparedRun, compare
 from accel_tui.run_state.run_follower import RunFollower
@@ -90,15 +90,15 @@ class CompareScreen(Screen[None]):
 
     def action_back(self) -> None:
         """Go to the Runs screen, wherever this screen was opened from."""
-        host_of(self).show_runs()
+        open_screen(self, Screens.RUNS)
 
     def action_evaluate(self) -> None:
         """Evaluate the runs on the same examples."""
-        host_of(self).show_evaluation(self._directories)
+        open_screen(self, Screens.EVALUATE, self._directories)
 
     def action_bench(self) -> None:
         """Measure the inference of the runs."""
-        open_trained(self, self._directories, partial(host_of(self).show_bench, self._directories))
+        open_trained(self, self._directories, partial(open_screen, self, Screens.BENCH, self._directories))
 
     def on_mount(self) -> None:
         """Start following the runs."""

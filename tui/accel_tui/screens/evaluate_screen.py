@@ -21,7 +21,7 @@ from accel_engine.requests.protocol.request import ExamplesDone
 from accel_engine.text import printable, printable_line
 from accel_tui.formatting import numbers
 from accel_tui.formatting.evaluation import headline, tables
-from accel_tui.host import host_of
+from accel_tui.host import Screens, open_screen
 from accel_tui.screens.engine_errors import reported
 from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
 from accel_tui.screens.working_screen import WorkingScreen
@@ -134,7 +134,7 @@ class EvaluateScreen(WorkingScreen):
         if self._found is None:
             return
         steps = {run: model.step for run, model in zip(self._directories, self._found.models, strict=True)}
-        host_of(self).show_evaluated(directory, replace(self._options, checkpoint=str(steps[directory])))
+        open_screen(self, Screens.EVALUATED, directory, replace(self._options, checkpoint=str(steps[directory])))
 
     @property
     def work_in_progress(self) -> str:

@@ -21,7 +21,7 @@ from accel_engine.search.definition import Parameter
 from accel_tui.formatting import field_labels, numbers
 from accel_tui.formatting.field_labels import word
 from accel_tui.formatting.text import shorten_lines
-from accel_tui.host import host_of, settings_of
+from accel_tui.host import Screens, host_of, open_screen, settings_of
 from accel_tui.palette import PlanCommands
 from accel_tui.plan import search_fields
 from accel_tui.plan.data_survey import SurveyError
@@ -109,9 +109,10 @@ class NewRunScreen(DirtyRegionScreen):
             self.form.load(self._plan)
         self._update(self.form.filled)  # now, not with the form's message, so that the first frame is complete
 
-    def load(self, plan: Plan) -> None:
+    def show_subject(self, plan: Plan) -> bool:
         """Fill the form in from a plan."""
         self.form.load(plan)
+        return True
 
     def watch_can_list_runs(self) -> None:
         """Mount the list of recent runs."""
@@ -160,18 +161,18 @@ class NewRunScreen(DirtyRegionScreen):
 
     def action_race(self) -> None:
         """Race the configurations of the plan."""
-        host_of(self).show_race(self.form.filled.plan)
+        open_screen(self, Screens.RACE, self.form.filled.plan)
 
     def action_measure(self) -> None:
         """Ask what to find for the plan, and find it."""
         ask_what_to_find(self, self.form)
 
-    def action_search(self) -> None:
+    async def action_search(self) -> None:
         """Ask for trials, monitor and time, then search; without ranges, show the searches."""
         if self.form.parameters and (filled := self._valid()) is not None:
             ask_to_search(self, filled, self.form.parameters, self.form.changed)
         elif not self.form.parameters:
-            host_of(self).open_searches()
+            await self.run_action("app.open_searches")
 
     @property
     def _machine(self) -> Sequence[Device] | None:

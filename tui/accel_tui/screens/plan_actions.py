@@ -12,7 +12,7 @@ from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.search.definition import Parameter
 from accel_engine.text import printable
 from accel_tui.formatting import numbers
-from accel_tui.host import host_of
+from accel_tui.host import Screens, host_of, open_screen
 from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
 from accel_tui.widgets.plan.plan_form import PlanForm
 
@@ -69,9 +69,9 @@ def ask_what_to_find(screen: Screen[None], form: PlanForm) -> None:
 
     def find(answer: str | None) -> None:
         if answer == _RATE.id:
-            host_of(screen).show_rate_finder(plan, take_rate)
+            open_screen(screen, Screens.FIND_RATE, plan, take_rate)
         elif answer == _SIZE.id:
-            host_of(screen).show_size_finder(plan, take_size)
+            open_screen(screen, Screens.FIND_SIZE, plan, take_size)
 
     detail = "Real steps of this plan are measured, in processes of their own. Nothing is written."
     screen.app.push_screen(QuestionScreen("What to find?", detail, (_RATE, _SIZE, CANCEL)), find)
@@ -111,7 +111,7 @@ def _start_search(screen: Screen[None], request: "SearchRequest", given: Collect
     except AccelError as error:
         screen.app.notify(str(error), title="The search was not started", severity="error", markup=False)
     else:
-        screen.call_later(host_of(screen).show_search, directory)
+        screen.call_later(open_screen, screen, Screens.SEARCH, directory)
 
 
 def explain_ranges(screen: Screen[None], count: int) -> None:

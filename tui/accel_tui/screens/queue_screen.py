@@ -15,7 +15,7 @@ from accel_engine.errors import AccelError
 from accel_engine.run_queue import queue
 from accel_engine.text import printable
 from accel_tui.formatting.queued_runs import parse_limit
-from accel_tui.host import host_of
+from accel_tui.host import Screens, open_screen
 from accel_tui.run_list.queue_rows import QueueList, QueueReader
 from accel_tui.screens.cancel_question import CANCEL_RUN, cancel_question
 from accel_tui.screens.entry_screen import EntryScreen
@@ -103,7 +103,7 @@ class QueueScreen(Screen[None]):
         if len(self.app.screen_stack) > 1:
             self.app.pop_screen()
         else:
-            host_of(self).show_runs()
+            open_screen(self, Screens.RUNS)
 
     def action_move_up(self) -> None:
         """Let the current run start before the one above it."""
@@ -207,7 +207,7 @@ class QueueScreen(Screen[None]):
 
     @on(QueueTable.Opened)
     def _open(self, event: QueueTable.Opened) -> None:
-        host_of(self).show_run(event.row.entry.directory)
+        open_screen(self, Screens.RUN, event.row.entry.directory)
 
 
 class LimitScreen(EntryScreen[str]):

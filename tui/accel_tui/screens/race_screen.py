@@ -20,7 +20,7 @@ from accel_engine.race.remaining_time import RemainingTime
 from accel_engine.text import printable
 from accel_tui.formatting import numbers, race
 from accel_tui.formatting.devices_in_use import warnings
-from accel_tui.host import host_of, settings_of
+from accel_tui.host import Screens, open_screen, settings_of
 from accel_tui.screens.engine_errors import reported
 from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
 from accel_tui.screens.working_screen import WorkingScreen
@@ -151,7 +151,7 @@ class RaceScreen(WorkingScreen):
         options = result.configuration.options
         text = f"changed: {options}" if options else "the plan as it was"
         self.app.notify(text, title=f"New run: {result.title}", markup=False)
-        host_of(self).show_plan(result.configuration.plan)
+        open_screen(self, Screens.NEW_RUN, result.configuration.plan)
 
     def action_copy(self) -> None:
         """Copy the command that trains the selected configuration."""

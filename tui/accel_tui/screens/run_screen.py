@@ -21,7 +21,7 @@ from accel_engine.events import CommandAnswered
 from accel_engine.run.runs.listing import summarize
 from accel_engine.text import printable
 from accel_tui.formatting.run_damage import DIRECTORY_LOST
-from accel_tui.host import host_of
+from accel_tui.host import Screens, host_of, open_screen
 from accel_tui.run_state.advice import Advice
 from accel_tui.run_state.hardware import inventory_of, meters_of
 from accel_tui.run_state.run_follower import RunFollower
@@ -63,6 +63,8 @@ class RunScreen(DirtyRegionScreen):
 
     Args:
         directory: The run's directory.
+        evidence: Steps to zoom the charts to, once the run is read: the first one, the one after the last one, and the
+            series whose chart is selected, with ``validation_`` before one of validation.
     """
 
     CSS_PATH = "run_screen.tcss"
@@ -87,14 +89,14 @@ class RunScreen(DirtyRegionScreen):
 
     _devices = getters.query_one(DevicePanel)
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, evidence: tuple[int, int, str] | None = None) -> None:
         super().__init__()
         self.directory = directory
         self._updated_at = 0.0
         self._update_event = asyncio.Event()
         self._has_no_steps = False  # ended before its first step: only the log has something to show
         self._shown_devices: tuple[object, ...] = (None,) * 5
-        self._evidence: tuple[int, int, str] | None = None  # to be shown once the run is read
+        self._evidence = evidence
         self._advice = AdviceReader(self, directory, self._take_advice)
         self._control = RunControl(self, directory, on_change=partial(setattr, self, "pending_commands"))
         self._follower = RunFollower(
@@ -223,16 +225,13 @@ class RunScreen(DirtyRegionScreen):
         self.findings = advice.findings
         self.query_one(RunCharts).findings = advice.findings[:SHOWN]
 
-    def show_evidence(self, first: int, stop: int, series: str) -> None:
-        """Zoom the charts to steps, once the run is read.
-
-        Args:
-            first: The first step.
-            stop: The step after the last one.
-            series: The series whose chart is selected, with ``validation_`` before one of validation.
-        """
-        self._evidence = first, stop, series
+    def show_subject(self, directory: Path, evidence: tuple[int, int, str] | None = None) -> bool:
+        """Show steps of the same run; of another one, nothing."""
+        if directory != self.directory:
+            return False
+        self._evidence = evidence
         self._show_evidence()
+        return True
 
     def _show_evidence(self) -> None:
         if self._evidence and self.state.step:
@@ -289,7 +288,7 @@ class RunScreen(DirtyRegionScreen):
 
     def action_find_rate(self) -> None:
         """Find a learning rate from the last checkpoint."""
-        host_of(self).show_rate_finder(self.directory, partial(self._control.send, "learning_rate"))
+        open_screen(self, Screens.FIND_RATE, self.directory, partial(self._control.send, "learning_rate"))
 
     def action_continue(self) -> None:
         """Continue from the last checkpoint."""
@@ -326,7 +325,7 @@ class RunScreen(DirtyRegionScreen):
         if len(self.app.screen_stack) > 1:
             self.app.pop_screen()
         else:
-            host_of(self).show_runs()
+            open_screen(self, Screens.RUNS)
 
     def action_log(self) -> None:
         """Show or hide the log."""
@@ -367,21 +366,21 @@ class RunScreen(DirtyRegionScreen):
 
     def action_advice(self) -> None:
         """Open the Advice screen."""
-        host_of(self).show_advice(self.directory)
+        open_screen(self, Screens.ADVICE, self.directory)
 
     def action_bench(self) -> None:
         """Measure the inference of the run's model."""
         directories = (self.directory,)
-        open_trained(self, directories, partial(host_of(self).show_bench, directories))
+        open_trained(self, directories, partial(open_screen, self, Screens.BENCH, directories))
 
     def action_diagnostics(self) -> None:
         """Open the Diagnostics screen."""
-        host_of(self).show_diagnostics(self.directory)
+        open_screen(self, Screens.DIAGNOSTICS, self.directory)
 
     def action_export(self) -> None:
         """Open the Export screen."""
-        open_trained(self, (self.directory,), partial(host_of(self).show_export, self.directory))
+        open_trained(self, (self.directory,), partial(open_screen, self, Screens.EXPORT, self.directory))
 
     def action_predict(self) -> None:
         """Open the Predict screen."""
-        open_trained(self, (self.directory,), partial(host_of(self).show_predictions, self.directory))
+        open_trained(self, (self.directory,), partial(open_screen, self, Screens.PREDICT, self.directory))

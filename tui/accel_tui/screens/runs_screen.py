@@ -21,7 +21,7 @@ from accel_engine.run.store.annotations import set_tags, write_annotations
 from accel_engine.text import printable, printable_fields, printable_line
 from accel_tui.formatting import numbers
 from accel_tui.formatting.run_damage import how_lost
-from accel_tui.host import host_of
+from accel_tui.host import Screens, host_of, open_screen
 from accel_tui.palette import Command, SearchedCommands
 from accel_tui.run_list.columns import has_model
 from accel_tui.run_list.comparison import MAX_COMPARED_RUNS, mixed
@@ -183,7 +183,7 @@ class RunsScreen(Screen[None]):
         elif self.table.selected_ids:
             self.table.selected_ids = frozenset()
         else:
-            host_of(self).show_plan()
+            open_screen(self, Screens.NEW_RUN)
 
     def action_open(self) -> None:
         """Open the current run."""
@@ -203,35 +203,35 @@ class RunsScreen(Screen[None]):
                 f"showing the first {MAX_COMPARED_RUNS} of {len(readable)}."
             )
         if len(readable) > 1:
-            host_of(self).show_comparison(tuple(readable[:MAX_COMPARED_RUNS]))
+            open_screen(self, Screens.COMPARE, tuple(readable[:MAX_COMPARED_RUNS]))
         else:
             self.notify("Select two or more runs with space, then compare them.", severity="warning")
 
     def action_evaluate(self) -> None:
         """Evaluate the selected runs, or else the current one, on the same examples."""
-        host_of(self).show_evaluation([run.directory for run in self._target_runs])
+        open_screen(self, Screens.EVALUATE, [run.directory for run in self._target_runs])
 
     def action_advice(self) -> None:
         """Show the advice on the current run."""
         if self.table.current:
-            host_of(self).show_advice(self.table.current.directory)
+            open_screen(self, Screens.ADVICE, self.table.current.directory)
 
     def action_bench(self) -> None:
         """Measure the inference of the selected runs, or else of the current one."""
         directories = [run.directory for run in self._target_runs]
-        open_trained(self, directories, partial(host_of(self).show_bench, directories))
+        open_trained(self, directories, partial(open_screen, self, Screens.BENCH, directories))
 
     def action_export(self) -> None:
         """Export the trained model of the current run."""
         if self.table.current:
             directory = self.table.current.directory
-            open_trained(self, (directory,), partial(host_of(self).show_export, directory))
+            open_trained(self, (directory,), partial(open_screen, self, Screens.EXPORT, directory))
 
     def action_predict(self) -> None:
         """Predict examples with the trained model of the current run."""
         if self.table.current:
             directory = self.table.current.directory
-            open_trained(self, (directory,), partial(host_of(self).show_predictions, directory))
+            open_trained(self, (directory,), partial(open_screen, self, Screens.PREDICT, directory))
 
     def action_continue(self) -> None:
         """Continue the current run from its last checkpoint."""
@@ -246,7 +246,7 @@ class RunsScreen(Screen[None]):
     def action_duplicate(self) -> None:
         """Open New run with the plan of the current run."""
         if self.table.current and self.table.current.info:
-            host_of(self).show_plan(self.table.current.info.plan)
+            open_screen(self, Screens.NEW_RUN, self.table.current.info.plan)
 
     def action_edit(self) -> None:
         """Edit name, note and tags of a run, or the tags of the selected runs."""

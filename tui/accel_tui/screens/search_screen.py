@@ -21,7 +21,7 @@ from accel_engine.run import runs_directory
 from accel_engine.search.trial import Trial
 from accel_engine.search.trial_plan import plan_to_train
 from accel_engine.text import printable_line
-from accel_tui.host import host_of
+from accel_tui.host import Screens, open_screen
 from accel_tui.run_list.comparison import MAX_COMPARED_RUNS
 from accel_tui.screens.search_control import SearchControl
 from accel_tui.screens.search_keys import BINDINGS, is_offered
@@ -202,7 +202,7 @@ class SearchScreen(DirtyRegionScreen, Screen[None]):
     @work(thread=True, exclusive=True, exit_on_error=False, group="open")
     def _open_run(self, run: Path) -> None:
         if run.is_dir():
-            self.call_later(host_of(self).show_run, run)
+            self.call_later(open_screen, self, Screens.RUN, run)
         else:
             self.call_later(partial(self.notify, f"The run {run.name} was deleted.", severity="warning", markup=False))
 
@@ -293,21 +293,21 @@ class SearchScreen(DirtyRegionScreen, Screen[None]):
         if len(trials) > MAX_COMPARED_RUNS:
             self.notify(f"At most {MAX_COMPARED_RUNS} runs can be compared: showing the first {MAX_COMPARED_RUNS}.")
         runs = [runs_directory() / trial.run for trial in trials[:MAX_COMPARED_RUNS]]
-        host_of(self).show_comparison(runs)
+        open_screen(self, Screens.COMPARE, runs)
 
     def action_advice(self) -> None:
         """Show the advice on the run of the trial under the cursor."""
         if self._trial and (run := self._run_of(self._trial)):
-            host_of(self).show_advice(run)
+            open_screen(self, Screens.ADVICE, run)
 
     def action_export(self) -> None:
         """Export the trained model of the trial under the cursor."""
         if self._trial and (run := self._run_of(self._trial)):
-            open_trained(self, (run,), partial(host_of(self).show_export, run))
+            open_trained(self, (run,), partial(open_screen, self, Screens.EXPORT, run))
 
     def action_show_searches(self) -> None:
         """List all searches."""
-        host_of(self).show_searches()
+        open_screen(self, Screens.SEARCHES)
 
     def _send(self, name: str) -> None:
         """Send a command about the trial under the cursor."""
@@ -322,4 +322,4 @@ class SearchScreen(DirtyRegionScreen, Screen[None]):
         except AccelError as error:
             self.notify(str(error), title=f"Trial {trial.number} has no valid plan", severity="error", markup=False)
         else:
-            host_of(self).show_plan(plan)
+            open_screen(self, Screens.NEW_RUN, plan)

@@ -9,7 +9,7 @@ from textual.events import ScreenResume
 from textual.screen import Screen
 
 from accel_engine.text import printable
-from accel_tui.host import host_of
+from accel_tui.host import Screens, open_screen
 from accel_tui.study_state.study_list import COLUMNS, ListedStudy, list_studies
 from accel_tui.widgets.key_bar import KeyBar
 from accel_tui.widgets.search.trials_table import StudiesTable
@@ -64,6 +64,6 @@ class SearchesScreen(Screen[None]):
     def _open(self, event: StudiesTable.Opened) -> None:
         study: ListedStudy = event.item
         if study.state:
-            host_of(self).show_search(study.directory)
+            open_screen(self, Screens.SEARCH, study.directory)
         else:
             self.notify(printable(study.problem), title=study.name, severity="warning", markup=False)
