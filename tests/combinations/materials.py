@@ -186,7 +186,7 @@ def series(folder: Path) -> Material:
     with (folder / "climate.csv").open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(("hour", "station", "wind", "warmth"))
-        for hour in range(60):
+        for hour in range(120):
             for station in ("north", "south"):
                 writer.writerow((hour, station, rng.normal(5, 1), 20 + rng.normal(0, 3)))
     fields = {
