@@ -1,9 +1,9 @@
 import pytest
 
+from accel_engine.measure import cache
 from accel_engine.measure.trial_room import MemoryBudget
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import check
-from accel_engine.measure import cache
 from accel_engine.race import remembered
 from accel_engine.race.configuration import ConfigurationKind
 from accel_engine.race.race import Race, RaceOptions
