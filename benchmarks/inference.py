@@ -22,8 +22,8 @@ import onnxruntime
 import tensorflow as tf
 from ai_edge_litert.interpreter import Interpreter
 
+from accel_engine.formats import open_model
 from accel_engine.inference.measurement.closed_loop import ClosedLoop
-from accel_engine.inference.open_model import open_model
 
 THREADS = 1
 

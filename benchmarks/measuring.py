@@ -10,7 +10,7 @@ import argparse
 import numpy as np
 
 from accel_engine.inference.measurement.closed_loop import ClosedLoop
-from accel_engine.inference.measurement.open_loop import OpenLoop
+from accel_engine.inference.measurement.rate_search import OpenLoop
 
 REQUESTS = 200_000
 

@@ -13,12 +13,12 @@ import pytest
 
 from accel_engine.errors import AccelError
 from accel_engine.events import Event, ModelBuilt, Outcome, RunEnded, Validated
+from accel_engine.formats import target_name
 from accel_engine.model_export.export_targets import FORMATS
 from accel_engine.plan import Plan
 from accel_engine.process.ask import ask
 from accel_engine.requests.diagnose import DiagnosisRequest
 from accel_engine.requests.evaluate import EvaluationOptions
-from accel_engine.requests.export_model import target_name
 from accel_engine.run import RunReader
 from accel_tui.cli import main
 from accel_tui.cli.root import COMMANDS as PROGRAM

@@ -4,8 +4,7 @@ Each kind of trouble has a package of rules, one module per subject. A rule take
 findings. Silence is the normal state: a rule that is not sure says nothing.
 """
 
-from accel_engine.advice.advise import advise
-from accel_engine.advice.coverage import Coverage, coverage
+from accel_engine.advice.advise import Coverage, advise, coverage, find_cure
 from accel_engine.advice.faster_plan import FasterPlan
 from accel_engine.advice.finding import Confidence, Cure, Evidence, Finding, Gain, Trouble
 from accel_engine.advice.reading import read_recorded
@@ -25,5 +24,6 @@ __all__ = [
     "Trouble",
     "advise",
     "coverage",
+    "find_cure",
     "read_recorded",
 ]

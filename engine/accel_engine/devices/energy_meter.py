@@ -5,13 +5,23 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from itertools import pairwise
-from typing import Any
+from typing import Any, Protocol
 
 from accel_engine.devices.nvidia_queries import text
 from accel_engine.devices.pci_address import normalize_bus_id
 
 INTERVAL = 0.05
 """Seconds between readings of the power, where the driver does not count energy."""
+
+
+class Meter(Protocol):
+    """Measures something between two points in time."""
+
+    def start(self) -> None:
+        """Begin."""
+
+    def stop(self) -> float | None:
+        """What was measured since; ``None`` if it cannot be read."""
 
 
 class EnergyMeter:

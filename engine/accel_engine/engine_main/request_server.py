@@ -16,7 +16,7 @@ from accel_engine.engine_main.tensorflow_import import TensorFlowImport
 from accel_engine.errors import AccelError, format_error
 from accel_engine.requests.protocol.channel import Channel, ProtocolError
 from accel_engine.requests.protocol.registry import function_of
-from accel_engine.requests.protocol.request import EngineRequest, Problem, Send
+from accel_engine.requests.protocol.request import EngineRequest, FolderRequest, Problem, Send
 
 
 def serve(kind: type[EngineRequest[Any]], tensorflow: TensorFlowImport) -> int:
@@ -35,7 +35,7 @@ def _answer_next(kind: type[EngineRequest[Any]], channel: Channel, tensorflow: T
         return Problem(f"the request is not what this version understands: {error}")
     if isinstance(request, Problem):
         return request
-    if kind.has_folder:
+    if isinstance(request, FolderRequest):
         channel.folder = request.folder
     if kind.asks:
         return function_of(kind)(request, channel.send, messages, tensorflow)
@@ -83,8 +83,8 @@ def _read(channel: Channel, kinds: tuple[type, ...], received: "queue.SimpleQueu
     try:
         while (numbered := channel.receive(*kinds)) is not None:
             message, _ = numbered
-            if isinstance(message, EngineRequest) and message.has_folder:
-                folder = message.folder  # type: ignore[attr-defined]
+            if isinstance(message, FolderRequest):
+                folder = message.folder
             received.put(message)
     except ProtocolError as error:
         received.put(error)

@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import cycle
-from typing import Protocol
 
 from accel_engine import clock
+from accel_engine.devices.energy_meter import Meter
 from accel_engine.errors import ModelError
 from accel_engine.inference.candidate import Candidate, Setup
 from accel_engine.inference.example_batches import batches_of
@@ -16,29 +16,18 @@ from accel_engine.inference.measurement.batch_sizes import growing
 from accel_engine.inference.measurement.closed_loop import ClosedLoop
 from accel_engine.inference.measurement.rate_search import FEWEST_REQUESTS, HighestRate, highest_rate, serve_at
 from accel_engine.inference.measurement.stability import Measured, ignore, measure
-from accel_engine.inference.measurement.timer import SECOND, SystemTimer, Timer
-from accel_engine.inference.measurement.window import Window
+from accel_engine.inference.measurement.window import SECOND, SystemTimer, Timer, Window
 from accel_engine.inference.runtime import Arrays, Runtime
-
-
-class Meter(Protocol):
-    """Measures something between two points in time."""
-
-    def start(self) -> None:
-        """Begin."""
-
-    def stop(self) -> float | None:
-        """What was measured since; ``None`` if it cannot be read."""
 
 
 class NoMeter:
     """Measures what no device tells."""
 
     def start(self) -> None:
-        """See :class:`Meter`."""
+        """See :class:`accel_engine.devices.energy_meter.Meter`."""
 
     def stop(self) -> None:
-        """See :class:`Meter`."""
+        """See :class:`accel_engine.devices.energy_meter.Meter`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,14 +1,57 @@
-"""Compares formats and precisions: what each costs in metrics, and gains in speed and size; without TensorFlow."""
+"""Which measured model serves best, and what formats and precisions cost and gain; without TensorFlow."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from accel_engine.inference.candidate import Candidate
-from accel_engine.inference.verdict import verdict
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class ServingChoice:
+    """The best candidate.
+
+    Attributes:
+        best: The one with the highest throughput within the target; ``None`` if there is none.
+        fastest: The one with the shortest 99th percentile; ``None`` if no latency was measured.
+        is_certain: Whether the interval of its 99th percentile is within the target, too.
+        machines: How many machines like this one the target rate takes; ``None`` without one.
+    """
+
+    best: Candidate | None
+    fastest: Candidate | None
+    is_certain: bool
+    machines: int | None
+
+
+def choose_model(
+    candidates: Sequence[Candidate], target_latency: float | None, target_rate: float | None
+) -> ServingChoice:
+    """Choose the best candidate.
+
+    Args:
+        candidates: What was measured.
+        target_latency: Seconds that the 99th percentile may be at most; ``None`` for any.
+        target_rate: Examples per second that are to be served; ``None`` for none.
+    """
+    measured = [each for each in candidates if not each.problem]
+    timed = [each for each in measured if "p99" in each.percentiles]
+    fits = [each for each in timed if each.percentiles["p99"].value <= target_latency] if target_latency else measured
+    best = max((each for each in fits if each.throughput), key=lambda each: each.throughput, default=None)
+    fastest = min(timed, key=lambda each: each.percentiles["p99"].value, default=None)
+    machines = math.ceil(target_rate / best.throughput) if target_rate and best else None
+    return ServingChoice(best, fastest, _is_certain(best, target_latency), machines)
+
+
+def _is_certain(best: Candidate | None, target_latency: float | None) -> bool:
+    if best is None or target_latency is None:
+        return True
+    high = best.percentiles["p99"].high
+    return high is not None and high <= target_latency
+
+
+@dataclass(frozen=True, slots=True)
+class ModelComparison:
     """A model in a format and precision, compared with the first one.
 
     Attributes:
@@ -41,7 +84,7 @@ class Comparison:
         return None if name != other_name or before is None or after is None else after - before
 
 
-def comparisons(candidates: Sequence[Candidate], target_latency: float | None) -> tuple[Comparison, ...]:
+def comparisons(candidates: Sequence[Candidate], target_latency: float | None) -> tuple[ModelComparison, ...]:
     """Compare each model, format and precision with the first: each on the device and with the batch size that is best.
 
     Args:
@@ -55,7 +98,7 @@ def comparisons(candidates: Sequence[Candidate], target_latency: float | None) -
     for each in candidates:
         if not each.problem:
             groups.setdefault((each.model, each.format, each.precision), []).append(each)
-    best = [(verdict(group, target_latency, None).best, group[0]) for group in groups.values()]
+    best = [(choose_model(group, target_latency, None).best, group[0]) for group in groups.values()]
     if not best or (first := best[0][0]) is None:
         return ()
-    return tuple(Comparison(first, found or any_size, found is not None) for found, any_size in best[1:])
+    return tuple(ModelComparison(first, found or any_size, found is not None) for found, any_size in best[1:])

@@ -12,8 +12,7 @@ import tensorflow as tf
 
 from accel_engine.data.structure import ArraySpec, flatten, map_structure
 from accel_engine.errors import ModelError, UsageError
-from accel_engine.inference.arrays import check_inputs
-from accel_engine.inference.runtime import Arrays
+from accel_engine.inference.runtime import Arrays, check_inputs
 from accel_engine.keras_support.model_structure import model_input
 from accel_engine.models.model_call import call_model
 from accel_engine.user_code import reason

@@ -7,8 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.inference.measurement.percentiles import nearest_rank
-from accel_engine.inference.measurement.timer import SECOND
-from accel_engine.inference.measurement.window import Window
+from accel_engine.inference.measurement.window import SECOND, Window
 
 PER_DOUBLING = 8
 """Bins of a histogram from a latency to its double: each is 9% wide."""

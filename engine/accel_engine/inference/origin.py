@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from accel_engine.files import regular
-from accel_engine.inference.encoded_runtime import sidecar_of
+from accel_engine.inference.text_encoding import sidecar_of
 
 DESCRIPTION = Path("assets.extra", "model.json")
 """The file in a SavedModel's directory that has what is beside other models."""

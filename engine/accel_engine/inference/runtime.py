@@ -1,12 +1,14 @@
 """What every runtime of a trained model can do; without TensorFlow."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from accel_engine.data.structure import ArraySpec
+from accel_engine.errors import ModelError
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 """Arrays by the name of an input or an output, each ``[batch, ...]``."""
@@ -36,3 +38,30 @@ class Runtime(Protocol):
         Raises:
             ModelError: The runtime failed; why.
         """
+
+
+def check_inputs(inputs: Arrays, specs: Mapping[str, ArraySpec]) -> None:
+    """Raise if the arrays are not those that a model takes.
+
+    Raises:
+        ModelError: A name is wrong, or a shape.
+    """
+    if inputs.keys() != specs.keys():
+        given, taken = (", ".join(sorted(names)) or "none" for names in (inputs, specs))
+        raise ModelError(f"the model takes the inputs {taken}, not {given}")
+    for name, spec in specs.items():
+        given_shape = inputs[name].shape[1:]
+        if given_shape == spec.shape:  # nearly always, and a small model takes only some 50 us
+            continue
+        if len(given_shape) != len(spec.shape) or any(
+            want not in (None, have) for want, have in zip(spec.shape, given_shape, strict=True)
+        ):
+            sides = "x".join(map(str, given_shape)) or "single values"
+            raise ModelError(f"input {name} takes examples of {spec}, not {sides}")
+
+
+def bytes_of(path: Path) -> int:
+    """Bytes of a file, or of all files in a directory."""
+    if path.is_file():
+        return path.stat().st_size
+    return sum(each.stat().st_size for each in path.rglob("*") if each.is_file())

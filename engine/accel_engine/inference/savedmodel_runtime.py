@@ -10,8 +10,7 @@ import tensorflow as tf
 
 from accel_engine.data.structure import ArraySpec
 from accel_engine.errors import ModelError, UsageError
-from accel_engine.inference.arrays import bytes_of, check_inputs
-from accel_engine.inference.runtime import Arrays
+from accel_engine.inference.runtime import Arrays, bytes_of, check_inputs
 from accel_engine.models.model_files import SAVED_MODEL
 from accel_engine.user_code import reason
 

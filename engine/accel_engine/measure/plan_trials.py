@@ -18,7 +18,7 @@ from typing import Self
 from accel_engine import clock
 from accel_engine.errors import RunError
 from accel_engine.measure.trial_process import TrialFailedError, TrialProcess
-from accel_engine.measure.trial_statistics import Comparison, compare_rates, spread, turn_order
+from accel_engine.measure.trial_statistics import LEAST_ROUNDS, Comparison, compare_rates, spread, turn_order
 from accel_engine.requests.try_plan import TrialReady, TrialStart, Turn
 from accel_engine.run.directory.checkpoint_files import steps_in
 from accel_engine.run.directory.run_paths import CHECKPOINTS, make_private, runs_directory
@@ -28,9 +28,6 @@ TURN_SECONDS = 0.2
 
 WARM_UP_SECONDS = 0.5
 """How long the turn before the first round takes, in which the length of chunks adapts."""
-
-LEAST_ROUNDS = 6
-"""Rounds from which an interval can be told, also if they take longer."""
 
 KEPT_SECONDS = 24 * 3600.0
 """Age from which the directory of a killed process is removed; it may be that of a live one of another machine."""

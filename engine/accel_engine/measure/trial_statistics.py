@@ -17,6 +17,12 @@ CONFIDENCE = 0.95
 RELEVANT = 1.02
 """A ratio of rates from which a difference matters; a smaller one is worth no change."""
 
+APART = 1.1
+"""The same of rates that were measured at different times, not in turns: other programs make smaller ones."""
+
+LEAST_ROUNDS = 6
+"""Rounds from which an interval can be told."""
+
 RELEVANT_LOSS = 0.01
 """A difference of results, as a share of the first one, from which it matters; orders of the examples that end nearly
 the same make smaller ones certain."""
@@ -52,6 +58,11 @@ class Comparison:
     high: float
     verdict: Verdict
     rounds: int
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the rounds tell: there is a difference that matters, or certainly none."""
+        return self.verdict is not Verdict.NO_DIFFERENCE or (self.low > 1 / RELEVANT and self.high < RELEVANT)
 
 
 def turn_order(plans: int, round_number: int) -> list[int]:

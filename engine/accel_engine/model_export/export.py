@@ -7,9 +7,10 @@ from pathlib import Path
 
 from accel_engine.devices.host_probe import processors
 from accel_engine.errors import RunError
-from accel_engine.inference.encoded_runtime import sidecar_of
-from accel_engine.inference.open_model import open_model
+from accel_engine.formats import named, open_model
+from accel_engine.formats.savedmodel_format import BATCHING_FILE
 from accel_engine.inference.runtime import Runtime
+from accel_engine.inference.text_encoding import sidecar_of
 from accel_engine.json_values import json_number
 from accel_engine.memory import available_memory
 from accel_engine.model_export.artefacts import Artefacts, specs_of
@@ -17,7 +18,6 @@ from accel_engine.model_export.proof import Figures, Proof, explained
 from accel_engine.model_export.raw_examples import RawExamples
 from accel_engine.model_export.serving_batching import is_ours, write_batching
 from accel_engine.requests.export_model import (
-    BATCHING_FILE,
     Export,
     ExportRequest,
     ExportTarget,
@@ -71,12 +71,12 @@ def _export(artefacts: Artefacts, request: ExportRequest, send: Send) -> Export:
         written = _written(target, folder)
         try:
             written.parent.mkdir()
-            artefacts.write(target.format, target.quantize, written)
+            artefacts.write(named(target.format), target.quantize, written)
             runtimes[target.name] = open_model(written)
         except Exception as error:  # noqa: BLE001 (libraries and layers raise anything; other formats may work)
             problems[target.name] = explained(error).replace(f"{written.parent}/", "")
     raw = RawExamples(trained.dataset, trained.split, trained.examples, trained.plan.batch_size)
-    halves = {target.name: half for target in targets if (half := artefacts.half_precision(target.format))}
+    halves = {target.name: half for target in targets if (half := artefacts.half_precision(named(target.format)))}
     tolerances = {target.name: target.tolerance for target in targets}
     proof = Proof(trained, artefacts.complete, raw, tolerances, halves)
     proof.run(runtimes, reports(send))
@@ -97,7 +97,7 @@ def _export(artefacts: Artefacts, request: ExportRequest, send: Send) -> Export:
         found = proof.exported(target.name) if runtime else Figures(problem=problems[target.name])
         problem = found.problem or _beyond(target, found)
         if runtime and not problem:
-            if target.format == "savedmodel":
+            if named(target.format).is_served:
                 path = _written(target, folder).with_name(BATCHING_FILE)
                 notes += _write_batching(path, trained.name, runtime, raw, request)
             try:
@@ -123,11 +123,8 @@ def _lost_in_outputs(trained: Figures) -> Iterator[str]:
 
 
 def _beyond(target: ExportTarget, figures: Figures) -> str:
-    """Why the model is not near enough to the trained one; empty if it is.
-
-    Quantized integers are compared by the mean over the examples, as a few examples near a limit differ much.
-    """
-    by_mean = target.quantize in ("dynamic", "int8-weights", "int8")
+    """Why the model is not near enough to the trained one; empty if it is."""
+    by_mean = named(target.format).precision(target.quantize).by_mean
     value, name = (figures.mean, "mean") if by_mean else (figures.largest, "largest")
     if not value <= target.tolerance:
         of = figures.differs[by_mean]
@@ -164,7 +161,7 @@ def _keep_all(target: ExportTarget, folder: Path, umask: int, notes: list[str]) 
     """
     written = _written(target, folder)
     _keep(written, Path(target.path), umask)
-    if target.format != "savedmodel":
+    if not named(target.format).is_served:
         return ""
     path = Path(target.path).with_name(BATCHING_FILE)
     try:

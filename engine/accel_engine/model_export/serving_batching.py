@@ -12,12 +12,13 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from accel_engine.devices.energy_meter import Meter
 from accel_engine.errors import ModelError
-from accel_engine.inference.bench_runtime import BenchSettings, Meter, RuntimeBench
+from accel_engine.formats.savedmodel_format import BATCHING_FILE
+from accel_engine.inference.bench_runtime import BenchSettings, RuntimeBench
 from accel_engine.inference.candidate import Candidate, Setup
 from accel_engine.inference.measurement.batch_sizes import GROWTH
 from accel_engine.inference.runtime import Arrays, Runtime
-from accel_engine.requests.export_model import BATCHING_FILE
 
 SECONDS = 0.3
 """Time limit of each measurement."""

@@ -14,7 +14,7 @@ from accel_engine.errors import RunError
 from accel_engine.process.engine_process import spawn
 from accel_engine.requests.protocol.channel import Channel, ProtocolError
 from accel_engine.requests.protocol.registry import name_of
-from accel_engine.requests.protocol.request import EngineRequest, Problem, unheard
+from accel_engine.requests.protocol.request import EngineRequest, FolderRequest, Problem, unheard
 
 ResultT = TypeVar("ResultT")
 
@@ -123,12 +123,13 @@ class Asked(Generic[ResultT]):
         self._result = kind.result
         self._ends = contextlib.ExitStack()
         with contextlib.ExitStack() as ends:
-            if kind.has_folder:
-                folder = ends.enter_context(_folder(request.folder))  # type: ignore[attr-defined]
+            folder: Path | None = None
+            if isinstance(request, FolderRequest):
+                folder = ends.enter_context(_folder(request.folder))
                 request = replace(request, folder=folder)  # type: ignore[type-var]
             kinds = tuple({*kind.parts, kind.result, Problem})
             self.connection = EngineConnection(kind, kinds, environment=request.environment)
-            self.connection.channel.folder = folder if kind.has_folder else None
+            self.connection.channel.folder = folder
             self._ends = ends.pop_all()
         self._request = request
 

@@ -11,7 +11,6 @@ from accel_engine.inference.held_out_metrics import HeldOutMetrics
 from accel_engine.inference.origin import origin_of
 from accel_engine.plan import Plan
 from accel_engine.process.ask import Asked
-from accel_engine.process.model_names import distinct_names
 from accel_engine.requests.bench_models import BenchedModel, BenchOptions, BenchRequest
 from accel_engine.requests.held_out_metrics import HeldOutRequest
 from accel_engine.requests.protocol.model_reference import ModelReference
@@ -169,3 +168,22 @@ def _origin(file: Path, named: Mapping[str, ModelReference]) -> ModelReference |
         return named[name]
     directory = runs_directory() / name
     return ModelReference(directory) if name and is_file(directory / DATABASE) else None
+
+
+def distinct_names(paths: Sequence[Path]) -> list[str]:
+    """The last part of each path, with as many parts before it as tell it from the other paths.
+
+    The same path has the same name with a number: ``m.onnx``, ``m.onnx (2)``.
+    """
+    names = [_name(path, paths) for path in paths]
+    earlier = [names[:index].count(name) for index, name in enumerate(names)]
+    return [f"{name} ({count + 1})" if count else name for name, count in zip(names, earlier, strict=True)]
+
+
+def _name(path: Path, paths: Sequence[Path]) -> str:
+    others = [other.parts for other in paths if other != path]
+    for count in range(1, len(path.parts)):
+        end = path.parts[-count:]
+        if all(other[-count:] != end for other in others):
+            return "/".join(end)
+    return str(path)

@@ -13,9 +13,8 @@ from accel_engine.events import PlanChanged
 from accel_engine.process.paused_run import read_run
 from accel_engine.process.start_run import hand_over, prepare_continuation
 from accel_engine.run import RunReader, RunWriter, Status, request
-from accel_engine.run.directory import checkpoint_files
 from accel_engine.run.directory.lock import WriterLock
-from accel_engine.run.directory.run_paths import CHECKPOINTS, checkpoint_steps, latest_checkpoint
+from accel_engine.run.directory.run_paths import latest_checkpoint
 from accel_engine.run.engine.commands import read_answer, withdraw
 
 STOP_SECONDS = 120.0
@@ -66,15 +65,15 @@ def steps_taken(directory: Path) -> int:
 
 
 @contextmanager
-def stopped(directory: Path, launch: Launch = launch, *, now: bool = False) -> Iterator[None]:
-    """Stop a live run with a checkpoint, or at once, for a block that continues it; one that has ended stays so.
+def stopped(directory: Path, launch: Launch = launch, reason: str = "") -> Iterator[None]:
+    """Stop a live run with a checkpoint for a block that continues it; one that has ended stays so.
 
     After an error, or Ctrl-C, the run trains on as before: the stop is withdrawn, or the run is continued.
 
     Args:
         directory: The run's directory.
         launch: Gives the run to an engine.
-        now: Whether to stop without a checkpoint.
+        reason: Why it is stopped, which is recorded.
 
     Raises:
         RunError: It does not stop.
@@ -82,7 +81,7 @@ def stopped(directory: Path, launch: Launch = launch, *, now: bool = False) -> I
     if not read_run(directory).status.live:
         yield
         return
-    number = request(directory, "stop_now" if now else "stop")
+    number = request(directory, "stop", reason=reason)
     try:
         _wait_for_end(directory)
         yield
@@ -91,13 +90,17 @@ def stopped(directory: Path, launch: Launch = launch, *, now: bool = False) -> I
         raise
 
 
-def stop(directory: Path, *, now: bool = False) -> None:
-    """Stop a live run with a checkpoint, or at once, and wait until it has; does nothing if it has ended.
+def stop(directory: Path, reason: str = "") -> None:
+    """Stop a live run with a checkpoint, and wait until it has; does nothing if it has ended.
+
+    Args:
+        directory: The run's directory.
+        reason: Why, which is recorded.
 
     Raises:
         RunError: It does not stop, and the stop is withdrawn.
     """
-    with stopped(directory, now=now):
+    with stopped(directory, reason=reason):
         pass
 
 
@@ -165,20 +168,3 @@ def record_change(
             writer.write_event(event)
     except BlockingIOError as error:
         raise RunError(f"run {directory.name} is being trained") from error
-
-
-def return_to(directory: Path, step: int) -> int:
-    """Delete the checkpoints after a step of an ended run, if it has one of that step; returns the last one left.
-
-    Raises:
-        RunError: An engine writes it, or they cannot be deleted.
-    """
-    if step in checkpoint_steps(directory):
-        try:
-            with WriterLock(directory):
-                checkpoint_files.delete_after(directory / CHECKPOINTS, step)
-        except BlockingIOError as error:
-            raise RunError(f"run {directory.name} is being trained") from error
-        except OSError as error:
-            raise RunError(f"the checkpoints of run {directory.name} cannot be deleted: {error.strerror}") from error
-    return latest_checkpoint(directory)

@@ -5,8 +5,7 @@ import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from accel_engine.measure.plan_trials import LEAST_ROUNDS
-from accel_engine.measure.trial_statistics import Comparison, Verdict, compare_rates, spread, verdict_of
+from accel_engine.measure.trial_statistics import LEAST_ROUNDS, Comparison, Verdict, compare_rates, spread, verdict_of
 from accel_engine.race.configuration_result import Best, ConfigurationResult, ConfigurationState
 
 RELEVANT_SHARE = 0.95

@@ -5,26 +5,15 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from accel_engine.devices.device_types import Device
-from accel_engine.devices.energy_meter import energy_meter
+from accel_engine.devices.energy_meter import Meter, energy_meter
 
 _POWERCAP = Path("/sys/class/powercap")
 """Where Linux has the energy counters of processors (RAPL)."""
 
 _PACKAGE = re.compile(r"intel-rapl:\d+$")
 """The counter of a whole processor; its parts have longer names."""
-
-
-class Meter(Protocol):
-    """Measures joules from start to stop."""
-
-    def start(self) -> None:
-        """Begin to measure."""
-
-    def stop(self) -> float | None:
-        """Joules; ``None`` if they cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from accel_engine.devices.device_types import Device
-from accel_engine.measure.plan_trials import LEAST_ROUNDS, PlanTrials
+from accel_engine.measure.plan_trials import PlanTrials
 from accel_engine.measure.trial_process import TrialCancelledError
 from accel_engine.measure.trial_room import devices_of
-from accel_engine.measure.trial_statistics import turn_order
+from accel_engine.measure.trial_statistics import LEAST_ROUNDS, turn_order
 from accel_engine.plan.placement import process_count
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.race.comparison import dominating, has_same_energy, winners, with_rates

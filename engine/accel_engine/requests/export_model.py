@@ -1,6 +1,5 @@
 """Asks for exports of the trained model of a run."""
 
-import importlib.util
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,34 +8,7 @@ from typing import ClassVar
 
 from accel_engine.errors import ModelError
 from accel_engine.requests.protocol.model_reference import ModelReference
-from accel_engine.requests.protocol.request import EngineRequest, ExamplesDone
-
-QUANTIZATIONS = ("none", "float16", "dynamic", "int8-weights", "int8")
-"""Precisions of a TFLite model: float32; float16 weights; int8 weights with activations quantized as they come; int8
-weights with float32 activations; int8 weights and activations."""
-
-TOLERANCES = {
-    "keras": 1e-4,
-    "savedmodel": 1e-4,
-    "onnx": 1e-3,
-    "tflite": 1e-3,
-    "tflite-float16": 0.02,
-    "tflite-dynamic": 0.05,
-    "tflite-int8-weights": 0.05,
-    "tflite-int8": 0.05,
-}
-"""How far outputs may be from those of the trained model: the largest difference, or, of int8 weights, the mean over
-the examples; of probabilities as they are, of other values in parts of their own scale. How much worse the loss and the
-metrics may be follows from it, too. See ``accel_engine.model_export.judgement``."""
-
-BATCHING_FILE = "batching.config"
-"""The batching configuration of TensorFlow Serving, beside the versions of a SavedModel."""
-
-_LIBRARIES = {"tflite": ("ai_edge_litert",), "onnx": ("onnx", "tf2onnx", "onnxruntime")}
-"""What a format needs besides TensorFlow; their extras have the names of the formats."""
-
-_QUANTIZER = ("ai_edge_quantizer",)
-"""What ``int8-weights`` needs; its extra is ``quantizer``, which has LiteRT, too."""
+from accel_engine.requests.protocol.request import ExamplesDone, FolderRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +16,11 @@ class ExportTarget:
     """A file to write.
 
     Attributes:
-        name: One of :data:`TOLERANCES`.
-        format: One of :data:`accel_engine.inference.open_model.FORMATS`.
-        quantize: One of :data:`QUANTIZATIONS`.
+        name: Of its format and precision.
+        format: The name of one of :func:`accel_engine.formats.all_formats`.
+        quantize: The name of one of its precisions.
         path: The file, or the directory of a SavedModel's version.
-        tolerance: See :data:`TOLERANCES`.
+        tolerance: As of :class:`accel_engine.formats.Precision`.
     """
 
     name: str
@@ -56,19 +28,6 @@ class ExportTarget:
     quantize: str
     path: str
     tolerance: float
-
-    @property
-    def files(self) -> tuple[Path, ...]:
-        """What is written: the path, and the file beside it if the format has one."""
-        from accel_engine.inference.encoded_runtime import sidecar_of  # which imports NumPy
-
-        path = Path(self.path)
-        return (path, sidecar_of(path)) if self.format in ("tflite", "onnx") else (path,)
-
-
-def target_name(file_format: str, quantize: str) -> str:
-    """The name of a target."""
-    return file_format if quantize == "none" else f"{file_format}-{quantize}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +120,7 @@ class WritingFormat:
 
 
 @dataclass(frozen=True, slots=True)
-class ExportRequest(EngineRequest[Export]):
+class ExportRequest(FolderRequest[Export]):
     """A request to export a trained model, on the CPU.
 
     The parts are examples done, the formats that begin, and the trained model and each exported one once compared.
@@ -180,7 +139,6 @@ class ExportRequest(EngineRequest[Export]):
     result: ClassVar = Export
     parts: ClassVar = (ExamplesDone, WritingFormat, MeasuredModel)
     is_batch: ClassVar = False
-    has_folder: ClassVar = True
 
     model: ModelReference
     targets: tuple[ExportTarget, ...]
@@ -191,24 +149,18 @@ class ExportRequest(EngineRequest[Export]):
     umask: int = field(default_factory=_umask)
 
     def check(self) -> None:
-        """See :meth:`EngineRequest.check`.
+        """See :meth:`FolderRequest.check`.
 
         Raises:
             ModelError: Libraries of all formats are missing.
             RunError: The run has no checkpoint.
         """
         self.model.check()
-        if all(missing(target.format, target.quantize) for target in self.targets):
-            raise ModelError(missing(self.targets[0].format, self.targets[0].quantize))
+        from accel_engine import formats  # which imports NumPy
+
+        missing = [formats.named(each.format).precision(each.quantize).missing for each in self.targets]
+        if all(missing):
+            raise ModelError(missing[0])
 
 
 REQUEST = ExportRequest
-
-
-def missing(file_format: str, quantize: str) -> str:
-    """Which libraries of a format are missing, and how to install them; empty if none is."""
-    needs_quantizer = quantize == "int8-weights"
-    libraries = (*_LIBRARIES.get(file_format, ()), *(_QUANTIZER if needs_quantizer else ()))
-    extra = "quantizer" if needs_quantizer else file_format
-    absent = [name for name in libraries if importlib.util.find_spec(name) is None]
-    return f"{', '.join(absent)} missing: pip install 'accel-tui[{extra}]'" if absent else ""

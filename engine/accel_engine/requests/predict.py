@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.requests.protocol.model_reference import check_checkpoint
-from accel_engine.requests.protocol.request import EngineRequest
+from accel_engine.requests.protocol.request import FolderRequest
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,7 +65,7 @@ class ExamplePredictions:
 
 
 @dataclass(frozen=True, slots=True)
-class PredictionRequest(EngineRequest[ExamplePredictions]):
+class PredictionRequest(FolderRequest[ExamplePredictions]):
     """A request to predict examples with a trained model, on the CPU.
 
     Attributes:
@@ -79,7 +79,6 @@ class PredictionRequest(EngineRequest[ExamplePredictions]):
 
     function: ClassVar = "accel_engine.trained.prediction.predict:predict"
     result: ClassVar = ExamplePredictions
-    has_folder: ClassVar = True
 
     target: Path
     files: tuple[Path, ...] = ()
@@ -89,7 +88,7 @@ class PredictionRequest(EngineRequest[ExamplePredictions]):
     folder: Path | None = None
 
     def check(self) -> None:
-        """See :meth:`EngineRequest.check`; a run needs a checkpoint."""
+        """See :meth:`FolderRequest.check`; a run needs a checkpoint."""
         if self.target.is_dir():
             check_checkpoint(self.target)
 

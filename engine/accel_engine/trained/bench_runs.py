@@ -10,7 +10,7 @@ from typing import Any
 from accel_engine import clock
 from accel_engine.events import Outcome, RunEnded, RunStarted, Warned
 from accel_engine.inference.candidate import Candidate, Setup
-from accel_engine.inference.verdict import verdict
+from accel_engine.inference.comparison import choose_model
 from accel_engine.requests.bench_models import BenchOptions
 from accel_engine.run.directory.lock import WriterLock
 from accel_engine.run.runs.creation import create_bench
@@ -163,7 +163,7 @@ def _problem(candidate: Candidate) -> str:
 
 def _end(candidates: Sequence[Candidate], options: BenchOptions, ended: float, seconds: float) -> RunEnded:
     """The end, with the figures of the best batch size."""
-    found = verdict(candidates, options.target_latency, None)
+    found = choose_model(candidates, options.target_latency, None)
     chosen = found.best or found.fastest or candidates[0]
     return RunEnded(
         time=ended,

@@ -10,10 +10,10 @@ from accel_engine.data.structure import ArraySpec
 from accel_engine.errors import ModelError
 from accel_engine.inference.bench_runtime import BenchSettings, RuntimeBench
 from accel_engine.inference.candidate import Candidate, Setup
+from accel_engine.inference.comparison import choose_model
 from accel_engine.inference.example_batches import batches_of, random_examples
 from accel_engine.inference.measurement.percentiles import Percentile
 from accel_engine.inference.runtime import Arrays
-from accel_engine.inference.verdict import verdict
 from accel_engine.json_values import convert, to_plain
 
 from .measurement.stub import FakeTimer
@@ -203,14 +203,14 @@ def candidate(batch_size: int, p99: float, throughput: float, high: float | None
 def test_the_best_has_the_highest_throughput_within_the_latency() -> None:
     small, middle, large = candidate(1, 0.001, 100), candidate(8, 0.009, 700, 0.0095), candidate(64, 0.02, 900)
     every = [small, middle, large]
-    assert verdict(every, None, None).best is large
-    within = verdict(every, 0.01, 1500)
+    assert choose_model(every, None, None).best is large
+    within = choose_model(every, 0.01, 1500)
     assert (within.best, within.fastest, within.is_certain, within.machines) == (middle, small, True, 3)
-    assert not verdict(every, 0.0092, None).is_certain
-    none = verdict(every, 0.0001, 1500)
+    assert not choose_model(every, 0.0092, None).is_certain
+    none = choose_model(every, 0.0001, 1500)
     assert (none.best, none.fastest, none.machines) == (None, small, None)
 
 
 def test_what_failed_is_not_the_best() -> None:
     (failed,) = benched(largest=0)
-    assert verdict([failed], None, None).best is None
+    assert choose_model([failed], None, None).best is None

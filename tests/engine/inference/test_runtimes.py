@@ -10,8 +10,9 @@ import pytest
 
 from accel_engine.data.structure import ArraySpec
 from accel_engine.errors import ModelError, UsageError
-from accel_engine.inference.open_model import FORMATS, format_of, open_model
+from accel_engine.formats import all_formats, format_of, open_model
 
+FORMATS = [each.name for each in all_formats()]
 SIZES = (1, 3, 2)
 
 
@@ -33,6 +34,14 @@ def examples(count: int) -> dict[str, np.ndarray]:
         "image": rng.integers(0, 256, (count, 4, 4, 1), np.uint8),
         "age": rng.normal(size=(count, 1)).astype(np.float32),
     }
+
+
+def test_formats_have_names_and_suffixes_of_their_own_the_nearest_to_the_trained_model_first() -> None:
+    assert FORMATS == ["keras", "savedmodel", "onnx", "tflite"]
+    suffixes = [suffix for each in all_formats() for suffix in each.suffixes]
+    assert len(set(suffixes)) == len(suffixes)
+    assert [each.name for each in all_formats() if not each.suffixes] == ["savedmodel"]
+    assert all(each.precisions[0].name == "none" for each in all_formats())
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +71,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[keras.Model, dict[s
 def test_each_format_gives_the_outputs_of_keras(kind: str, files: tuple[keras.Model, dict[str, Path]]) -> None:
     model, paths = files
     runtime = open_model(paths[kind])
-    assert runtime.name == kind == format_of(paths[kind])
+    assert runtime.name == kind == format_of(paths[kind]).name
     assert dict(runtime.inputs) == {"age": ArraySpec((1,), "float32"), "image": ArraySpec((4, 4, 1), "uint8")}
     assert dict(runtime.outputs) == {"probabilities": ArraySpec((3,), "float32"), "value": ArraySpec((1,), "float32")}
     assert runtime.size >= 54 * 4  # its weights

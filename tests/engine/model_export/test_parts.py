@@ -10,12 +10,12 @@ import tensorflow as tf
 
 from accel_engine.data.standardization import Standardization
 from accel_engine.errors import ModelError
-from accel_engine.inference.open_model import open_model
+from accel_engine.formats import open_model
+from accel_engine.formats.onnx_format import write_onnx
+from accel_engine.formats.serving_warmup import FILE, write_warmup
+from accel_engine.formats.tflite_format import write_tflite
 from accel_engine.model_export.judgement import Differences, Divisor, OutputScale, worsened
-from accel_engine.model_export.onnx_file import write_onnx
 from accel_engine.model_export.proof import median_seconds
-from accel_engine.model_export.serving_warmup import FILE, write_warmup
-from accel_engine.model_export.tflite_file import write_tflite
 from accel_engine.model_export.unrolled_model import MAX_STEPS, is_recurrent, unrolled
 from accel_engine.protobuf import Message
 

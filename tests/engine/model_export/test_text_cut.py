@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from accel_engine.errors import ModelError
-from accel_engine.inference.encoded_runtime import sidecar_of, with_encodings
 from accel_engine.inference.keras_runtime import KerasRuntime
-from accel_engine.inference.text_encoding import encode, read_encodings
+from accel_engine.inference.text_encoding import encode, read_encodings, sidecar_of, with_encodings
 from accel_engine.json_values import to_plain
 from accel_engine.model_export.text_cut import CutModel, cut_text
 

@@ -18,7 +18,7 @@ from accel_engine.process.ask import Asked, ask
 from accel_engine.requests.describe_data import DataRequest
 from accel_engine.requests.predict import PredictionRequest
 from accel_engine.requests.protocol import model_reference
-from accel_engine.requests.protocol.request import EngineRequest
+from accel_engine.requests.protocol.request import FolderRequest
 from accel_engine.requests.revalidate import RevalidationRequest
 from accel_engine.run import create
 from accel_engine.run.runs.creation import create_recorded
@@ -113,10 +113,9 @@ class _Written:
 
 
 @dataclass(frozen=True, slots=True)
-class _WithFolder(EngineRequest[_Written]):
+class _WithFolder(FolderRequest[_Written]):
     function: ClassVar = "nowhere:nothing"
     result: ClassVar = _Written
-    has_folder: ClassVar = True
 
     folder: Path | None
 

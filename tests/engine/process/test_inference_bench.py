@@ -9,10 +9,10 @@ import pytest
 
 from accel_engine.errors import RunError
 from accel_engine.inference.candidate import Candidate
-from accel_engine.inference.encoded_runtime import sidecar_of
 from accel_engine.inference.held_out_metrics import HeldOutMetrics
 from accel_engine.inference.live_window import LiveWindow
 from accel_engine.inference.measurement.percentiles import Percentile
+from accel_engine.inference.text_encoding import sidecar_of
 from accel_engine.plan import Plan
 from accel_engine.process import inference_bench
 from accel_engine.process.inference_bench import InferenceBench, ModelFile, bench

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from accel_engine.process.model_names import distinct_names
+from accel_engine.process.inference_bench import distinct_names
 
 
 def names(*paths: str) -> list[str]:

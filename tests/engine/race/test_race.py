@@ -5,10 +5,11 @@ import pytest
 from accel_engine.advice import FasterPlan, advise
 from accel_engine.devices.device_types import Inventory
 from accel_engine.errors import RunError
+from accel_engine.measure import cache
 from accel_engine.measure.trial_room import PlacedTrial
 from accel_engine.plan import Plan, isolation
 from accel_engine.plan.resolved_plan import check
-from accel_engine.race import memory_budget, raced_runs, remembered, room_beside_runs
+from accel_engine.race import memory_budget, remembered, room_beside_runs
 from accel_engine.race.comparison import find_best
 from accel_engine.race.configuration import ConfigurationKind
 from accel_engine.race.configuration_result import Best, ConfigurationState
@@ -273,21 +274,35 @@ def test_what_was_found_is_remembered(monkeypatch) -> None:
     assert (
         recall(check(Plan(model="cnn", batch_size=32, xla="off"), CPU), CPU) is not None
     )  # a configuration of the race
-    now = remembered.clock.now()
-    monkeypatch.setattr(remembered.clock, "now", lambda: now + 8 * 24 * 3600)
+    now = cache.clock.now()
+    monkeypatch.setattr(cache.clock, "now", lambda: now + 8 * 24 * 3600)
     assert recall(same, CPU) is None
 
 
+def test_a_failed_compilation_and_what_other_flags_measured_are_not_remembered(monkeypatch) -> None:
+    compiled, plain = check(Plan(model="cnn", xla="on"), CPU), check(Plan(model="cnn", xla="off"), CPU)
+    race({"xla=on": Behaviour(problem="libdevice not found")})
+    assert recall(compiled, CPU) is None
+    assert recall(plain, CPU).faster_changes == {}
+    race({"xla=on": Behaviour(2000.0)})
+    assert recall(compiled, CPU).examples_per_second == pytest.approx(2000.0)
+    monkeypatch.setenv("XLA_FLAGS", "--xla_cpu_enable_fast_math=true")
+    assert recall(compiled, CPU) is None
+    assert recall(plain, CPU) is None
+    monkeypatch.delenv("XLA_FLAGS")
+    assert recall(plain, CPU).faster_changes == {"xla": "on"}
+
+
 def test_advice_on_a_run_has_what_a_race_of_its_plan_found(monkeypatch) -> None:
-    monkeypatch.setattr(raced_runs, "detect", lambda: Inventory(CPU))
+    monkeypatch.setattr(remembered, "detect", lambda: Inventory(CPU))
     run = create(Plan(model="cnn", xla="off", name="x"))
-    assert raced_runs.read_with_races(run).faster is None
+    assert remembered.read_with_races(run).faster is None
     race({"xla=on": Behaviour(2000.0, memory=3e8)})
-    recorded = raced_runs.read_with_races(run)
+    recorded = remembered.read_with_races(run)
     assert recorded.faster == FasterPlan({"xla": "on"}, pytest.approx(2.0))
     (finding,) = advise(recorded)
     assert finding.evidence[0].text == "--xla on: 2.00 times the examples per second, in turns on this machine"
-    assert raced_runs.read_with_races(create(Plan(model="mlp", xla="off"))).faster is None
+    assert remembered.read_with_races(create(Plan(model="mlp", xla="off"))).faster is None
 
 
 def test_a_damaged_file_is_ignored(tmp_path) -> None:

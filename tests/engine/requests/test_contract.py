@@ -22,7 +22,7 @@ from accel_engine.process import ask
 from accel_engine.process.ask import Asked
 from accel_engine.requests.protocol.channel import Channel, ProtocolError
 from accel_engine.requests.protocol.registry import find, name_of, names
-from accel_engine.requests.protocol.request import EngineRequest, Problem
+from accel_engine.requests.protocol.request import EngineRequest, FolderRequest, Problem
 
 from .samples import sample
 
@@ -76,7 +76,7 @@ class TestRequest:
             monkeypatch.setattr(ask, "spawn", spawn)
             monkeypatch.setattr(kind, "check", lambda _: None)
             request = sample(kind)
-            if kind.has_folder:
+            if issubclass(kind, FolderRequest):
                 object.__setattr__(request, "folder", tmp_path)
             return Asked(request)
 

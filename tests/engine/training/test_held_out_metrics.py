@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from accel_engine.errors import DataError
+from accel_engine.formats import open_model
 from accel_engine.inference.candidate import Candidate
 from accel_engine.inference.comparison import comparisons
 from accel_engine.inference.held_out_metrics import HeldOutMetrics
-from accel_engine.inference.open_model import open_model
 from accel_engine.inference.origin import origin_of
 from accel_engine.model_export.export import export
 from accel_engine.model_export.held_out_metrics import held_out_metrics

@@ -13,23 +13,20 @@ import numpy as np
 import pytest
 
 from accel_engine.errors import AccelError, RunError
-from accel_engine.inference.encoded_runtime import sidecar_of
-from accel_engine.inference.open_model import open_model
+from accel_engine.formats import named, open_model, target_name
+from accel_engine.formats.tflite_format import write_tflite
 from accel_engine.inference.origin import DESCRIPTION
+from accel_engine.inference.text_encoding import sidecar_of
 from accel_engine.model_export.export import _keep, _keep_all, _written, export
-from accel_engine.model_export.tflite_file import write_tflite
 from accel_engine.plan import Plan
 from accel_engine.process.ask import Asked, ask
 from accel_engine.requests.evaluate import EvaluationOptions, EvaluationRequest
 from accel_engine.requests.export_model import (
-    QUANTIZATIONS,
-    TOLERANCES,
     Export,
     ExportRequest,
     ExportTarget,
     MeasuredModel,
     WritingFormat,
-    target_name,
 )
 from accel_engine.requests.predict import PredictionRequest
 from accel_engine.requests.protocol.model_reference import ModelReference
@@ -54,7 +51,9 @@ def few_requests(monkeypatch: pytest.MonkeyPatch) -> None:
 def target(folder: Path, kind: str, quantize: str = "none", tolerance: float | None = None) -> ExportTarget:
     name = target_name(kind, quantize)
     path = folder / PATHS[kind] if quantize == "none" else folder / f"{quantize}.tflite"
-    return ExportTarget(name, kind, quantize, str(path), TOLERANCES[name] if tolerance is None else tolerance)
+    return ExportTarget(
+        name, kind, quantize, str(path), named(kind).precision(quantize).tolerance if tolerance is None else tolerance
+    )
 
 
 def exported(
@@ -77,7 +76,9 @@ def metrics_of(directory: Path) -> dict[str, float | None]:
 
 def test_all_formats_of_a_classifier_of_images(gym: Gym, tmp_path: Path) -> None:
     directory = gym.train_once(DIGITS).directory
-    kinds = [(kind, "none") for kind in PATHS] + [("tflite", each) for each in QUANTIZATIONS if each != "none"]
+    kinds = [(kind, "none") for kind in PATHS] + [
+        ("tflite", each.name) for each in named("tflite").precisions if each.name != "none"
+    ]
     found = exported(directory, tmp_path, *(target(tmp_path, *each) for each in kinds))
     assert (found.split, found.examples) == ("validation", 360)
     assert found.original.metrics == pytest.approx(metrics_of(directory), rel=1e-4)
@@ -437,7 +438,7 @@ def test_an_error_of_one_format_leaves_the_others(gym: Gym, tmp_path: Path, monk
     def full(*args: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("accel_engine.model_export.artefacts.write_onnx", full)
+    monkeypatch.setattr("accel_engine.formats.onnx_format.write_onnx", full)
     found = exported(directory, tmp_path, *(target(tmp_path, kind) for kind in ("tflite", "onnx", "savedmodel")))
     tflite, onnx, kept = (each.problem for each in found.exported)
     assert "the model cannot be copied: TypeError" in tflite
@@ -509,7 +510,7 @@ def test_a_model_that_is_far_less_accurate_is_not_kept_and_not_the_fastest(
 ) -> None:
     """Outputs that differ little in the mean, and a class that is lost."""
     monkeypatch.setattr("accel_engine.model_export.judgement.Differences.worst", lambda *_, by_mean: (0.0, 0, 0))
-    monkeypatch.setattr("accel_engine.model_export.artefacts.write_tflite", confuse_classes)
+    monkeypatch.setattr("accel_engine.formats.tflite_format.write_tflite", confuse_classes)
     directory = gym.train_once(DIGITS).directory
     found = exported(directory, tmp_path, target(tmp_path, "tflite", "int8"), target(tmp_path, "keras"))
     ruined, kept = found.exported

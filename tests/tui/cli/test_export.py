@@ -86,6 +86,6 @@ def test_without_a_form_it_is_said_in_a_line_which_there_are(run_command, run):
     result = run_command("export last")
     assert result.status == 2
     assert result.err.splitlines()[0] == (
-        "accel-tui: missing option '--to'. Choose from: csv, json, parquet, tensorboard, keras, savedmodel, tflite, "
-        "onnx, all"
+        "accel-tui: missing option '--to'. Choose from: csv, json, parquet, tensorboard, keras, savedmodel, onnx, "
+        "tflite, all"
     )

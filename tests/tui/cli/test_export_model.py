@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from accel_engine.requests.export_model import TOLERANCES, Export, MeasuredModel
+from accel_engine.requests.export_model import Export, MeasuredModel
 from accel_tui.formatting.model_export import model_rows
 
 pytestmark = pytest.mark.usefixtures("here")
@@ -58,7 +58,7 @@ def test_a_model_is_named_after_the_run_and_shown_beside_the_trained_one(run_com
     assert "onnx           0.2600  0.8000    0.1250      12.1 KiB  1.00 ms  fastest" in result.lines
     assert result.lines[-1] == str(here / f"{run}.onnx")
     (target,), folder, checkpoint, _ = asked[0]
-    assert (target.name, target.tolerance, folder, checkpoint) == ("onnx", TOLERANCES["onnx"], here, "best")
+    assert (target.name, target.tolerance, folder, checkpoint) == ("onnx", 1e-3, here, "best")
 
 
 def test_the_fastest_export_is_called_so_where_the_trained_model_is_faster():
@@ -175,7 +175,7 @@ def test_a_directory_that_cannot_be_read_is_told(run_command, run, asked, here, 
     def refuse(path):
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr("accel_engine.model_export.export_targets.os.listdir", refuse)
+    monkeypatch.setattr("accel_engine.formats.savedmodel_format.os.listdir", refuse)
     result = run_command("export last --to savedmodel -o models")
     assert (result.status, "cannot read models: Permission denied" in result.err) == (2, True), result.err
     assert not asked

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from accel_engine.errors import RunError, UsageError
-from accel_engine.model_export import export_targets
+from accel_engine.formats import Precision, savedmodel_format
 from accel_engine.model_export.export_targets import FORMATS
 from accel_engine.requests.export_model import Export, ExportRequest, ExportTarget, MeasuredModel, WritingFormat
 from accel_engine.requests.protocol.request import ExamplesDone
@@ -17,7 +17,6 @@ from accel_tui.host import Screens
 from accel_tui.screens import export_screen
 from accel_tui.screens.export_screen import ExportScreen
 from accel_tui.screens.question_screen import QuestionScreen
-from accel_tui.widgets.trained import export_form
 from accel_tui.widgets.trained.export_form import Checklist
 from tui.fake_engine import FakeEngine
 from tui.stand_ins import StubApp, hides, shows, text_of, until
@@ -183,7 +182,8 @@ async def test_a_format_whose_library_is_missing_says_how_to_install_it(
     run: FakeEngine, query: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hint = "onnx missing: pip install 'accel-tui[onnx]'"
-    monkeypatch.setattr(export_form, "missing", lambda file_format, _: hint if file_format == "onnx" else "")
+    missing = property(lambda precision: hint if precision.extra == "onnx" else "")
+    monkeypatch.setattr(Precision, "missing", missing)
     async with StubApp().run_test(size=(80, 24)) as pilot:
         await open_export(pilot, run)
         await shows(pilot, f"[ ] {'onnx':{len('tflite-int8-weights')}}  {hint}")
@@ -198,7 +198,7 @@ async def test_the_form_reads_no_directory_and_the_choice_only_that_of_a_chosen_
     def names(directory: Path) -> list[str]:
         raise UsageError(f"cannot read {directory.name}: Permission denied")
 
-    monkeypatch.setattr(export_targets, "_names", names)
+    monkeypatch.setattr(savedmodel_format, "_names", names)
     async with StubApp().run_test(size=(120, 40)) as pilot:
         await open_export(pilot, run)
         await pilot.press("s")

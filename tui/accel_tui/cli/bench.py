@@ -8,10 +8,10 @@ from typing import Any
 import click
 
 from accel_engine.errors import AccelError, RunError, UsageError
+from accel_engine.formats import all_formats
 from accel_engine.inference.candidate import SCENARIOS, Candidate
-from accel_engine.inference.comparison import Comparison, comparisons
+from accel_engine.inference.comparison import ModelComparison, choose_model, comparisons
 from accel_engine.inference.measurement.percentiles import RANKS
-from accel_engine.inference.verdict import verdict
 from accel_engine.models.model_files import is_saved_model
 from accel_engine.plan import Plan
 from accel_engine.process.inference_bench import ModelFile
@@ -38,7 +38,7 @@ Examples:
   accel-tui bench model.tflite --batch-sizes 1,8 --json | jq .p99
 """
 
-_ON_CPU = (".tflite", ".onnx")
+_ON_CPU = tuple(suffix for each in all_formats() if not each.by_tensorflow for suffix in each.suffixes)
 """Files of models whose runtimes use the CPU only."""
 
 
@@ -193,7 +193,7 @@ def _report(
     """
     lines = conclusions(candidates, scenario, target_latency, target_rate)
     if as_json:
-        found = verdict(candidates, target_latency, target_rate)
+        found = choose_model(candidates, target_latency, target_rate)
         write_json(
             {
                 "verdict": " ".join(lines),
@@ -235,7 +235,7 @@ def page(candidates: Sequence[Candidate]) -> Iterator[str]:
         yield "\n".join(words)
 
 
-def compared(found: Comparison) -> dict[str, Any]:
+def compared(found: ModelComparison) -> dict[str, Any]:
     """A comparison for ``--json``."""
     described = {name: getattr(found.other, name) for name in ("model", "format", "device", "xla", "precision")}
     return {

@@ -11,8 +11,8 @@ import click
 
 from accel_engine.errors import RunError, UsageError
 from accel_engine.files import replacing
+from accel_engine.formats import all_formats
 from accel_engine.models.model_files import is_model_file
-from accel_engine.requests.export_model import QUANTIZATIONS
 from accel_engine.run import RunReader, find
 from accel_engine.user_paths import exists, is_directory
 from accel_tui.cli.bench_options import Latency
@@ -22,7 +22,11 @@ from accel_tui.cli.output import print_to_stderr, write
 from accel_tui.cli.trained_models import CHECKPOINT_METAVAR, Checkpoint, trained_model
 from accel_tui.formatting.run_damage import left_out
 
-EPILOG = """\b
+_ABOUT_FORMATS = "\n".join(f"  {each.name:<12} {each.about}" for each in all_formats())
+
+PRECISIONS = tuple(dict.fromkeys(each.name for kind in all_formats() for each in kind.precisions))
+
+EPILOG = f"""\b
 Formats:
   csv          one table, by default the steps: number, epoch, time, values;
                of a script under accel-tui run also the part, counted from 1
@@ -32,10 +36,7 @@ Formats:
 
 \b
 Formats of the trained model:
-  keras        a file for keras.models.load_model
-  savedmodel   a directory for TensorFlow Serving, with numbered versions
-  tflite       a file for LiteRT; --quantize makes it smaller
-  onnx         a file for ONNX Runtime
+{_ABOUT_FORMATS}
   all          all of these, in a directory, and the fastest marked
 
 \b
@@ -80,7 +81,7 @@ def _only_one(context: click.Context, option: click.Parameter, formats: tuple[st
 @click.option("--data", default="", metavar="DATA", help="The data of a MODEL (a FILE.keras or FILE.h5), as in train.")
 @click.option("--table", type=click.Choice(TABLES), help="Table to write to a csv or parquet file.  [default: steps]")
 @click.option("--force", is_flag=True, help="Overwrite an existing file.")
-@click.option("--quantize", type=click.Choice(QUANTIZATIONS), help="Precision of a tflite model.  [default: none]")
+@click.option("--quantize", type=click.Choice(PRECISIONS), help="Precision, such as int8 of tflite.  [default: none]")
 @click.option(
     "--checkpoint", type=Checkpoint(), metavar=CHECKPOINT_METAVAR, help="Weights of the model, as in evaluate."
 )
@@ -171,11 +172,14 @@ def _check_options(
             raise click.UsageError(f"--table is for csv and parquet; {file_format} is a format of models")
         if output == STANDARD_OUTPUT:
             raise click.UsageError("a model cannot be written to standard output: give a PATH")
-        if of_models["--quantize"] not in (None, "none") and file_format != "tflite":
+        quantize = of_models["--quantize"] or "none"
+        able = [each.name for each in all_formats() if quantize in [precision.name for precision in each.precisions]]
+        if quantize != "none" and file_format not in able:
             more = "; all has each" if file_format == "all" else ""
-            raise click.UsageError(f"--quantize is for tflite{more}")
-        if of_models["--target-latency"] is not None and file_format not in ("savedmodel", "all"):
-            raise click.UsageError("--target-latency is for savedmodel, whose requests are batched")
+            raise click.UsageError(f"--quantize is for {', '.join(able)}{more}")
+        served = [each.name for each in all_formats() if each.is_served]
+        if of_models["--target-latency"] is not None and file_format not in (*served, "all"):
+            raise click.UsageError(f"--target-latency is for {', '.join(served)}, whose requests are batched")
         return
     if table is not None and file_format not in ("csv", "parquet"):
         raise click.UsageError(f"--table is for csv and parquet; {file_format} contains all tables")

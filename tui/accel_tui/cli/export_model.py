@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from accel_engine.errors import ModelError, UsageError
+from accel_engine.formats import all_formats
 from accel_engine.model_export.export_targets import (
     all_targets,
     check_target,
@@ -28,7 +29,7 @@ from accel_tui.formatting.model_export import (
     signature_rows,
 )
 
-MODEL_FORMATS = ("keras", "savedmodel", "tflite", "onnx", "all")
+MODEL_FORMATS = (*(each.name for each in all_formats()), "all")
 """What ``--to`` takes besides the formats of tables; ``all`` are all formats of models."""
 
 
@@ -50,9 +51,9 @@ def export_trained_model(
         model: The directory of its run, or a plan with its file and its data.
         file_format: One of :data:`MODEL_FORMATS`.
         output: The file or directory to write; ``None`` for one that is named after the run or file.
-        quantize: One of :data:`accel_engine.requests.export_model.QUANTIZATIONS`; for ``tflite`` only.
+        quantize: The name of one of the format's precisions.
         checkpoint: ``auto``, ``best``, ``last`` or a step.
-        tolerance: Instead of the tolerances of :data:`accel_engine.requests.export_model.TOLERANCES`.
+        tolerance: Instead of the formats' own tolerances.
         force: Whether existing files are overwritten.
         as_json: Whether to print a JSON object for each format instead of a table.
         target_latency: Seconds that a request to TensorFlow Serving may take; ``None`` for any.

@@ -6,10 +6,9 @@ from itertools import groupby, islice
 from operator import attrgetter
 
 from accel_engine.inference.candidate import Candidate
-from accel_engine.inference.comparison import Comparison, comparisons
+from accel_engine.inference.comparison import ModelComparison, ServingChoice, choose_model, comparisons
 from accel_engine.inference.measurement.percentiles import RANKS, Percentile
 from accel_engine.inference.measurement.window import TOLERANCE
-from accel_engine.inference.verdict import Verdict, verdict
 from accel_tui.formatting import numbers
 
 _HEADINGS = {"p50": "P50", "p90": "P90", "p99": "P99 (95%)", "p999": "P99.9"}
@@ -127,7 +126,7 @@ def conclusions(
         target_latency: Seconds that the 99th percentile may be at most; ``None`` for any.
         target_rate: Examples per second that are to be served; ``None`` for none.
     """
-    found = verdict(candidates, target_latency, target_rate)
+    found = choose_model(candidates, target_latency, target_rate)
     compared = comparisons(candidates, target_latency)
     return [
         *_verdict_sentences(found, scenario, target_latency, target_rate),
@@ -136,7 +135,7 @@ def conclusions(
 
 
 def _verdict_sentences(
-    found: Verdict, scenario: str, target_latency: float | None, target_rate: float | None
+    found: ServingChoice, scenario: str, target_latency: float | None, target_rate: float | None
 ) -> Iterator[str]:
     if found.best is None:
         if found.fastest and target_latency:
@@ -196,7 +195,7 @@ def _metric_examples(candidates: Sequence[Candidate]) -> Iterator[str]:
         yield f"{model} does not tell which run it is from: its own training may have seen these examples."
 
 
-def _comparison_sentences(found: Sequence[Comparison], target_latency: float | None) -> Iterator[str]:
+def _comparison_sentences(found: Sequence[ModelComparison], target_latency: float | None) -> Iterator[str]:
     """What each model, format and precision costs in the metric that counts, and gains in speed and size.
 
     Args:
@@ -214,7 +213,7 @@ def _comparison_sentences(found: Sequence[Comparison], target_latency: float | N
         yield f"{each.other.title}, batch {each.other.batch_size}: {gained}."
 
 
-def _metric(comparison: Comparison) -> str:
+def _metric(comparison: ModelComparison) -> str:
     """Such as ``accuracy 0.9917 (-0.0028), ``; empty without metrics."""
     if not comparison.other.metrics:
         return ""

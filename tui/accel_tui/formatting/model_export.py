@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from accel_engine.requests.export_model import Export, MeasuredModel, target_name
+from accel_engine.requests.export_model import Export, MeasuredModel
 from accel_engine.text import format_metric
 from accel_tui.formatting import numbers
 
@@ -16,23 +16,6 @@ WRITTEN, NOT_WRITTEN = "written", "not written"
 
 SIGNATURE = ("SIGNATURE", "NAME", "TYPE")
 """The header of the table of inputs and outputs."""
-
-
-_ABOUT = {
-    "keras": "keras.models.load_model",
-    "savedmodel": "TensorFlow Serving",
-    "onnx": "ONNX Runtime",
-    "tflite": "LiteRT, float32",
-    "tflite-float16": "LiteRT, float16 weights",
-    "tflite-dynamic": "LiteRT, int8 weights, activations as they come",
-    "tflite-int8-weights": "LiteRT, int8 weights, float32 activations",
-    "tflite-int8": "LiteRT, int8 weights and activations",
-}
-
-
-def about_format(file_format: str, quantize: str) -> str:
-    """What takes a format, and its precision."""
-    return _ABOUT[target_name(file_format, quantize)]
 
 
 def headline(found: Export) -> str:

@@ -7,8 +7,7 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from accel_engine.inference.measurement.timer import SECOND, SystemTimer, Timer
-from accel_engine.inference.measurement.window import Window
+from accel_engine.inference.measurement.window import SECOND, SystemTimer, Timer, Window
 
 CAPACITY = 1 << 20
 """Requests of a window at most; their latencies take 8 MiB, which are allocated beforehand."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from accel_engine.inference.measurement.timer import SECOND
+from accel_engine.inference.measurement.window import SECOND
 
 RANKS = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
 """The share of requests that take at most as long as each percentile."""

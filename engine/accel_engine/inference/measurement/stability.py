@@ -9,14 +9,13 @@ from typing import Protocol
 import numpy as np
 
 from accel_engine.inference.measurement.percentiles import Percentile, percentiles
-from accel_engine.inference.measurement.timer import SECOND, SystemTimer, Timer
-from accel_engine.inference.measurement.window import LAST, TOLERANCE, Window, disagreement
+from accel_engine.inference.measurement.window import LAST, SECOND, TOLERANCE, SystemTimer, Timer, Window, disagreement
 
 WINDOWS = 10
 """Windows that fit in the time limit, if none takes longer than it should."""
 
 
-class Loop(Protocol):
+class RequestLoop(Protocol):
     """Sends requests, window by window."""
 
     def window(self, seconds: float) -> Window:
@@ -55,7 +54,7 @@ def ignore(windows: Sequence[Window]) -> None:
 
 
 def measure(
-    loop: Loop,
+    loop: RequestLoop,
     seconds: float,
     *,
     timer: Timer | None = None,

@@ -1,12 +1,46 @@
 """A stretch of a measurement, and whether the last ones agree."""
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from accel_engine.inference.measurement.timer import SECOND
+SECOND = 1_000_000_000
+"""Nanoseconds of a second."""
+
+SPIN = 200_000
+"""Nanoseconds before the end of a wait in which the clock is read all the time, as a sleep may end that much late."""
+
+
+class Timer(Protocol):
+    """A clock that can be waited for.
+
+    Attributes:
+        now: Returns nanoseconds of a monotonic clock.
+    """
+
+    now: Callable[[], int]
+
+    def wait_until(self, due: int) -> None:
+        """Return at the given time of the clock, or at once if it has passed."""
+
+
+class SystemTimer:
+    """The clock with the highest resolution that Python has."""
+
+    now = staticmethod(time.perf_counter_ns)
+
+    def wait_until(self, due: int) -> None:
+        """See :class:`Timer`."""
+        left = due - self.now()
+        if left > SPIN:
+            time.sleep((left - SPIN) / SECOND)
+        while self.now() < due:
+            pass
+
 
 LAST = 3
 """Windows that have to agree, as many as in Triton's Performance Analyzer."""
@@ -44,9 +78,10 @@ class Window:
 
 def disagreement(windows: Sequence[Window]) -> float:
     """The largest relative deviation of a throughput or a median latency from its mean in some windows."""
-    return max(_deviation([each.throughput for each in windows]), _deviation([each.median for each in windows]))
+    return max(deviation([each.throughput for each in windows]), deviation([each.median for each in windows]))
 
 
-def _deviation(values: Sequence[float]) -> float:
+def deviation(values: Collection[float]) -> float:
+    """The largest deviation of some values from their mean, as a share of it."""
     mean = sum(values) / len(values)
     return max(abs(value - mean) for value in values) / mean if mean else 0.0

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 ResultT = TypeVar("ResultT", covariant=True)
@@ -46,7 +47,7 @@ class EngineRequest(Generic[ResultT]):
     and results are dataclasses. Their fields are numbers, also NaN and infinite ones, texts, bytes, paths, plans and
     other dataclasses, in tuples and mappings or alone; a union may have one dataclass, path or plan.
 
-    Arrays are passed on as files in the request's folder.
+    Arrays are passed on as files in the folder of a :class:`FolderRequest`.
 
     Attributes:
         function: What answers it, as ``module:name``; only the engine imports it.
@@ -55,8 +56,6 @@ class EngineRequest(Generic[ResultT]):
         asks: The types of what may follow the request, if it begins a conversation. Its function also gets an iterator
             over these, which ends with the process.
         is_batch: Whether its process leaves other programs the CPU first; not where it measures what a server reaches.
-        has_folder: Whether it needs a folder for files. Its field ``folder`` is the directory that the folder is made
-            in, and of the request that the engine gets, the folder.
     """
 
     __slots__ = ()
@@ -66,7 +65,6 @@ class EngineRequest(Generic[ResultT]):
     parts: ClassVar[tuple[type, ...]] = (ExamplesDone,)
     asks: ClassVar[tuple[type, ...]] = ()
     is_batch: ClassVar[bool] = True
-    has_folder: ClassVar[bool] = False
 
     @property
     def environment(self) -> Mapping[str, str]:
@@ -79,6 +77,19 @@ class EngineRequest(Generic[ResultT]):
         Raises:
             AccelError: It cannot be answered.
         """
+
+
+class FolderRequest(EngineRequest[ResultT]):
+    """A request that needs a folder for files.
+
+    Attributes:
+        folder: The directory that the folder is made in, that for temporary files if it is ``None``; of the request
+            that the engine gets, the folder.
+    """
+
+    __slots__ = ()
+
+    folder: Path | None
 
 
 def unheard(part: object) -> None:

@@ -17,14 +17,13 @@ from accel_engine import data
 from accel_engine.data.data_options import DataOptions
 from accel_engine.data.structure import flatten
 from accel_engine.data.tables.table_file import SUFFIXES as TABLES
-from accel_engine.devices.energy_meter import energy_meter
+from accel_engine.devices.energy_meter import Meter, energy_meter
 from accel_engine.errors import DataError
-from accel_engine.inference.arrays import check_inputs
-from accel_engine.inference.bench_runtime import BenchSettings, Meter, RuntimeBench
+from accel_engine.formats import format_of, open_model
+from accel_engine.inference.bench_runtime import BenchSettings, RuntimeBench
 from accel_engine.inference.candidate import Candidate, Setup
 from accel_engine.inference.example_batches import random_examples
-from accel_engine.inference.open_model import format_of, open_model
-from accel_engine.inference.runtime import Runtime
+from accel_engine.inference.runtime import Runtime, check_inputs
 from accel_engine.memory import available_memory
 from accel_engine.private_names.tensorflow_names import local_devices
 from accel_engine.requests.bench_models import BenchedModel, BenchNotes, BenchOptions, BenchRequest
@@ -39,9 +38,6 @@ from accel_engine.training.memory_meters import DeviceMemory, HostMemory, free_m
 
 EXAMPLES = 1024
 """Examples of the data at most; larger batches repeat them."""
-
-_OF_TENSORFLOW = ("keras", "savedmodel")
-"""Formats that TensorFlow runs, on any device and with XLA; other runtimes use the CPU."""
 
 _BUS_ID = re.compile(r"pci bus id: ([0-9a-fA-F:.]+)")
 
@@ -150,12 +146,11 @@ def _measure_file(
         AccelError: It cannot be loaded, or the data does not fit it.
     """
     kind = format_of(path)
-    by_tensorflow = kind in _OF_TENSORFLOW
     free_memory()
     host = HostMemory()  # of all setups, as TensorFlow keeps memory that it has freed, and uses it again
-    for device in chosen if by_tensorflow else ("CPU:0",):
-        for xla in options.xla if by_tensorflow else (False,):
-            setup = Setup(model=name, format=kind, device=device.lower(), xla=xla)
+    for device in chosen if kind.by_tensorflow else ("CPU:0",):
+        for xla in options.xla if kind.by_tensorflow else (False,):
+            setup = Setup(model=name, format=kind.name, device=device.lower(), xla=xla)
             yield from _measure_file_as(setup, path, options, settings, host, on_progress)
 
 
@@ -170,7 +165,7 @@ def _measure_file_as(
     """Measure it on a device; the model's memory is free afterwards."""
     free_memory()
     began = time.perf_counter()
-    with tf.device(setup.device.upper()) if setup.format in _OF_TENSORFLOW else nullcontext():
+    with tf.device(setup.device.upper()) if format_of(path).by_tensorflow else nullcontext():
         runtime = open_model(path, jit_compile=setup.xla)
     setup = replace(setup, load_seconds=time.perf_counter() - began, size=runtime.size)
     yield from _measure(setup, runtime, _examples_for(runtime, options, on_progress), settings, host)

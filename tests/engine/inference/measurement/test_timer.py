@@ -1,5 +1,5 @@
 from accel_engine.inference.measurement.closed_loop import ClosedLoop
-from accel_engine.inference.measurement.timer import SystemTimer
+from accel_engine.inference.measurement.window import SystemTimer
 
 
 def test_a_wait_does_not_end_early() -> None:

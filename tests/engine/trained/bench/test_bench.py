@@ -12,9 +12,9 @@ import pytest
 import tensorflow as tf
 
 from accel_engine.errors import AccelError, UsageError
+from accel_engine.formats import open_model
 from accel_engine.inference.candidate import Candidate
 from accel_engine.inference.live_window import LiveWindow
-from accel_engine.inference.open_model import open_model
 from accel_engine.inference.runtime import Runtime
 from accel_engine.models.model_call import call_model
 from accel_engine.plan import Plan

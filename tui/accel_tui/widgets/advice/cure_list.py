@@ -80,15 +80,16 @@ def _lines(cure: Cure, advice: Advice, notes: AdviceNotes) -> Iterator[Line]:
         yield f"expected: {cure.gain.text}, by {cure.gain.basis}", "$foreground 75%"
     if options and (reason := advice.not_tried.get(options)):
         yield f"cannot be tried: {reason}", "$foreground 75%"
-    if applied := notes.applied.get(options):
+    if options and (applied := notes.applied.get(options)):
         yield _application(applied)
 
 
 def _application(applied: Application) -> Line:
     if applied.problem:
         return f"✗ not applied: {printable_line(applied.problem)}", "$text-error"
-    text = f": {printable_line(applied.text)}" if applied.text else ""
-    return (f"applying{text}", "$text-accent") if applied.is_running else (f"✓ applied{text}", "$text-success")
+    if applied.is_running:
+        return "applying…", "$text-accent"
+    return f"✓ applied: {printable_line(applied.text)}", "$text-success"
 
 
 def _trial(trial: Trial) -> Iterator[Line]:

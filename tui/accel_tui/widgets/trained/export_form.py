@@ -17,11 +17,11 @@ from textual.widgets import Input, Label, OptionList, Static
 from textual.widgets.option_list import Option
 
 from accel_engine.errors import UsageError
+from accel_engine.formats import named, target_name
 from accel_engine.model_export.export_targets import FORMATS, all_targets, check_target, default_folder
-from accel_engine.requests.export_model import ExportTarget, missing, target_name
+from accel_engine.requests.export_model import ExportTarget
 from accel_engine.run.directory.run_paths import checkpoint_steps
 from accel_engine.user_paths import user_path
-from accel_tui.formatting.model_export import about_format
 from accel_tui.plan.bench_choices import latency
 from accel_tui.plan.checkpoint_choice import checked_checkpoint
 from accel_tui.widgets.line_input import LineInput
@@ -144,8 +144,7 @@ class ChosenExport:
         Raises:
             UsageError: It is no latency.
         """
-        is_given = "savedmodel" in self.formats and self.latency.strip()
-        return latency(self.latency) if is_given else None
+        return latency(self.latency) if _are_served(self.formats) and self.latency.strip() else None
 
     def targets(self) -> list[ExportTarget]:
         """What is to be written.
@@ -192,7 +191,7 @@ class ExportForm(VerticalScroll):
         with Horizontal(classes="field"):
             yield Label("Tolerance")
             yield LineInput(placeholder="by format", id="tolerance", compact=True)
-        with Horizontal(classes="field of-savedmodel"):
+        with Horizontal(classes="field of-served"):
             yield Label("Latency")
             yield LineInput(placeholder=_LATENCY, id="latency", compact=True)
         yield Static(id="problem", markup=False)
@@ -204,7 +203,7 @@ class ExportForm(VerticalScroll):
     @on(Checklist.Changed)
     def _show_fields(self) -> None:
         """Show the fields that the formats have."""
-        self.query_one(".of-savedmodel").display = "savedmodel" in self.query_one(Checklist).chosen
+        self.query_one(".of-served").display = _are_served(self.query_one(Checklist).chosen)
 
     def watch_problem(self) -> None:
         """Show what is wrong."""
@@ -223,7 +222,13 @@ class ExportForm(VerticalScroll):
 
 
 def _item(kind: tuple[str, str]) -> _ChecklistItem:
-    return _ChecklistItem(target_name(*kind), about_format(*kind), missing(*kind))
+    precision = named(kind[0]).precision(kind[1])
+    return _ChecklistItem(target_name(*kind), precision.about, precision.missing)
+
+
+def _are_served(formats: Sequence[str]) -> bool:
+    """Whether TensorFlow Serving takes one of the formats, each with its precision."""
+    return any(named(kind).is_served for kind, precision in FORMATS if target_name(kind, precision) in formats)
 
 
 def _tolerance(text: str) -> float | None:

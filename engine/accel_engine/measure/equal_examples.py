@@ -1,4 +1,4 @@
-"""Compares how two plans learn: the same number of examples from the same start, in several orders of the examples."""
+"""Compares how two plans learn that race: as many examples from the same start, in several orders of them."""
 
 import math
 import statistics
@@ -24,7 +24,7 @@ LAST_PART = 4
 
 
 @dataclass(frozen=True, slots=True)
-class LearningTrial:
+class Learned:
     """How two plans learned.
 
     Attributes:
@@ -49,7 +49,7 @@ def compare_learning(
     *,
     by_loss: bool = True,
     preferred: str = "accuracy",
-) -> LearningTrial:
+) -> Learned:
     """Let two compiled plans train in the same orders, one after the other in turns.
 
     Their losses at validation are compared; those of training where there is no validation data, or too little time.
@@ -90,7 +90,7 @@ def compare_learning(
     metric = _metric(results, by_loss=by_loss, preferred=preferred)
     before, after = ([each[metric] for each in found] for found in results)
     comparison = compare_losses(before, after, lower_is_better=is_better_lower(metric, None) is not False)
-    return LearningTrial(metric.replace("_", " "), _mean(before), _mean(after), comparison, steps)
+    return Learned(metric.replace("_", " "), _mean(before), _mean(after), comparison, steps)
 
 
 def _has_time_to_validate(trial: PlanTrial, most: float) -> bool:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from accel_engine.advice.cures.learning_trial import LEAST_STEPS, ORDERS, compare_learning
 from accel_engine.errors import RunError
+from accel_engine.measure.equal_examples import LEAST_STEPS, ORDERS, compare_learning
 from accel_engine.measure.trial_statistics import Verdict
 from accel_engine.plan import Plan
 from accel_engine.requests.try_plan import TrialReady, TrialStart, Turn
