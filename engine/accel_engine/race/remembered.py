@@ -17,7 +17,7 @@ from accel_engine.models import UserModel
 from accel_engine.plan import WORDS
 from accel_engine.plan.resolved_plan import ResolvedPlan, check, resolve
 from accel_engine.race.comparison import winners
-from accel_engine.race.configuration_result import ConfigurationResult, ConfigurationState
+from accel_engine.race.configuration import ConfigurationResult, ConfigurationState
 from accel_engine.race.configurations import effective
 from accel_engine.run.engine.status import RunInfo
 

@@ -5,19 +5,16 @@ import pytest
 from accel_engine.advice import FasterPlan, advise
 from accel_engine.devices.device_types import Inventory
 from accel_engine.errors import RunError
-from accel_engine.measure import cache
-from accel_engine.measure.trial_room import PlacedTrial
+from accel_engine.measure import cache, trial_room
+from accel_engine.measure.trial_room import MemoryBudget, PlacedTrial, find_room
 from accel_engine.plan import Plan, isolation
 from accel_engine.plan.resolved_plan import check
-from accel_engine.race import memory_budget, remembered, room_beside_runs
+from accel_engine.race import remembered
 from accel_engine.race.comparison import find_best
-from accel_engine.race.configuration import ConfigurationKind
-from accel_engine.race.configuration_result import Best, ConfigurationState
+from accel_engine.race.configuration import Best, ConfigurationKind, ConfigurationState
 from accel_engine.race.configurations import find_configurations
-from accel_engine.race.memory_budget import MemoryBudget
 from accel_engine.race.race import Race, RaceOptions
 from accel_engine.race.remembered import recall
-from accel_engine.race.room_beside_runs import find_room
 from accel_engine.run import create
 from accel_engine.run.runs.devices_in_use import DevicesInUse
 
@@ -126,7 +123,7 @@ def test_a_race_of_a_plan_that_cannot_train_stops_after_its_first_process() -> N
 
 
 def test_groups_are_as_small_as_the_memory_and_compare_by_the_reference(monkeypatch) -> None:
-    monkeypatch.setattr(memory_budget, "MAX_CONCURRENT", 1)
+    monkeypatch.setattr(trial_room, "MAX_CONCURRENT", 1)
     found, trials, _ = race({"xla=on": Behaviour(2000.0)})
     assert trials.most_open == 2  # the reference and one configuration
     assert found["XLA"].against_reference.value == pytest.approx(2.0)
@@ -138,7 +135,7 @@ def test_groups_are_as_small_as_the_memory_and_compare_by_the_reference(monkeypa
 def test_rates_of_all_groups_are_those_beside_all_rounds_of_the_reference(monkeypatch) -> None:
     """The machine gets slower from group to group; configurations that are equally fast have equal rates at the end."""
     shown = {}
-    monkeypatch.setattr(memory_budget, "MAX_CONCURRENT", 1)
+    monkeypatch.setattr(trial_room, "MAX_CONCURRENT", 1)
     found, _, raced = race(
         {},
         slowdown=0.9,
@@ -153,8 +150,8 @@ def test_rates_of_all_groups_are_those_beside_all_rounds_of_the_reference(monkey
 
 
 def test_a_configuration_of_fewer_processes_takes_less_memory(monkeypatch) -> None:
-    monkeypatch.setattr(memory_budget, "available_memory", lambda: 0)
-    monkeypatch.setattr("accel_engine.race.measurement.resident_bytes", lambda _: 2.6e9)
+    monkeypatch.setattr(trial_room, "available_memory", lambda: 0)
+    monkeypatch.setattr("accel_engine.race.configuration_trial.resident_bytes", lambda _: 2.6e9)
     plan = Plan(model="cnn", strategy="multi-worker", local_workers=2, isolate_workers="off")
     kinds, budget = (ConfigurationKind.DEVICES, ConfigurationKind.PRECISION), MemoryBudget(available=lambda: int(2e9))
     results, *_ = race({"": Behaviour()}, kinds=kinds, budget=budget, plan=plan)
@@ -167,10 +164,10 @@ def test_what_the_host_has_no_memory_for_is_not_started() -> None:
     assert len(trials.processes) == 1  # the plan itself
     assert found["XLA"].state is ConfigurationState.REFUSED
     assert found["XLA"].reason.endswith("GB of memory, and 0.0 GB are free")
-    factor = memory_budget.Usage(resident=1e9, grown=2e8)
+    factor = trial_room.Usage(resident=1e9, grown=2e8)
     tight = MemoryBudget(available=lambda: int(1.5e9))
     assert (tight.lacking(factor, 1.0), tight.lacking(factor, 0.5)) == ("", "")
-    assert tight.lacking(factor, 4.0) == "it takes about 2.1 GB of memory, and 1.5 GB are free"
+    assert tight.lacking(factor, 4.0) == "it takes about 1.9 GB of memory, and 1.5 GB are free"
 
 
 def test_a_live_run_on_the_same_gpu_keeps_its_memory(monkeypatch) -> None:
@@ -180,7 +177,7 @@ def test_a_live_run_on_the_same_gpu_keeps_its_memory(monkeypatch) -> None:
         asked.append(trials)
         return [DevicesInUse("k3fp", ("gpu:0",))]
 
-    monkeypatch.setattr(room_beside_runs, "check_room_on", check_room_on)
+    monkeypatch.setattr(trial_room, "check_room_on", check_room_on)
     found, trials, _ = race({})
     placed = PlacedTrial(devices=("cpu:0",))
     assert asked == [(placed,), (placed, placed)]
@@ -198,15 +195,15 @@ def test_configurations_without_room_beside_a_live_run_are_refused(monkeypatch) 
     monkeypatch.setattr(isolation, "why_reachable", lambda _: "")
     resolved = check(Plan(model="cnn"), GPUS)
     found = find_configurations(resolved, GPUS, (ConfigurationKind.DEVICES, ConfigurationKind.BATCH_SIZE))
-    monkeypatch.setattr(room_beside_runs, "check_room_on", partial(check_room_on, most=2))
-    room = find_room(found, GPUS)
+    monkeypatch.setattr(trial_room, "check_room_on", partial(check_room_on, most=2))
+    room = find_room(found.reference.plan, {each.title: each.plan for each in found.others}, GPUS)
     assert room.has_runs
     larger = "a live run trains on the same device"
     workers = "multi-worker on 2 GPUs"
     assert room.refused == {workers: "it does not fit", "batch size 128": larger, "batch size 256": larger}
-    monkeypatch.setattr(room_beside_runs, "check_room_on", partial(check_room_on, most=1))
+    monkeypatch.setattr(trial_room, "check_room_on", partial(check_room_on, most=1))
     with pytest.raises(RunError, match="it does not fit"):
-        find_room(found, GPUS)
+        find_room(found.reference.plan, {each.title: each.plan for each in found.others}, GPUS)
 
 
 def test_out_of_memory_beside_others_is_tried_again_alone() -> None:
