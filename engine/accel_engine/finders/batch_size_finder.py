@@ -9,18 +9,18 @@ from accel_engine.devices import detect
 from accel_engine.errors import RunError
 from accel_engine.finders.throughput import (
     ChosenSizes,
+    FoundSize,
     MeasuredSize,
     OnSize,
     RemainingSizes,
+    SizeOptions,
+    SizeProgress,
     choose_sizes,
     got_slower,
     leaves_margin,
     predicted_memory,
     sizes_between,
 )
-from accel_engine.finders.throughput import FoundSize as FoundSize
-from accel_engine.finders.throughput import SizeOptions as SizeOptions
-from accel_engine.finders.throughput import SizeProgress as SizeProgress
 from accel_engine.measure.plan_trials import PlanTrial, PlanTrials
 from accel_engine.measure.trial_process import TrialFailedError
 from accel_engine.measure.trial_room import check_room_on, place_trial
