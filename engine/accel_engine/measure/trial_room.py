@@ -16,6 +16,7 @@ from accel_engine.run import RunReader
 from accel_engine.run.directory.run_paths import runs_directory
 from accel_engine.run.reading.reader import drop_discarded
 from accel_engine.run.runs.devices_in_use import DevicesInUse, runs_on
+from accel_engine.words import numbers
 
 MARGIN = 1.1
 """How much more than the live run a trial of a changed plan may take."""
@@ -133,8 +134,8 @@ def _check_gpu(device: str, readings: dict[str, float], processes: int, name: st
 
 def _message(where: str, needed: float, free: float, name: str) -> str:
     return (
-        f"the trial does not fit beside run {name}: it takes about {needed / 1e9:,.1f} GB of memory of {where}, and "
-        f"{max(0.0, free) / 1e9:,.1f} GB are free. Stop the run (accel-tui stop {name}), and try again"
+        f"the trial does not fit beside run {name}: it takes about {numbers.size(needed)} of memory of {where}, and "
+        f"{numbers.size(max(0.0, free))} are free. Stop the run (accel-tui stop {name}), and try again"
     )
 
 

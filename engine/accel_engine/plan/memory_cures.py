@@ -12,6 +12,7 @@ from typing import Any
 
 from accel_engine.json_values import Count, Text
 from accel_engine.plan.plan import Plan
+from accel_engine.words import numbers
 
 MIN_MICRO_BATCH = 8
 """Examples of a micro-batch below which other cures come first: a device is badly used with fewer."""
@@ -100,7 +101,7 @@ def _split(plan: Plan, facts: MemoryFacts, *, least: int) -> Cure | None:
     if count is None:
         return None
     size = facts.batch // count
-    action = f"takes each step in {count} micro-batches of {size} example{'s' if size > 1 else ''}"
+    action = f"takes each step in {count} micro-batches of {numbers.counted(size, 'example')}"
     if facts.splitting_changes:
         action += f", which changes the losses: {' and '.join(facts.splitting_changes)} see one of them at a time"
     return Cure(action, {"micro_batches": count})

@@ -8,6 +8,7 @@ import psutil
 
 from accel_engine.measure.trial_room import CONTEXT
 from accel_engine.memory import available_memory
+from accel_engine.words import numbers
 
 MARGIN = 1.3
 """How much more than the reference a configuration may take."""
@@ -59,7 +60,7 @@ class MemoryBudget:
         free = float(self.available())
         if needed <= free:
             return ""
-        return f"it takes about {needed / 1e9:,.1f} GB of memory, and {max(0.0, free) / 1e9:,.1f} GB are free"
+        return f"it takes about {numbers.size(needed)} of memory, and {numbers.size(max(0.0, free))} are free"
 
     def fits(self, running: int, usage: Usage, factor: float) -> bool:
         """Whether another configuration fits beside those that run.

@@ -12,7 +12,7 @@ from textual.screen import ModalScreen, Screen
 
 from accel_engine.errors import AccelError, RunError, UsageError
 from accel_engine.run import request
-from accel_tui.formatting import numbers
+from accel_engine.words import numbers
 from accel_tui.run_state.state import RunState
 from accel_tui.screens.cancel_question import CANCEL_RUN, cancel_question
 from accel_tui.screens.entry_screen import EntryScreen

@@ -11,7 +11,7 @@ from accel_engine.errors import AccelError
 from accel_engine.search.definition import StudyDefinition
 from accel_engine.search.trial import Trial
 from accel_engine.text import printable_line
-from accel_tui.formatting import numbers
+from accel_engine.words import numbers
 from accel_tui.plan.whole_number import parse_count
 from accel_tui.screens.change_search_screen import Change, ChangeSearchScreen
 from accel_tui.screens.entry_screen import EntryScreen

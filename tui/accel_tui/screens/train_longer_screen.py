@@ -6,7 +6,7 @@ from textual.binding import Binding, BindingType
 from textual.widget import Widget
 
 from accel_engine.run.runs.listing import RunSummary
-from accel_tui.formatting import numbers
+from accel_engine.words import numbers
 from accel_tui.host import host_of
 from accel_tui.plan.trained_run import TrainedRun, parse_epochs
 from accel_tui.screens.entry_screen import EntryScreen

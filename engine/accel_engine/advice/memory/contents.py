@@ -5,9 +5,9 @@ from math import prod
 
 from accel_engine.advice.finding import Evidence
 from accel_engine.advice.recorded import Recorded
-from accel_engine.advice.wording import size
 from accel_engine.plan import Plan
 from accel_engine.plan.array_bytes import FLOAT32_BYTES, activation_bytes, gradient_bytes, slot_bytes, weight_bytes
+from accel_engine.words.numbers import size
 
 LAYERS = 3
 """Layers that are named, those with the largest outputs."""

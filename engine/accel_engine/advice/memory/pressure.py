@@ -6,10 +6,10 @@ from typing import Any
 from accel_engine.advice.finding import Confidence, Cure, Evidence, Finding, Trouble
 from accel_engine.advice.memory.contents import contents
 from accel_engine.advice.recorded import Recorded
-from accel_engine.advice.wording import percent, size
 from accel_engine.events import OUT_OF_MEMORY, Outcome, Recovered, RunEnded
 from accel_engine.plan.plan import option_words
 from accel_engine.text import shell_command
+from accel_engine.words.numbers import percent, size
 
 NEAR = 0.92
 """Share of a device's memory in use from which the next larger step may fail."""
