@@ -8,10 +8,9 @@ from accel_engine import strategies
 from accel_engine.devices import detect
 from accel_engine.errors import RunError
 from accel_engine.finders.found_size import FoundSize as FoundSize
-from accel_engine.finders.found_size import OnSize
+from accel_engine.finders.found_size import OnSize, RemainingSizes
 from accel_engine.finders.found_size import SizeOptions as SizeOptions
 from accel_engine.finders.found_size import SizeProgress as SizeProgress
-from accel_engine.finders.remaining_sizes import RemainingSizes
 from accel_engine.finders.throughput import (
     ChosenSizes,
     MeasuredSize,

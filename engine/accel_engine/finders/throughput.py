@@ -9,12 +9,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from accel_engine.measure.trial_statistics import APART
+
 KNEE_SHARE = 0.9
 """Share of the fastest throughput that the knee reaches. If overhead and work add up, ``b / (b + c)``, it is reached at
 nine times the batch whose overhead equals its work; 0.95 would need nineteen times that, for 5 percent."""
-
-SLOWER = 0.9
-"""A size slower than this share of the fastest so far does not count as noise."""
 
 MARGIN = 0.1
 """Share of the memory that the largest size leaves free, for what differs from step to step and beside the training."""
@@ -101,7 +100,7 @@ def got_slower(measured: Sequence[MeasuredSize]) -> bool:
     if len(fitting) < 3:
         return False
     fastest = max(each.throughput for each in fitting)
-    return all(each.high < fastest and each.throughput < SLOWER * fastest for each in fitting[-2:])
+    return all(each.high < fastest and APART * each.throughput < fastest for each in fitting[-2:])
 
 
 def sizes_between(measured: Sequence[MeasuredSize], knee: int, multiple: int) -> list[int]:

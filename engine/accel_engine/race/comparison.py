@@ -5,12 +5,8 @@ import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from accel_engine.measure.plan_trials import LEAST_ROUNDS
-from accel_engine.measure.trial_statistics import Comparison, Verdict, compare_rates, spread, verdict_of
-from accel_engine.race.configuration_result import Best, ConfigurationResult, ConfigurationState
-
-RELEVANT_SHARE = 0.95
-"""The share of another configuration's memory or energy below which a configuration takes less."""
+from accel_engine.measure.trial_statistics import LEAST_ROUNDS, LESS, compare_apart, compare_rates, spread
+from accel_engine.race.configuration import Best, ConfigurationResult, ConfigurationState
 
 _USABLE = (ConfigurationState.FINISHED, ConfigurationState.MEASURING, ConfigurationState.ENDED_EARLY)
 
@@ -30,7 +26,7 @@ def with_rates(result: ConfigurationResult, reference_rates: Sequence[float]) ->
         return result
     if result.configuration.is_reference or not result.ratios:
         rate, between = statistics.median(result.rates), spread(result.rates)
-        compared = None if result.configuration.is_reference else _compare_separate(reference_rates, result.rates)
+        compared = None if result.configuration.is_reference else compare_apart(reference_rates, result.rates)
         return replace(result, examples_per_second=rate, between=between, against_reference=compared)
     median = statistics.median(reference_rates)
     found = compare_rates([1.0] * len(result.ratios), result.ratios)
@@ -41,21 +37,6 @@ def with_rates(result: ConfigurationResult, reference_rates: Sequence[float]) ->
         between=(low * median, high * median),
         against_reference=found,
     )
-
-
-def _compare_separate(before: Sequence[float], after: Sequence[float]) -> Comparison | None:
-    """Compare rates that were not measured in the same rounds; ``None`` without some.
-
-    Nothing is better or worse unless the intervals of the two medians are apart, after enough rounds.
-    """
-    if not before or not after:
-        return None
-    value, rounds = statistics.median(after) / statistics.median(before), min(len(before), len(after))
-    if rounds < LEAST_ROUNDS:
-        return Comparison(value, -math.inf, math.inf, Verdict.NO_DIFFERENCE, rounds)
-    (before_low, before_high), (after_low, after_high) = spread(before), spread(after)
-    low, high = after_low / before_high, after_high / before_low
-    return Comparison(value, low, high, verdict_of(value, low, high), rounds)
 
 
 def dominating(result: ConfigurationResult, others: Iterable[ConfigurationResult]) -> ConfigurationResult | None:
@@ -101,14 +82,14 @@ def _takes_less_memory(result: ConfigurationResult, other: ConfigurationResult) 
     """Whether it takes less memory, of the same kind."""
     if result.memory is None or other.memory is None or result.memory_of != other.memory_of:
         return False
-    return result.memory < RELEVANT_SHARE * other.memory
+    return result.memory < LESS * other.memory
 
 
 def _takes_less_energy(result: ConfigurationResult, other: ConfigurationResult) -> bool:
     """Whether it takes less energy, of the same kind."""
     if not has_same_energy(result, other):
         return False
-    return (result.joules or 0.0) < RELEVANT_SHARE * (other.joules or 0.0)
+    return (result.joules or 0.0) < LESS * (other.joules or 0.0)
 
 
 def has_same_energy(result: ConfigurationResult, other: ConfigurationResult) -> bool:

@@ -9,11 +9,10 @@ import pytest
 
 from accel_engine.devices.device_types import Inventory
 from accel_engine.errors import FieldValue
+from accel_engine.measure.trial_room import MemoryBudget
 from accel_engine.measure.trial_statistics import Comparison, Verdict
 from accel_engine.plan import SPECS, Plan
-from accel_engine.race.configuration import Configuration
-from accel_engine.race.configuration_result import Best, ConfigurationResult, ConfigurationState
-from accel_engine.race.memory_budget import MemoryBudget
+from accel_engine.race.configuration import Best, Configuration, ConfigurationResult, ConfigurationState
 from accel_engine.race.race import Race
 from accel_engine.words import numbers
 from accel_tui.cli import race

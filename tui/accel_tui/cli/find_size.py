@@ -6,8 +6,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from accel_engine.finders.batch_effects import recorded_noise_scale
 from accel_engine.finders.batch_size_finder import FoundSize, SizeOptions, SizeProgress, find_batch_size
-from accel_engine.finders.recorded_noise import recorded_noise_scale
 from accel_engine.finders.throughput import MeasuredSize
 from accel_engine.plan import Plan
 from accel_engine.words import numbers

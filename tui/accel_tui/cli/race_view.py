@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, TextIO
 
-from accel_engine.race.configuration_result import ConfigurationResult, ConfigurationState
+from accel_engine.race.configuration import ConfigurationResult, ConfigurationState
 from accel_engine.text import printable_line
 from accel_engine.words import numbers
 from accel_tui.appearance.glyphs import has_unicode, to_ascii

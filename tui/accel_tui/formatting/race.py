@@ -6,7 +6,7 @@ from rich.cells import cell_len, set_cell_size
 
 from accel_engine.plan.placement import process_count
 from accel_engine.race.comparison import find_best, has_enough_turns, winners
-from accel_engine.race.configuration_result import Best, ConfigurationResult, ConfigurationState
+from accel_engine.race.configuration import Best, ConfigurationResult, ConfigurationState
 from accel_engine.words import numbers
 
 TABLE_TITLE = 22

@@ -64,3 +64,8 @@ class AdviceNotes:
     new_run: Path | None = None
     selected: str = ""
     on_change: Callable[[], object] = lambda: None
+
+    @property
+    def is_applied(self) -> bool:
+        """Whether something was applied that can be taken back."""
+        return any(each.text for options, each in self.applied.items() if options)

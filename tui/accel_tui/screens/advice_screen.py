@@ -121,7 +121,7 @@ class AdviceScreen(WorkingScreen):
                 is_offered = changes and has_plan and not (action == "try_cure" and self._reason_not_to_try)
                 return (not self._runner.is_busy or None) if is_offered else False
             case "undo":
-                is_cured = self._notes.new_run or (self.advice and self.advice.is_cured)
+                is_cured = self._notes.is_applied or (self.advice and self.advice.is_cured)
                 return (not self._runner.is_busy or None) if is_cured else False
             case "copy" | "switch_list":
                 return cure is not None

@@ -13,7 +13,7 @@ from textual.widgets import Static
 from accel_engine.devices import detect
 from accel_engine.plan import Plan, isolation
 from accel_engine.plan.resolved_plan import check
-from accel_engine.race.configuration_result import ConfigurationResult, ConfigurationState
+from accel_engine.race.configuration import ConfigurationResult, ConfigurationState
 from accel_engine.race.configurations import check_raceable
 from accel_engine.race.race import Race
 from accel_engine.race.remaining_time import RemainingTime

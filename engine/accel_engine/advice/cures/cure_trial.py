@@ -14,7 +14,7 @@ from accel_engine.events import Event
 from accel_engine.measure.equal_examples import Learned, compare_learning
 from accel_engine.measure.plan_trials import PlanTrial, PlanTrials
 from accel_engine.measure.trial_room import PlacedTrial, check_room
-from accel_engine.measure.trial_statistics import Comparison, Verdict
+from accel_engine.measure.trial_statistics import LESS, Comparison, Verdict
 from accel_engine.process.paused_run import paused
 from accel_engine.run import RunInfo, RunReader
 from accel_engine.run.reading.reader import drop_discarded
@@ -24,9 +24,6 @@ PREPARATION_SECONDS = 10.0
 
 LONGEST_PAUSE = 5.0
 """How much longer than planned a trial may take, as a factor, until the engine resumes a paused run by itself."""
-
-LESS_MEMORY = 0.97
-"""A ratio of peaks from which memory is saved; two processes of one plan differed by less than a percent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +176,7 @@ def memory_result(without: PlanTrial, changed: PlanTrial, task: CureTask) -> Cur
         if trial.problem and not trial.problem.out_of_memory:
             raise trial.problem
     before, after = (math.inf if each.problem else _gibibytes(each) for each in (without, changed))
-    better = after < LESS_MEMORY * before or (math.isfinite(after) and not math.isfinite(before))
+    better = after < LESS * before or (math.isfinite(after) and not math.isfinite(before))
     shown = [f"{value:.2f} GiB" if math.isfinite(value) else "out of memory" for value in (after, before)]
     text = f"peak memory: {shown[0]} with the changes, {shown[1]} without; {task.start}"
     if without.turns and changed.turns and not (without.problem or changed.problem):

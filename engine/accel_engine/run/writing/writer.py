@@ -27,7 +27,7 @@ if TYPE_CHECKING:  # NumPy is slow to import, and creating a run does not need i
     import numpy.typing as npt
 
     from accel_engine.plan import Plan
-    from accel_engine.plan.memory_cures import MemoryFacts
+    from accel_engine.plan.memory_remedies import MemoryFacts
     from accel_engine.run.diagnostics import DiagnosticsItem
     from accel_engine.run.media import MediaItem
 

@@ -10,7 +10,7 @@ from textual.message import Message
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
-from accel_engine.race.configuration_result import ConfigurationResult, ConfigurationState
+from accel_engine.race.configuration import ConfigurationResult, ConfigurationState
 from accel_engine.text import printable
 from accel_engine.words import numbers
 from accel_tui.formatting import race
