@@ -14,7 +14,7 @@ from accel_engine.finders.found_size import RemainingSizes
 from accel_engine.finders.learning_rate_finder import RampOptions, RampProgress, find_learning_rate, find_rate_of_run
 from accel_engine.measure.trial_process import TrialCancelledError, TrialFailedError
 from accel_engine.plan import Plan
-from accel_engine.process.paused_run import PauseNote
+from accel_engine.process.run_change import PauseNote
 from accel_engine.requests.try_plan import TrialReady
 from accel_engine.strategies.cluster_spec import ClusterSpec
 

@@ -15,7 +15,7 @@ from accel_engine.measure.equal_examples import Learned, compare_learning
 from accel_engine.measure.plan_trials import PlanTrial, PlanTrials
 from accel_engine.measure.trial_room import PlacedTrial, check_room
 from accel_engine.measure.trial_statistics import LESS, Comparison, Verdict
-from accel_engine.process.paused_run import paused
+from accel_engine.process.run_change import paused
 from accel_engine.run import RunInfo, RunReader
 from accel_engine.run.reading.reader import drop_discarded
 
