@@ -188,7 +188,7 @@ def test_a_size_that_would_not_fit_on_the_host_is_not_tried(monkeypatch: pytest.
     assert max(start.plan.batch_size for start in made.made) == 192
     skipped = found.measured[-1]
     assert (skipped.batch_size, skipped.was_skipped) == (256, True)
-    assert "would take about 1.8 GB" in found.stopped
+    assert "would take about 1.7 GiB" in found.stopped
 
 
 def test_an_answer_that_does_not_fit_again_is_replaced_by_another(monkeypatch: pytest.MonkeyPatch) -> None:

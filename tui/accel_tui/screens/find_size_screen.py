@@ -7,7 +7,7 @@ from textual.content import Content
 from accel_engine.finders.batch_size_finder import find_batch_size
 from accel_engine.finders.throughput import FoundSize, MeasuredSize, SizeOptions, SizeProgress
 from accel_engine.plan import Plan
-from accel_tui.formatting import numbers
+from accel_engine.words import numbers
 from accel_tui.formatting.finders import (
     SIZE_HEADER,
     effect_notes,
