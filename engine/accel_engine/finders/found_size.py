@@ -9,7 +9,7 @@ from accel_engine.errors import UsageError
 from accel_engine.finders.batch_effects import BatchEffects, batch_effects
 from accel_engine.finders.throughput import ChosenSizes, MeasuredSize
 from accel_engine.plan import Plan
-from accel_engine.plan.scaled_rate import scaling_factor
+from accel_engine.plan.changed_plan import scaling_factor
 from accel_engine.requests.try_plan import TrialReady
 
 

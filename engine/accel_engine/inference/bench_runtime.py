@@ -17,6 +17,7 @@ from accel_engine.inference.measurement.rate_search import FEWEST_REQUESTS, High
 from accel_engine.inference.measurement.stability import Measured, ignore, measure
 from accel_engine.inference.measurement.window import SECOND, TOLERANCE, SystemTimer, Timer, Window
 from accel_engine.inference.runtime import Arrays, Runtime
+from accel_engine.words import numbers
 
 PATIENCE = 2
 """Batch sizes in a row whose throughput has not grown, after which larger ones are left out."""
@@ -161,7 +162,7 @@ class RuntimeBench:
         more = (last - before) / (large - small) * (size - large) if large > small else 0.0
         left = self._available()
         if more > left:
-            raise ModelError(f"it would take about {more / 1e9:,.1f} GB more memory, and {left / 1e9:,.1f} GB are left")
+            raise ModelError(f"it would take about {numbers.size(more)} more memory, and {numbers.size(left)} are left")
 
     def _first(self, batch: Arrays) -> float:
         """Seconds of the first request, in which a model is traced and compiled."""

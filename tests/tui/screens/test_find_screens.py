@@ -187,7 +187,7 @@ async def test_a_batch_size_is_found_live_and_taken_with_its_learning_rate(
 ) -> None:
     async with StubApp().run_test(size=size) as pilot:
         await open_finder(pilot, "b")
-        await shows(pilot, "measuring batch size 64: starting, about 1:20 left", "examples/s", "memory GB")
+        await shows(pilot, "measuring batch size 64: starting, about 1:20 left", "examples/s", "memory GiB")
         await shows(pilot, "Each size trains for 2 s in processes of its own")
         finders.may_end.set()
         await shows(pilot, "knee: batch size 128", "9.20k")

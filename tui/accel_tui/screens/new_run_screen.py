@@ -18,7 +18,8 @@ from accel_engine.devices.device_types import Device, Inventory
 from accel_engine.plan import SPECS, Plan
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.search.definition import Parameter
-from accel_tui.formatting import field_labels, numbers
+from accel_engine.words import numbers
+from accel_tui.formatting import field_labels
 from accel_tui.formatting.field_labels import word
 from accel_tui.formatting.text import shorten_lines
 from accel_tui.host import Screens, host_of, open_screen, settings_of

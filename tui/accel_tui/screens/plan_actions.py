@@ -13,7 +13,7 @@ from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.search.definition import Parameter
 from accel_engine.text import printable
-from accel_tui.formatting import numbers
+from accel_engine.words import numbers
 from accel_tui.host import Screens, host_of, open_screen
 from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
 from accel_tui.widgets.plan.plan_form import PlanForm

@@ -20,7 +20,7 @@ from accel_engine.run.runs.listing import summarize
 from accel_engine.run.runs.removal import Contents, contents, remove
 from accel_engine.run.store.annotations import set_tags, write_annotations
 from accel_engine.text import printable, printable_fields, printable_line
-from accel_tui.formatting import numbers
+from accel_engine.words import numbers
 from accel_tui.host import Screens, host_of, open_screen
 from accel_tui.plan.trained_run import TrainedRun
 from accel_tui.run_list.comparison import MAX_COMPARED_RUNS, mixed
@@ -394,7 +394,7 @@ async def _delete(screen: RunActionsScreen, runs: Runs) -> None:
 
 def _deletion_detail(runs: Runs, found: Sequence[Contents]) -> str:
     """What is deleted with the runs, and its size."""
-    size = numbers.long_size(sum(each.size for each in found))
+    size = numbers.size(sum(each.size for each in found))
     checkpoints, models = sum(each.checkpoints for each in found), sum(each.model for each in found)
     parts = [
         numbers.counted(number, word)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from accel_engine.advice.finding import Confidence, Cure, Evidence, Finding
 from accel_engine.advice.poor.findings import of_loss, poor_finding, set_field, text_cure
 from accel_engine.advice.poor.learning import Learning, chance_loss, rate_of, start_and_end
-from accel_engine.text import format_metric
+from accel_engine.words import numbers
 
 SMALL_FOR_STATISTICS = 4
 """Examples per replica up to which batch normalization hurts: Wu and He, Group Normalization, 2018, figure 1."""
@@ -35,7 +35,7 @@ def small_statistics(learning: Learning) -> Iterator[Finding]:
         "Batch normalization with very small batches",
         [
             Evidence(
-                f"{len(layers)} layers take their statistics of {count} example{'s' * (count > 1)} per replica, "
+                f"{len(layers)} layers take their statistics of {numbers.counted(count, 'example')} per replica, "
                 f"first {layers[0].name}"
             )
         ],
@@ -101,8 +101,8 @@ def few_updates(learning: Learning) -> Iterator[Finding]:
             ),
             of_loss(
                 learning,
-                f"after {len(learning.loss):,} updates the loss is {format_metric(end)}, of "
-                f"{format_metric(start)}, and still falls",
+                f"after {len(learning.loss):,} updates the loss is {numbers.metric(end)}, of "
+                f"{numbers.metric(start)}, and still falls",
             ),
         ],
         "each epoch teaches little",

@@ -7,8 +7,8 @@ import numpy as np
 from accel_engine.advice.finding import Confidence, Cure, Evidence, Finding, Gain, Trouble
 from accel_engine.advice.recorded import Recorded
 from accel_engine.advice.time_spent import time_spent
-from accel_engine.advice.wording import percent, size
 from accel_engine.run.store.steps import THROUGHPUT
+from accel_engine.words.numbers import percent, size
 
 MIN_SAMPLES = 5
 """Readings of a device from which its use is judged, about as many seconds."""

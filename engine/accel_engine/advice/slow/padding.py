@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from accel_engine.advice.finding import Confidence, Cure, Evidence, Finding, Gain, Trouble
 from accel_engine.advice.recorded import Recorded
-from accel_engine.advice.wording import percent, times
+from accel_engine.words.numbers import percent, times
 
 LANES, SUBLANES = 128, 8
 """A TPU pads the last dimension of an array to a multiple of 128, and the one before it to a multiple of 8. Source:

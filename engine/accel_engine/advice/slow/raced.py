@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from accel_engine.advice.finding import Confidence, Cure, Evidence, Finding, Gain, Trouble
 from accel_engine.advice.recorded import Recorded
-from accel_engine.advice.wording import percent
 from accel_engine.plan.changed_plan import options_text
 from accel_engine.run.store.steps import THROUGHPUT
+from accel_engine.words.numbers import percent
 
 
 def raced_faster(recorded: Recorded) -> Iterator[Finding]:
