@@ -1,9 +1,9 @@
 """Puts faults into healthy runs and asks for advice: precision, recall and false alarms.
 
-    python benchmarks/advice.py [--only NAME ...] [--json] [--show] [--cures] [--applied]
+    python benchmarks/advice.py [--only NAME ...] [--json] [--show] [--cures]
 
 Each run is trained for a few seconds, in this process, or recorded as a script does it. With ``--cures``, each cure of
-a fault that changes the plan is tried on its run; with ``--applied``, some cures, and changes that harm, are applied.
+a fault that changes the plan is tried on its run.
 """
 
 import argparse
@@ -18,7 +18,6 @@ from pathlib import Path
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 from accel_engine.advice import Finding
-from advice_applied import APPLICATIONS, apply_all
 from advice_cases import FAULTS, HEALTHY, Case
 from advice_gains import HEADER, Trial, gains, try_cures
 from advice_runs import Trained, advised
@@ -116,12 +115,8 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", metavar="NAME", help="runs of these names")
     parser.add_argument("--json", action="store_true", help="a line of JSON a run")
     parser.add_argument("--cures", action="store_true", help="try the cures of the faults")
-    parser.add_argument("--applied", action="store_true", help="only apply cures, and changes that harm")
     parser.add_argument("--show", action="store_true", help="all findings with their evidence")
     wanted = parser.parse_args()
-    if wanted.applied:
-        print(apply_all(APPLICATIONS, wanted.only))
-        return
     cases = [case for case in (*HEALTHY, *FAULTS) if not wanted.only or case.name in wanted.only]
     if not cases:
         parser.error(f"no such run; there are {', '.join(case.name for case in (*HEALTHY, *FAULTS))}")

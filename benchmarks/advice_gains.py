@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from accel_engine.advice import Finding
-from accel_engine.advice.cures.advice_actions import try_finding
-from accel_engine.advice.cures.cure_trial import CureResult
+from accel_engine.advice.cures.cure_task import PURPOSES, Quantity
+from accel_engine.advice.cures.cure_trial import CureResult, try_cure
 from accel_engine.errors import AccelError
 from accel_engine.plan.changed_plan import options_text
 from accel_engine.plan.monitor import is_better_lower
@@ -74,13 +74,13 @@ def try_cures(run: str, directory: Path, finding: Finding) -> list[Trial]:
         directory: Its run.
         finding: The finding.
     """
-    cures = [cure for cure in finding.cures if cure.changes]
-    return [_trial(run, directory, finding.id, cure.changes, number) for number, cure in enumerate(cures, 1)]
+    quantity = PURPOSES[finding.trouble]
+    return [_trial(run, directory, finding.id, cure.changes, quantity) for cure in finding.cures if cure.changes]
 
 
-def _trial(run: str, directory: Path, finding: str, changes: Mapping[str, Any], number: int) -> Trial:
+def _trial(run: str, directory: Path, finding: str, changes: Mapping[str, Any], quantity: Quantity) -> Trial:
     try:
-        result = try_finding(directory, finding, lambda _: None, number=number, seconds=SECONDS)
+        result = try_cure(directory, changes, lambda _: None, seconds=SECONDS, quantity=quantity)
     except AccelError as error:
         return Trial(run, finding, changes, problem=str(error))
     return Trial(run, finding, changes, result)

@@ -4,12 +4,10 @@ Each kind of trouble has a package of rules, one module per subject. A rule take
 findings. Silence is the normal state: a rule that is not sure says nothing.
 """
 
-from accel_engine.advice.advise import advise
-from accel_engine.advice.coverage import Coverage, coverage
-from accel_engine.advice.faster_plan import FasterPlan
+from accel_engine.advice.advise import Coverage, advise, coverage, find_cure
 from accel_engine.advice.finding import Confidence, Cure, Evidence, Finding, Gain, Trouble
 from accel_engine.advice.reading import read_recorded
-from accel_engine.advice.recorded import Recorded
+from accel_engine.advice.recorded import FasterPlan, Recorded
 from accel_engine.advice.rule import FailedRule
 
 __all__ = [
@@ -25,5 +23,6 @@ __all__ = [
     "Trouble",
     "advise",
     "coverage",
+    "find_cure",
     "read_recorded",
 ]

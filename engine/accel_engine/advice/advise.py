@@ -1,9 +1,14 @@
-"""Advises on a run: applies all rules, and puts what matters most first."""
+"""Advises on a run: applies all rules, puts what matters most first, and tells what it could not judge."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from accel_engine.advice import memory, poor, slow
-from accel_engine.advice.finding import Confidence, Finding
+from accel_engine.advice.finding import Confidence, Cure, Finding
 from accel_engine.advice.recorded import Recorded
 from accel_engine.advice.rule import FailedRule, Rule, RulesFailedError, apply_rules
+from accel_engine.errors import UsageError
+from accel_engine.events import TimeMeasured
 
 RULES: tuple[Rule, ...] = (*slow.RULES, *memory.RULES, *poor.RULES)
 """All rules."""
@@ -28,3 +33,68 @@ def advise(recorded: Recorded, failed: list[FailedRule] | None = None) -> tuple[
     elif failures:
         raise RulesFailedError(failures) from failures[0].error
     return tuple(sorted(found, key=lambda finding: -finding.weight * _SURE[finding.confidence]))
+
+
+def find_cure(run: str, findings: Sequence[Finding], name: str, number: int = 1) -> tuple[Finding, Cure]:
+    """Find a finding by its id, and one of its cures that change the plan.
+
+    Args:
+        run: The run's id.
+        findings: Its findings.
+        name: The finding's id.
+        number: Which of these cures, from 1.
+
+    Raises:
+        UsageError: There is none.
+    """
+    named = {each.id: each for each in findings}
+    if name not in named:
+        raise UsageError(f"run {run} has no finding {name}; found: {', '.join(named) or 'nothing'}")
+    cures = [cure for cure in named[name].cures if cure.changes]
+    if not cures:
+        words = "; ".join(cure.text for cure in named[name].cures) or "none is known"
+        raise UsageError(f"finding {name} has no cure that changes the plan: {words}")
+    if not 1 <= number <= len(cures):
+        raise UsageError(f"finding {name} has {len(cures)} cures that change the plan, not {number}")
+    return named[name], cures[number - 1]
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """How much of a run's records there is to judge.
+
+    Attributes:
+        steps: Number of recorded steps.
+        epochs: Number of ended epochs.
+        validations: Number of validations.
+        readings: Number of times that devices were read.
+        missing: What was not recorded and so not judged, in words.
+    """
+
+    steps: int = 0
+    epochs: int = 0
+    validations: int = 0
+    readings: int = 0
+    missing: tuple[str, ...] = ()
+
+
+def coverage(recorded: Recorded) -> Coverage:
+    """Count what a run has recorded, and name what it has not."""
+    stored = recorded.diagnostics
+    has_time = recorded.last(TimeMeasured) is not None
+    there = {
+        "steps": recorded.steps > 0,
+        "validations": bool(recorded.validations),
+        "readings of devices": bool(recorded.samples),
+        "time by activity": has_time,
+        "layers": stored.layers is not None,
+        "validation examples": stored.validation is not None,
+        "the plan": recorded.plan is not None,
+    }
+    return Coverage(
+        steps=recorded.steps,
+        epochs=len(recorded.epochs),
+        validations=len(recorded.validations),
+        readings=len(recorded.samples),
+        missing=tuple(name for name, is_there in there.items() if not is_there),
+    )

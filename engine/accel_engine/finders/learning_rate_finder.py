@@ -14,13 +14,12 @@ from accel_engine.events import ModelBuilt
 from accel_engine.finders.rate_curve import Ramp, has_exploded, ramp_rates
 from accel_engine.finders.rate_suggestions import Rule, Suggestion, Suggestions, suggest
 from accel_engine.measure.plan_trials import PlanTrial, PlanTrials
-from accel_engine.measure.trial_room import PlacedTrial, check_room, check_room_on, place_trial
+from accel_engine.measure.trial_room import check_room_on, place_trial
 from accel_engine.plan import Plan
+from accel_engine.plan.changed_plan import scaling_factor
 from accel_engine.plan.options import OptionSpec, option
 from accel_engine.plan.placement import check_measurable, find_cluster
-from accel_engine.plan.scaled_rate import scaling_factor
-from accel_engine.process.paused_run import PauseNote, paused, read_run
-from accel_engine.process.run_change import send, steps_taken
+from accel_engine.process.run_change import PauseNote, paused, read_run, send, steps_taken
 from accel_engine.requests.try_plan import TrialStart
 from accel_engine.run import RunInfo, RunReader
 from accel_engine.run.directory.run_paths import latest_checkpoint
@@ -212,6 +211,7 @@ def find_rate_of_run(
     """
     info, plan, total_steps = _recorded(directory)
     check_plan(plan, total_steps)
+    check_room_on((place_trial(plan),))
     step = latest_checkpoint(directory)
     if not step and info.status.live and steps_taken(directory):
         send(directory, "checkpoint")
@@ -221,10 +221,7 @@ def find_rate_of_run(
 
 
 def _recorded(directory: Path) -> tuple[RunInfo, Plan, int]:
-    """A run, its plan with what it chose by itself, and the plan's steps; checks that a trial fits beside it.
-
-    The steps are 0 if they are unknown.
-    """
+    """A run, its plan with what it chose by itself, and the plan's steps; 0 if they are unknown."""
     info = read_run(directory)
     if not info.has_engine:
         raise RunError(f"run {info.id} was {info.made}: a learning rate can only be found for a run of this program")
@@ -235,11 +232,8 @@ def _recorded(directory: Path) -> tuple[RunInfo, Plan, int]:
             f"run {info.id} trains in several processes, each with checkpoints of its own: find the rate of its plan, "
             "from the initial weights, without --run"
         )
-    with closing(RunReader(directory, steps=False, max_samples=64)) as reader:
-        update = reader.poll()
-    events = drop_discarded(update.events)
-    if info.status.live:
-        check_room(events, tuple(update.samples), (PlacedTrial(),), info.id)
+    with closing(RunReader(directory, steps=False)) as reader:
+        events = drop_discarded(reader.poll().events)
     built = next((event for event in reversed(events) if isinstance(event, ModelBuilt)), None)
     steps_per_epoch = built.steps_per_epoch if built else None
     return info, settled_plan(info.plan, events), info.plan.epochs * (steps_per_epoch or 0)

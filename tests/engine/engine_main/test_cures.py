@@ -1,4 +1,4 @@
-"""Cures are tried beside a run, applied to it, and taken back if they harm."""
+"""Cures are tried beside a run, applied to it, and taken back."""
 
 import os
 import signal
@@ -11,12 +11,12 @@ import psutil
 import pytest
 
 from accel_engine import run
-from accel_engine.advice.cures.apply_cure import Method, apply
+from accel_engine.advice.cures.apply_cure import Method, apply, undo
 from accel_engine.advice.cures.cure_trial import CureProgress, CureResult, try_cure
-from accel_engine.advice.cures.settle_cure import apply_and_settle
 from accel_engine.events import CommandAnswered, Outcome, PlanChanged, RunEnded
-from accel_engine.measure.plan_trials import LEAST_ROUNDS, PlanTrials
+from accel_engine.measure.plan_trials import PlanTrials
 from accel_engine.measure.trial_process import TrialCancelledError
+from accel_engine.measure.trial_statistics import LEAST_ROUNDS
 from accel_engine.plan import Plan
 from accel_engine.process.engine_process import start
 from accel_engine.requests.try_plan import TrialStart
@@ -84,7 +84,7 @@ def test_plans_take_turns_until_one_is_killed(home: Path, tmp_path: Path) -> Non
     assert left_behind(home) == []
 
 
-def test_a_live_run_is_paused_for_a_trial_and_a_cure_that_harms_it_is_taken_back(
+def test_a_live_run_is_paused_for_a_trial_and_gets_its_plan_back_when_a_cure_is_undone(
     engines: Engines, home: Path, wait_until: Callable[..., None]
 ) -> None:
     directory = run.create(LIVE)
@@ -94,17 +94,12 @@ def test_a_live_run_is_paused_for_a_trial_and_a_cure_that_harms_it_is_taken_back
     assert left_behind(home) == []
     wait_until(lambda: steps(directory) > 500, "steps")
 
-    settled = apply_and_settle(directory, {"learning_rate": 100.0}, finding="rate-low")
-    assert settled.taken_back
-    engines.append(settled.process)
-    assert "taken back" in settled.text
-    (changed,) = (event for event in read(directory)[0] if isinstance(event, PlanChanged))
-    assert (changed.before, changed.changes) == ({"learning_rate": 100.0}, {"learning_rate": 0.01})
-    who = [event.who for event in read(directory)[0] if isinstance(event, CommandAnswered)][2:4]
-    assert [each.partition(" ")[2] for each in who] == ["(advice rate-low)"] * 2
-    wait_until(lambda: status(directory) is Status.RUNNING, "the engine that takes it back")
-    wait_until(lambda: steps(directory) > changed.step + 100, "steps after it")
-    assert read(directory)[1][-1] < 0.5  # it goes on from before the harm
+    applied = apply(directory, {"learning_rate": 0.02}, finding="rate-low")
+    assert (applied.method, applied.process) == (Method.COMMAND, None)
+    undone = undo(directory)
+    assert (undone.method, undone.changes) == (Method.COMMAND, {"learning_rate": pytest.approx(0.01)})
+    who = [event.who for event in read(directory)[0] if isinstance(event, CommandAnswered)][2:]
+    assert [each.partition(" ")[2] for each in who] == ["(advice rate-low)", "(undo of advice rate-low)"]
 
     applied = apply(directory, {"clip_norm": 1.0}, finding="spikes")
     engines.append(applied.process)
@@ -112,7 +107,12 @@ def test_a_live_run_is_paused_for_a_trial_and_a_cure_that_harms_it_is_taken_back
     wait_until(lambda: status(directory) is Status.RUNNING, "the run")
     with closing(RunReader(directory)) as reader:
         assert reader.info().plan_values["clip_norm"] == 1.0
-    assert [event.reason for event in read(directory)[0] if isinstance(event, PlanChanged)][1:] == ["advice spikes"]
+    undone = undo(directory)
+    engines.append(undone.process)
+    assert (undone.method, undone.changes) == (Method.CONTINUED, {"clip_norm": None})
+    changed = [event for event in read(directory)[0] if isinstance(event, PlanChanged)]
+    assert [event.reason for event in changed] == ["advice spikes", "undo of advice spikes"]
+    wait_until(lambda: steps(directory) > changed[-1].step + 100, "steps without it")
     request(directory, "stop_now")
     wait_until(lambda: not status(directory).live, "the end")
 

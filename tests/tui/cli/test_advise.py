@@ -1,12 +1,11 @@
 import json
 import math
 from dataclasses import replace
-from types import SimpleNamespace
 
 import pytest
 
 from accel_engine.advice import Cure, Gain
-from accel_engine.advice.cures import advice_actions
+from accel_engine.advice.cures import apply_cure, cure_trial
 from accel_engine.run.store.connection import connect
 from tui.fake_script import FakeScript
 from tui.stand_in_findings import MEMORY, POOR, SLOW, fail, find
@@ -141,6 +140,9 @@ def test_a_run_that_cannot_be_read_does_not_keep_others_from_it(run_command, new
         ("", "missing argument"),
         ("one other --try input-wait", "--try needs a single run"),
         ("one --try input-wait --apply input-wait", "not both"),
+        ("one --apply input-wait --undo", "not both"),
+        ("one other --undo", "--undo needs a single run"),
+        ("one --undo --cure 2", "--cure needs --try or --apply"),
         ("one --cure 2", "--cure needs --try or --apply"),
         ("one --seconds 5", "--seconds needs --try"),
         ("one --try input-wait --seconds 0", "0"),
@@ -156,24 +158,27 @@ def test_wrong_usage(run_command, new_run, words, problem):
 
 @pytest.fixture
 def actions(monkeypatch):
-    """Stands in for the engine's module, and notes what it was asked."""
+    """Stands in for what tries, applies and takes back, and notes what it was asked."""
     asked = []
 
-    def try_finding(directory, finding, on_progress, *, number, seconds, read):
-        asked.append((directory.name, finding, number, seconds))
+    def try_cure(directory, changes, on_progress, *, seconds, quantity):
+        asked.append((directory.name, changes, seconds, quantity))
         for detail in ("compiling", "taking turns", "taking turns"):
-            on_progress(SimpleNamespace(done=1.0, of=2.0, detail=detail))
-        return SimpleNamespace(
-            before=6.0, after=9.0, low=8.0, high=math.inf, unit="examples/s", better=True, text="1.5 times the speed"
-        )
+            on_progress(cure_trial.CureProgress(1.0, 2.0, detail))
+        return cure_trial.CureResult(6.0, 9.0, "examples/s", 8.0, math.inf, True, "1.5 times the speed")
 
-    def apply_finding(directory, finding, on_progress, *, number, read):
-        asked.append((directory.name, finding, number))
-        on_progress("comparing")
-        return SimpleNamespace(taken_back=False, text="the cure stays")
+    def apply(directory, changes, *, finding):
+        asked.append((directory.name, changes, finding))
+        return apply_cure.AppliedCure(apply_cure.Method.COMMAND, changes, {"xla": "auto"}, "it has XLA")
 
-    monkeypatch.setattr(advice_actions, "try_finding", try_finding)
-    monkeypatch.setattr(advice_actions, "apply_finding", apply_finding)
+    def undo(directory):
+        asked.append(directory.name)
+        return apply_cure.AppliedCure(apply_cure.Method.CONTINUED, {"xla": "auto"}, {"xla": "on"}, "as before")
+
+    monkeypatch.setattr(cure_trial, "try_cure", try_cure)
+    monkeypatch.setattr(apply_cure, "apply", apply)
+    monkeypatch.setattr(apply_cure, "undo", undo)
+    find(monkeypatch, replace(SLOW, cures=(*SLOW.cures, Cure("?", {"batch_size": 32}))), POOR)
     return asked
 
 
@@ -182,16 +187,28 @@ def test_a_cure_is_tried_and_its_progress_is_said_once(run_command, new_run, act
     result = run_command("advise one --try input-wait --cure 2 --seconds 5")
     assert (result.status, result.lines) == (0, ["1.5 times the speed"])
     assert result.err.splitlines() == ["accel-tui: compiling", "accel-tui: taking turns"]
-    assert actions == [(run, "input-wait", 2, 5.0)]
-    told = json.loads(run_command("advise one --try input-wait --json").out)
+    assert actions == [(run, {"batch_size": 32}, 5.0, "speed")]
+    told = json.loads(run_command("advise one --try diverging --json").out)
+    assert actions[1:] == [(run, {"learning_rate": 0.0001}, 10.0, "learning")]  # what the finding is about
     assert (told["before"], told["after"], told["low"], told["high"]) == (6.0, 9.0, 8.0, None)
-    assert (told["run"], told["finding"], told["better"]) == (run, "input-wait", True)
+    assert (told["run"], told["finding"], told["better"]) == (run, "diverging", True)
 
 
-def test_a_cure_is_applied(run_command, new_run, actions):
+def test_a_cure_is_applied_and_taken_back(run_command, new_run, actions):
     run = new_run(name="one").directory.name
     result = run_command("advise one --apply input-wait")
-    assert (result.status, result.lines, result.err) == (0, ["the cure stays"], "accel-tui: comparing\n")
-    assert actions == [(run, "input-wait", 1)]
+    assert (result.status, result.lines, result.err) == (0, ["it has XLA"], "")
+    assert run_command("advise one --undo").lines == ["as before"]
+    assert actions == [(run, {"xla": "on"}, "input-wait"), run]
     told = json.loads(run_command("advise one --apply input-wait --json").out)
-    assert told == {"run": run, "finding": "input-wait", "taken_back": False, "text": "the cure stays"}
+    changes = {"changes": {"xla": "on"}, "before": {"xla": "auto"}}
+    assert told == {"run": run, "how": "by command", **changes, "text": "it has XLA"}
+    told = json.loads(run_command("advise one --undo --json").out)
+    assert (told["how"], told["changes"]) == ("by continuing the run", {"xla": "auto"})
+
+
+def test_a_run_without_a_cure_has_nothing_to_take_back(run_command, new_run):
+    run = new_run(name="one").directory.name
+    result = run_command("advise one --undo")
+    assert result.status == 1
+    assert f"run {run} has no cure that could be taken back" in result.err

@@ -12,11 +12,13 @@ from textual.pilot import Pilot
 from textual.widgets import Label
 
 from accel_engine.advice import Cure, Finding
+from accel_engine.advice.cures import apply_cure, cure_trial
+from accel_engine.advice.cures.apply_cure import AppliedCure, Method
+from accel_engine.advice.cures.cure_task import Quantity
 from accel_engine.advice.cures.cure_trial import CureProgress, CureResult
 from accel_engine.errors import RunError
-from accel_engine.events import Outcome
+from accel_engine.events import Outcome, PlanChanged
 from accel_engine.run.directory.run_paths import LOG
-from accel_tui.run_state.cure_trials import CureActions
 from accel_tui.run_state.marks import MarkKind
 from accel_tui.run_state.step_window import StepWindow
 from accel_tui.screens import advice_reader
@@ -38,78 +40,62 @@ pytestmark = pytest.mark.usefixtures("hurried")
 SMALL, WIDE = (80, 24), (120, 40)
 
 
-@dataclass(frozen=True)
-class Progress:
-    done: float = 8.0
-    of: float = 20.0
-    detail: str = "taking turns"
-
-
-@dataclass(frozen=True)
-class Result:
-    before: float = 6400.0
-    after: float = 9120.0
-    unit: str = "examples/s"
-    low: float = 8610.0
-    high: float = 9700.0
-    better: bool = True
-    text: str = "1.43 times the examples per second"
+RESULT = CureResult(6400.0, 9120.0, "examples/s", 8610.0, 9700.0, True, "1.43 times the examples per second")
 
 
 @dataclass
 class Engine:
-    """Stands in for the engine's trials, which wait until they may end, or are stopped."""
+    """Stands in for what tries, applies and takes back cures, which waits until it may end, or is stopped."""
 
-    result: CureResult = field(default_factory=Result)
+    result: CureResult = RESULT
     problem: str = ""
     may_end: Event = field(default_factory=Event)
     asked: list[Mapping[str, Any]] = field(default_factory=list)
     applied: list[Mapping[str, Any]] = field(default_factory=list)
-    findings: list[str] = field(default_factory=list)
+    purposes: list[str] = field(default_factory=list)
+    undone: list[Path] = field(default_factory=list)
 
     def try_cure(
         self,
         _: Path,
-        finding: Finding,
         changes: Mapping[str, Any],
         on_progress: Callable[[CureProgress], None],
         *,
         should_stop: Callable[[], bool],
+        quantity: Quantity,
     ) -> CureResult:
         self.asked.append(changes)
-        self.findings.append(finding.id)
-        on_progress(Progress())
+        self.purposes.append(quantity)
+        on_progress(CureProgress(8.0, 20.0, "taking turns"))
+        self._wait(should_stop)
+        return self.result
+
+    def apply(self, _: Path, changes: Mapping[str, Any], *, finding: str) -> AppliedCure:
+        self.applied.append(changes)
+        self.purposes.append(finding)
+        self._wait(lambda: False)
+        text = "the learning rate is 0.0001 from step 150 on"
+        return AppliedCure(Method.COMMAND, changes, {}, text)
+
+    def undo(self, directory: Path) -> AppliedCure:
+        self.undone.append(directory)
+        self._wait(lambda: False)
+        return AppliedCure(Method.COMMAND, {}, {}, "the learning rate is 0.001 again")
+
+    def _wait(self, should_stop: Callable[[], bool]) -> None:
         while not self.may_end.wait(0.01):
             if should_stop():
                 raise RunError("cancelled")
         if self.problem:
             raise RunError(self.problem)
-        return self.result
-
-    def apply_cure(
-        self,
-        _: Path,
-        finding: Finding,
-        changes: Mapping[str, Any],
-        on_progress: Callable[[str], object],
-        *,
-        should_stop: Callable[[], bool],
-    ) -> str:
-        self.applied.append(changes)
-        self.findings.append(finding.id)
-        on_progress("comparing the run before and after the change")
-        while not self.may_end.wait(0.01):
-            assert not should_stop()
-        if self.problem:
-            raise RunError(self.problem)
-        return "the learning rate is 0.0001 from step 150 on"
 
 
 @pytest.fixture
 def trials(monkeypatch: pytest.MonkeyPatch) -> Engine:
     engine = Engine()
-    actions = CureActions(engine.try_cure, engine.apply_cure)
-    monkeypatch.setattr(AdviceScreen.__init__, "__defaults__", (actions,))
+    monkeypatch.setattr(cure_trial, "try_cure", engine.try_cure)
+    monkeypatch.setattr(apply_cure, "apply", engine.apply)
+    monkeypatch.setattr(apply_cure, "undo", engine.undo)
     return engine
 
 
@@ -260,7 +246,7 @@ async def test_a_cure_is_tried_and_the_measured_gain_replaces_the_expected_one(
         await shows(pilot, "trying ━━━━━━━━──", "40%  taking turns")
         await pilot.press("enter")
         assert trials.asked == [{"xla": "on"}]
-        assert trials.findings == [SLOW.id]
+        assert trials.purposes == [Quantity.SPEED]
         trials.may_end.set()
         await shows(pilot, "✓ measured: 6.40k → 9.12k examples/s (8.61k to 9.70k)", "1.43 times")
         assert "expected: 1.7" not in text_of(pilot)
@@ -271,9 +257,9 @@ async def test_a_cure_is_tried_and_the_measured_gain_replaces_the_expected_one(
 @pytest.mark.parametrize(
     ("result", "words"),
     [
-        (Result(after=6300.0, low=5900.0, high=6700.0, better=False), "✗ measured, no better: 6.40k → 6.30k"),
-        (Result(low=-float("inf"), high=float("inf")), "✓ measured: 6.40k → 9.12k examples/s "),
-        (Result(before=float("inf"), after=3.2, unit="GB"), "out of memory → 3.2000 GB"),
+        (replace(RESULT, after=6300.0, low=5900.0, high=6700.0, better=False), "✗ measured, no better: 6.40k → 6.30k"),
+        (replace(RESULT, low=-float("inf"), high=float("inf")), "✓ measured: 6.40k → 9.12k examples/s "),
+        (replace(RESULT, before=float("inf"), after=3.2, unit="GiB"), "out of memory → 3.2000 GiB"),
     ],
 )
 async def test_what_a_trial_measured_is_said_as_it_is(
@@ -331,13 +317,13 @@ async def test_a_cure_is_applied_after_a_question_that_says_what_will_happen(
         await pilot.press("a")
         await shows(pilot, "to the run?")
         await pilot.press("a")
-        await shows(pilot, "applying: comparing the run before and after the change")
+        await shows(pilot, "applying…")
         await pilot.press("escape", "A")
-        await shows(pilot, "applying: comparing")
+        await shows(pilot, "applying…")
         trials.may_end.set()
         await shows(pilot, "✓ applied: the learning rate is 0.0001 from step 150 on")
         assert trials.applied == [{"learning_rate": 0.0001}]
-        assert trials.findings == [POOR.id]
+        assert trials.purposes == [POOR.id]
         trials.problem = "the run has no checkpoint"
         await pilot.press("a")
         await shows(pilot, "to the run?")
@@ -360,13 +346,52 @@ async def test_what_was_applied_is_said_elsewhere_too(
         await shows(pilot, "Applied", "the learning rate is 0.0001 from step 150 on")
 
 
+def changed(run: FakeEngine, reason: str, value: float | None) -> None:
+    before = {"clip_norm": 1.0 if value is None else None}
+    run.say(PlanChanged, step=100, changes={"clip_norm": value}, before=before, reason=reason)
+
+
+async def test_one_key_takes_the_last_cure_back(
+    run: FakeEngine, monkeypatch: pytest.MonkeyPatch, trials: Engine
+) -> None:
+    find(monkeypatch, POOR)
+    async with opened(run.directory, sees="--learning-rate 0.0001") as pilot:
+        assert "Undo" not in text_of(pilot).split()
+        changed(run, "advice spikes", 1.0)
+        await pilot.press("escape", "A")
+        await until(pilot, lambda: "Undo" in text_of(pilot).split(), "the key")
+        await pilot.press("u")
+        await until(pilot, lambda: trials.undone == [run.directory], "the undo")
+        changed(run, "undo of advice spikes", None)
+        trials.may_end.set()
+        await shows(pilot, "Taken back", "the learning rate is 0.001 again")
+        await until(pilot, lambda: "Undo" not in text_of(pilot).split(), "no key")
+
+
+async def test_what_keeps_a_cure_from_being_taken_back_is_said(
+    run: FakeEngine, monkeypatch: pytest.MonkeyPatch, trials: Engine
+) -> None:
+    find(monkeypatch, POOR)
+    trials.may_end.set()
+    async with opened(run.directory, sees="--learning-rate 0.0001") as pilot:
+        await pilot.press("a")
+        await shows(pilot, "to the run?")
+        await pilot.press("a")
+        await shows(pilot, "✓ applied")
+        trials.problem = "the run has not stopped"
+        await pilot.press("u")
+        await shows(pilot, "Not taken back", "the run has not stopped", "✓ applied")
+        trials.problem = ""
+        await pilot.press("u")
+        await shows(pilot, "Taken back")
+        await hides(pilot, "✓ applied")
+
+
 @pytest.mark.parametrize(
     ("finding", "is_live", "words"),
     [
         (POOR, True, "while it trains, it does so now"),
-        (MEMORY, True, "The run saves a checkpoint and stops, and a new run begins"),
         (POOR, False, "continues from its last checkpoint"),
-        (MEMORY, False, "this one stays as it is"),
     ],
 )
 async def test_the_question_says_what_applying_does(
@@ -380,7 +405,7 @@ async def test_the_question_says_what_applying_does(
         await shows(pilot, "to the run?")
         detail = str(pilot.app.screen.query_one(".detail", Label).content)
         assert words in detail
-        assert "it is taken back" in detail
+        assert "Undo takes it back" in detail
 
 
 async def test_what_a_checkpoint_does_not_allow_is_for_a_new_run(
@@ -388,6 +413,7 @@ async def test_what_a_checkpoint_does_not_allow_is_for_a_new_run(
 ) -> None:
     find(monkeypatch, MEMORY)
     async with opened(run.directory, sees="--batch-size 32") as pilot:
+        assert "Apply" not in text_of(pilot).split()
         await pilot.press("n")
         await until(pilot, lambda: isinstance(pilot.app.screen, NewRunScreen), "New run")
         screen = pilot.app.screen

@@ -2,19 +2,20 @@
 
 import shutil
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from accel_engine.advice import Cure, Finding
+from accel_engine.advice import Cure, Finding, find_cure
+from accel_engine.advice import advise as find_troubles
 from accel_engine.errors import PlanError, RunError
 from accel_engine.run import RunInfo, find
+from accel_engine.words import numbers
 from accel_tui.cli.options import FiniteNumber
 from accel_tui.cli.output import json_option, print_to_stderr, write, write_json
-from accel_tui.formatting import numbers
 from accel_tui.formatting.advice import (
     command_with,
     cure_text,
@@ -26,12 +27,17 @@ from accel_tui.formatting.advice import (
 )
 from accel_tui.run_state.advice import Advice, read_advice
 
+if TYPE_CHECKING:  # its imports are slow
+    from accel_engine.advice.cures.apply_cure import AppliedCure
+
 EPILOG = """\b
 Examples:
   accel-tui advise last
   accel-tui advise $(accel-tui runs --filter tag:paper --json | jq -r .run)
   accel-tui advise last --json | jq -r '.findings[].title'
   accel-tui advise last --try overfitting --cure 2
+  accel-tui advise last --apply overfitting --cure 2
+  accel-tui advise last --undo
 
 \b
 Exit status:
@@ -46,13 +52,12 @@ LABELS = 12
 MIN_WIDTH = 40
 """The minimum width of the text; on a narrower terminal, lines are longer than it."""
 
-_FIGURES = ("before", "after", "low", "high")
-
 
 @click.command(epilog=EPILOG)
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...")
 @click.option("--try", "tried", metavar="ID", help="Try a cure of this finding: train with and without it, in turns.")
-@click.option("--apply", "applied", metavar="ID", help="Apply a cure of this finding; it is taken back if it harms.")
+@click.option("--apply", "applied", metavar="ID", help="Apply a cure of this finding to the run.")
+@click.option("--undo", is_flag=True, help="Take back the cure that was applied last.")
 @click.option("--cure", type=click.IntRange(1), metavar="N", help="Which of its cures with options.  [default: 1]")
 @click.option("--seconds", type=FiniteNumber(1), metavar="S", help="How long to take turns, about.  [default: 10]")
 @json_option
@@ -60,6 +65,7 @@ def advise(
     runs: tuple[str, ...],
     tried: str | None,
     applied: str | None,
+    undo: bool,
     cure: int | None,
     seconds: float | None,
     as_json: bool,
@@ -67,27 +73,31 @@ def advise(
     """Say why a RUN is slow, short of memory or learns badly, and what to do about it.
 
     Each finding has its evidence, what it costs, and cures with the gain to expect. Nothing is found in a healthy
-    run. RUN may be live, ended, recorded by a script or imported; nothing is written to it without --apply.
+    run. RUN may be live, ended, recorded by a script or imported; nothing is written to it without --apply or --undo.
     """
     directories = list(dict.fromkeys([find(run) for run in runs]))
-    _check_options(len(directories), tried, applied, cure, seconds)
+    _check_options(len(directories), {"--try": tried, "--apply": applied, "--undo": undo}, cure, seconds)
     if tried:
         try_cure(directories[0], tried, cure or 1, seconds or 10.0, as_json=as_json)
         return 0
     if applied:
         _apply_cure(directories[0], applied, cure or 1, as_json=as_json)
         return 0
+    if undo:
+        _undo_cure(directories[0], as_json=as_json)
+        return 0
     return _print_advice(directories, as_json=as_json)
 
 
-def _check_options(runs: int, tried: str | None, applied: str | None, cure: int | None, seconds: float | None) -> None:
-    if tried and applied:
-        raise click.UsageError("give --try or --apply, not both")
-    if (tried or applied) and runs > 1:
-        raise click.UsageError(f"{'--try' if tried else '--apply'} needs a single run")
-    if cure is not None and not (tried or applied):
+def _check_options(runs: int, actions: Mapping[str, object], cure: int | None, seconds: float | None) -> None:
+    given = [name for name, value in actions.items() if value]
+    if len(given) > 1:
+        raise click.UsageError(f"give {' or '.join(given)}, not both")
+    if given and runs > 1:
+        raise click.UsageError(f"{given[0]} needs a single run")
+    if cure is not None and not (actions["--try"] or actions["--apply"]):
         raise click.UsageError("--cure needs --try or --apply")
-    if seconds is not None and not tried:
+    if seconds is not None and not actions["--try"]:
         raise click.UsageError("--seconds needs --try")
 
 
@@ -206,6 +216,17 @@ def _command(cure: Cure, info: RunInfo) -> str | None:
         return None
 
 
+def _found(directory: Path, finding: str, number: int) -> tuple[Finding, Cure]:
+    """A finding by its id, and one of its cures that change the plan.
+
+    Raises:
+        AccelError: There is none, or the run cannot be read.
+    """
+    from accel_engine.race.remembered import read_with_races  # its imports are slow
+
+    return find_cure(directory.name, find_troubles(read_with_races(directory), []), finding, number)
+
+
 def try_cure(directory: Path, finding: str, number: int, seconds: float, *, as_json: bool) -> None:
     """Train some seconds with and without a cure, and print what it gains.
 
@@ -213,58 +234,47 @@ def try_cure(directory: Path, finding: str, number: int, seconds: float, *, as_j
         directory: The run's directory.
         finding: The finding's id.
         number: Which of its cures that change the plan, from 1.
-        seconds: How long both take turns, about.
+        seconds: How long both train, about.
         as_json: Whether to print JSON.
 
     Raises:
         AccelError: There is no such finding or cure, or it cannot be tried.
     """
-    from accel_engine.advice.cures.advice_actions import try_finding  # its imports are slow
-    from accel_engine.race.raced_runs import read_with_races
+    from accel_engine.advice.cures import cure_task, cure_trial  # see _found
 
-    shown = _Progress()
-    found = try_finding(
+    (found, cure), shown = _found(directory, finding, number), _Progress()
+    result = cure_trial.try_cure(
         directory,
-        finding,
+        cure.changes,
         lambda reached: shown.show(reached.detail),
-        number=number,
         seconds=seconds,
-        read=read_with_races,
+        quantity=cure_task.PURPOSES[found.trouble],
     )
-    if not as_json:
-        write(found.text)
-        return
-    figures = {name: getattr(found, name) for name in _FIGURES}
-    write_json(
-        {
-            "run": directory.name,
-            "finding": finding,
-            **figures,
-            "unit": found.unit,
-            "better": found.better,
-            "text": found.text,
-        }
-    )
+    if as_json:
+        write_json({"run": directory.name, "finding": finding, **asdict(result)})
+    else:
+        write(result.text)
 
 
 def _apply_cure(directory: Path, finding: str, number: int, *, as_json: bool) -> None:
-    """Apply a cure to a run, take it back if the run is clearly worse with it, and print what was done.
+    """Apply a cure to a run, and print what was done."""
+    from accel_engine.advice.cures import apply_cure  # see _found
 
-    Args:
-        directory: The run's directory.
-        finding: The finding's id.
-        number: Which of its cures that change the plan, from 1.
-        as_json: Whether to print JSON.
+    _, cure = _found(directory, finding, number)
+    _print_change(directory, apply_cure.apply(directory, cure.changes, finding=finding), as_json=as_json)
 
-    Raises:
-        AccelError: There is no such finding or cure, or it cannot be applied.
-    """
-    from accel_engine.advice.cures.advice_actions import apply_finding  # see try_cure
-    from accel_engine.race.raced_runs import read_with_races
 
-    done = apply_finding(directory, finding, _Progress().show, number=number, read=read_with_races)
+def _undo_cure(directory: Path, *, as_json: bool) -> None:
+    """Take the last cure of a run back, and print what was done."""
+    from accel_engine.advice.cures import apply_cure  # see _found
+
+    _print_change(directory, apply_cure.undo(directory), as_json=as_json)
+
+
+def _print_change(directory: Path, done: "AppliedCure", *, as_json: bool) -> None:
     if as_json:
-        write_json({"run": directory.name, "finding": finding, "taken_back": done.taken_back, "text": done.text})
+        changes = {"changes": dict(done.changes), "before": dict(done.before)}
+        write_json({"run": directory.name, "how": str(done.method), **changes, "text": done.text})
     else:
         write(done.text)
 

@@ -9,8 +9,8 @@ import click
 
 from accel_engine.devices.device_types import Device
 from accel_engine.errors import UsageError
-from accel_engine.finders.found_size import SizeOptions
 from accel_engine.finders.learning_rate_finder import RampOptions
+from accel_engine.finders.throughput import SizeOptions
 from accel_engine.plan import DEFAULTS, SPECS, Plan
 from accel_engine.plan.plan_file import read_plan_file
 from accel_engine.run import RunReader

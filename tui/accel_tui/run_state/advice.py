@@ -42,6 +42,7 @@ class Advice:
         curves: The series that show evidence, by name.
         failed: The rules that failed, each with its error.
         not_tried: Why cures cannot be tried, by the options that make their changes.
+        is_cured: Whether a cure was applied to the run that can be taken back.
         seconds: How long it took to read and judge the records.
     """
 
@@ -51,6 +52,7 @@ class Advice:
     curves: Mapping[str, _EvidenceCurve] = field(default_factory=dict)
     failed: tuple[str, ...] = ()
     not_tried: Mapping[str, str] = field(default_factory=dict)
+    is_cured: bool = False
     seconds: float = 0.0
 
 
@@ -62,7 +64,8 @@ def read_advice(directory: Path) -> Advice:
     Raises:
         RunError: There is no run, or this program cannot read it.
     """
-    from accel_engine.race.raced_runs import read_with_races  # its imports are slow
+    from accel_engine.advice.cures.apply_cure import cure_of  # its imports are slow
+    from accel_engine.race.remembered import read_with_races
 
     begun = time.perf_counter()
     recorded = read_with_races(directory)
@@ -75,13 +78,14 @@ def read_advice(directory: Path) -> Advice:
         curves=evidence_curves(recorded, findings),
         failed=tuple(printable_line(str(each)) for each in failed),
         not_tried={options_text(cure.changes): reason for cure, reason in _not_tried(recorded.info, findings)},
+        is_cured=cure_of(directory) is not None,
         seconds=time.perf_counter() - begun,
     )
 
 
 def _not_tried(info: RunInfo, findings: Iterable[Finding]) -> Iterator[tuple[Cure, str]]:
     """The cures that change the plan and cannot be tried, each with the reason."""
-    from accel_engine.advice.cures.cure_kinds import reason_not_to_try  # its imports are slow
+    from accel_engine.advice.cures.cure_task import reason_not_to_try  # its imports are slow
 
     for cure in (cure for finding in findings for cure in finding.cures if cure.changes):
         if reason := reason_not_to_try(info, cure.changes):

@@ -1,60 +1,11 @@
-"""Trials of cures, as the screen sees them: their progress and what they measured."""
+"""Trials of cures, and what was applied, as the screen sees them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
-
-from accel_engine.advice import Finding
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # its imports are slow
     from accel_engine.advice.cures.cure_trial import CureProgress, CureResult
-
-
-class TryCure(Protocol):
-    """Measures some seconds of training with and without changes of a run's plan; blocks."""
-
-    def __call__(
-        self,
-        directory: Path,
-        finding: Finding,
-        changes: Mapping[str, Any],
-        on_progress: "Callable[[CureProgress], None]",
-        *,
-        should_stop: Callable[[], bool],
-    ) -> "CureResult":
-        """Try the changes, and compare what the finding is about.
-
-        Raises:
-            AccelError: They cannot be tried, or it was stopped.
-        """
-
-
-class ApplyCure(Protocol):
-    """Applies changes to a run, live or ended, and takes them back if the run is clearly worse with them; blocks."""
-
-    def __call__(
-        self,
-        directory: Path,
-        finding: Finding,
-        changes: Mapping[str, Any],
-        on_progress: Callable[[str], object],
-        *,
-        should_stop: Callable[[], bool],
-    ) -> str:
-        """Apply the changes for a finding; return what was done, in words.
-
-        Raises:
-            AccelError: They cannot be applied, or it was stopped, after which they stay applied.
-        """
-
-
-@dataclass(frozen=True, slots=True)
-class CureActions:
-    """What can be done with a cure."""
-
-    try_cure: TryCure
-    apply_cure: ApplyCure
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,14 +33,17 @@ class Application:
     """A cure that is applied.
 
     Attributes:
-        text: What was done so far, in words.
+        text: What was done, in words; empty while it is being applied.
         problem: Why it could not be applied; empty if it could.
-        is_running: Whether it is still being applied, or compared.
     """
 
     text: str = ""
     problem: str = ""
-    is_running: bool = False
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it is being applied."""
+        return not self.text and not self.problem
 
 
 @dataclass
@@ -98,7 +52,7 @@ class AdviceNotes:
 
     Attributes:
         trials: The trials by the changes of the plan, as options.
-        applied: What was applied, by the same.
+        applied: What was applied, by the same; taking back is without options.
         selected: The selected finding.
         on_change: Called when trials or what was applied have changed; set by the screen that shows them.
     """
@@ -107,3 +61,8 @@ class AdviceNotes:
     applied: dict[str, Application] = field(default_factory=dict)
     selected: str = ""
     on_change: Callable[[], object] = lambda: None
+
+    @property
+    def is_applied(self) -> bool:
+        """Whether something was applied that can be taken back."""
+        return any(each.text for options, each in self.applied.items() if options)

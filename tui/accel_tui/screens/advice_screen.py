@@ -25,9 +25,9 @@ from accel_tui.formatting.advice import (
 )
 from accel_tui.host import Screens, host_of, open_screen
 from accel_tui.run_state.advice import Advice
-from accel_tui.run_state.cure_trials import AdviceNotes, CureActions
+from accel_tui.run_state.cure_trials import AdviceNotes
 from accel_tui.screens.advice_reader import AdviceReader
-from accel_tui.screens.cure_runner import CURE_ACTIONS, CureRunner
+from accel_tui.screens.cure_runner import CureRunner, can_apply
 from accel_tui.screens.working_screen import WorkingScreen
 from accel_tui.widgets.advice.cure_list import CureList
 from accel_tui.widgets.advice.evidence_chart import EvidenceChart
@@ -38,11 +38,10 @@ from accel_tui.widgets.top_bar import TopBar
 
 
 class AdviceScreen(WorkingScreen):
-    """Lists the findings of a run; shows the evidence of the selected one, and tries and applies its cures.
+    """Lists the findings of a run; shows the evidence of the selected one, and tries, applies and undoes its cures.
 
     Args:
         directory: The run's directory.
-        cures: Tries and applies cures.
     """
 
     CSS_PATH = "advice_screen.tcss"
@@ -57,6 +56,7 @@ class AdviceScreen(WorkingScreen):
             tooltip="Try the cure: train some seconds with and without it, in turns; a live run is paused meanwhile",
         ),
         Binding("a", "apply", "Apply", id="advice.apply", tooltip="Apply the cure to the run; asks first"),
+        Binding("u", "undo", "Undo", id="advice.undo", tooltip="Take back the cure that was applied last"),
         Binding(
             "n", "new_run", "New run", id="advice.new-run", tooltip="Fill the New run form in with the changed plan"
         ),
@@ -72,12 +72,11 @@ class AdviceScreen(WorkingScreen):
     _findings = getters.query_one(FindingList)
     _cures = getters.query_one(CureList)
 
-    def __init__(self, directory: Path, cures: CureActions = CURE_ACTIONS) -> None:
+    def __init__(self, directory: Path) -> None:
         super().__init__()
         self.directory = directory
         self.advice: Advice | None = None
         self._reader = AdviceReader(self, directory, self._take_advice, self._show_problem)
-        self._actions = cures
 
     @cached_property
     def _notes(self) -> AdviceNotes:
@@ -85,7 +84,7 @@ class AdviceScreen(WorkingScreen):
 
     @cached_property
     def _runner(self) -> CureRunner:
-        return CureRunner(self, self.directory, self._actions, self._notes, on_applied=self._reader.read)
+        return CureRunner(self, self.directory, self._notes, on_applied=self._reader.read)
 
     def compose(self) -> ComposeResult:
         """Compose the summary, the findings beside the details of the selected one, and the keys."""
@@ -119,8 +118,15 @@ class AdviceScreen(WorkingScreen):
         match action:
             case "try_cure" | "apply" | "new_run":
                 has_plan = self.advice is not None and self.advice.info.plan is not None
-                is_offered = changes and has_plan and not (action == "try_cure" and self._reason_not_to_try)
+                is_offered = bool(changes and has_plan)
+                if action == "try_cure":
+                    is_offered = is_offered and not self._reason_not_to_try
+                elif action == "apply":
+                    is_offered = is_offered and self.advice is not None and can_apply(self.advice.info, changes)
                 return (not self._runner.is_busy or None) if is_offered else False
+            case "undo":
+                is_cured = self._notes.is_applied or (self.advice and self.advice.is_cured)
+                return (not self._runner.is_busy or None) if is_cured else False
             case "copy" | "switch_list":
                 return cure is not None
             case "chart":
@@ -150,6 +156,10 @@ class AdviceScreen(WorkingScreen):
         """Ask, then apply the selected cure."""
         if (finding := self._finding) and (cure := self._cure) and self.advice:
             self._runner.apply(finding, cure, self.advice.info)
+
+    def action_undo(self) -> None:
+        """Take the last cure back."""
+        self._runner.undo()
 
     def action_new_run(self) -> None:
         """Open New run with the plan as the cure changes it."""

@@ -1,4 +1,4 @@
-"""Tries and applies cures for the Advice screen, in threads, which import the engine's modules when they use them."""
+"""Tries, applies and takes back cures for the Advice screen, in threads, which import the engine's modules then."""
 
 import threading
 from collections.abc import Callable, Mapping
@@ -13,52 +13,49 @@ from accel_engine.errors import AccelError
 from accel_engine.process.start_run import CONTINUABLE
 from accel_engine.run import RunInfo
 from accel_tui.formatting.advice import can_continue_with, options_text
-from accel_tui.run_state.cure_trials import AdviceNotes, Application, CureActions, Trial
+from accel_tui.run_state.cure_trials import AdviceNotes, Application, Trial
 from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
 
 if TYPE_CHECKING:  # its imports are slow
-    from accel_engine.advice.cures.cure_trial import CureProgress, CureResult
+    from accel_engine.advice.cures.apply_cure import AppliedCure
+    from accel_engine.advice.cures.cure_trial import CureProgress
 
 APPLY = Answer("apply", "Apply", "a")
+
+_UNDO = ""
+"""Stands for taking back, among what is applied."""
 
 _LIVE = (
     "If the engine can change this while it trains, it does so now. Else the run saves a checkpoint, stops, and "
     "continues from there with the changed plan; its steps and curves are kept."
 )
-_LIVE_ANEW = (
-    "This cannot change within a run. The run saves a checkpoint and stops, and a new run begins with the changed "
-    "plan. The old one can be continued."
-)
 _ENDED = "The run continues from its last checkpoint with the changed plan; its steps and curves are kept."
-_ENDED_ANEW = "A new run begins with the changed plan; this one stays as it is."
-_THEN = "If the run is clearly worse with it than before, it is taken back."
+_THEN = "Undo takes it back."
+
+
+def can_apply(info: RunInfo, changes: Mapping[str, Any]) -> bool:
+    """Whether a run can have changes of its plan; else they are for a new run."""
+    return can_continue_with(changes) and (info.status.live or info.status in CONTINUABLE)
 
 
 class CureRunner:
-    """Tries or applies one cure at a time; applies it after a question.
+    """Tries, applies or takes back one cure at a time; applies it after a question.
 
     A trial ends with the screen. What is applied goes on without it, and ends with the app.
 
     Args:
         screen: Asks the questions, and shows what was done.
         directory: The run's directory.
-        cures: Tries and applies cures.
         notes: The trials and what was applied so far; changed here.
-        on_applied: Called when a cure was applied.
+        on_applied: Called when a cure was applied or taken back.
     """
 
     def __init__(
-        self,
-        screen: Screen[Any],
-        directory: Path,
-        cures: CureActions,
-        notes: AdviceNotes,
-        on_applied: Callable[[], object],
+        self, screen: Screen[Any], directory: Path, notes: AdviceNotes, on_applied: Callable[[], object]
     ) -> None:
         self._screen = screen
         self._app = screen.app
         self._directory = directory
-        self._cures = cures
         self._notes = notes
         self._on_applied = on_applied
         self._should_stop = threading.Event()
@@ -71,7 +68,7 @@ class CureRunner:
 
     @property
     def is_busy(self) -> bool:
-        """Whether a cure is being tried or applied."""
+        """Whether a cure is being tried, applied or taken back."""
         return self.is_trying or any(each.is_running for each in self._notes.applied.values())
 
     def try_cure(self, finding: Finding, cure: Cure) -> None:
@@ -104,15 +101,18 @@ class CureRunner:
         """Ask, then apply a cure of a finding in a thread."""
 
         def apply(answer: str | None) -> None:
-            if answer == APPLY.id and not self.is_busy:
-                key = options_text(cure.changes)
-                self._set_applied(key, Application(is_running=True))
-                work = partial(self._apply, finding, cure, key)
-                self._app.run_worker(work, thread=True, exit_on_error=False, group="apply", description=key)
+            if answer == APPLY.id:
+                self._start(options_text(cure.changes), partial(self._apply, finding, cure))
 
         self._app.push_screen(_apply_question(info, cure.changes), apply)
 
+    def undo(self) -> None:
+        """Take back, in a thread, what was applied last."""
+        self._start(_UNDO, self._undo)
+
     def _try(self, finding: Finding, cure: Cure, key: str, should_stop: threading.Event) -> None:
+        from accel_engine.advice.cures import cure_task, cure_trial
+
         def progress(reached: "CureProgress") -> None:
             if not should_stop.is_set():
                 self._app.call_later(self._set_trial, key, Trial(progress=reached))
@@ -120,38 +120,54 @@ class CureRunner:
         def is_stopped() -> bool:
             return should_stop.is_set() or not self._app.is_running
 
-        trial = Trial(problem="it ended unexpectedly")
+        trial, quantity = Trial(problem="it ended unexpectedly"), cure_task.PURPOSES[finding.trouble]
         try:
-            found = self._cures.try_cure(self._directory, finding, cure.changes, progress, should_stop=is_stopped)
+            found = cure_trial.try_cure(
+                self._directory, cure.changes, progress, should_stop=is_stopped, quantity=quantity
+            )
             trial = Trial(result=found)
         except AccelError as error:
             trial = Trial(problem="stopped" if should_stop.is_set() else str(error))
         finally:  # other exceptions are shown by the app
             self._app.call_later(self._set_trial, key, trial)
 
-    def _apply(self, finding: Finding, cure: Cure, key: str) -> None:
-        def progress(text: str) -> None:
-            self._app.call_later(self._set_applied, key, Application(text, is_running=True))
+    def _apply(self, finding: Finding, cure: Cure) -> "AppliedCure":
+        from accel_engine.advice.cures import apply_cure
 
-        applied = Application(problem="it ended unexpectedly")
+        return apply_cure.apply(self._directory, cure.changes, finding=finding.id)
+
+    def _undo(self) -> "AppliedCure":
+        from accel_engine.advice.cures import apply_cure
+
+        return apply_cure.undo(self._directory)
+
+    def _start(self, key: str, work: "Callable[[], AppliedCure]") -> None:
+        if not self.is_busy:
+            self._set_applied(key, Application())
+            change = partial(self._change, key, work)
+            self._app.run_worker(change, thread=True, exit_on_error=False, group="apply", description=key)
+
+    def _change(self, key: str, work: "Callable[[], AppliedCure]") -> None:
+        done, problem = None, "it ended unexpectedly"
         try:
-            done = self._cures.apply_cure(
-                self._directory, finding, cure.changes, progress, should_stop=lambda: not self._app.is_running
-            )
-            applied = Application(done)
+            done = work()
         except AccelError as error:
-            applied = Application(problem=str(error))
+            problem = str(error)
         finally:  # see _try
-            self._app.call_later(self._end_applying, key, applied)
+            self._app.call_later(self._end_change, key, done, problem)
 
-    def _end_applying(self, key: str, applied: Application) -> None:
-        self._set_applied(key, applied)
+    def _end_change(self, key: str, done: "AppliedCure | None", problem: str) -> None:
+        if done is not None and key == _UNDO:
+            self._notes.applied.clear()
+        self._set_applied(key, Application(done.text) if done else Application(problem=problem))
         if not self._is_closed:
             self._on_applied()
-        elif applied.problem:
-            self._app.notify(applied.problem, title="Not applied", severity="error", markup=False)
-        else:
-            self._app.notify(applied.text, title="Applied", markup=False)
+        if self._is_closed or key == _UNDO:  # no line of a cure shows it
+            what = "taken back" if key == _UNDO else "applied"
+            if done is None:
+                self._app.notify(problem, title=f"Not {what}", severity="error", markup=False)
+            else:
+                self._app.notify(done.text, title=what.capitalize(), markup=False)
 
     def _set_applied(self, key: str, applied: Application) -> None:
         self._notes.applied[key] = applied
@@ -165,44 +181,8 @@ class CureRunner:
 
 def _apply_question(info: RunInfo, changes: Mapping[str, Any]) -> QuestionScreen:
     """Ask whether to apply changes to a run, and say what that does; the answer is :data:`APPLY` or another one."""
-    can_continue = can_continue_with(changes)
-    if info.status.live:
-        does = _LIVE if can_continue else _LIVE_ANEW
-    else:
-        does = _ENDED if can_continue and info.status in CONTINUABLE else _ENDED_ANEW
-    return QuestionScreen(f"Apply {options_text(changes)} to the run?", f"{does} {_THEN}", (APPLY, CANCEL))
-
-
-def _try_cure(
-    directory: Path,
-    finding: Finding,
-    changes: Mapping[str, Any],
-    on_progress: "Callable[[CureProgress], None]",
-    *,
-    should_stop: Callable[[], bool],
-) -> "CureResult":
-    from accel_engine.advice.cures.advice_actions import PURPOSES
-    from accel_engine.advice.cures.cure_trial import try_cure
-
-    return try_cure(directory, changes, on_progress, should_stop=should_stop, quantity=PURPOSES[finding.trouble])
-
-
-def _apply_cure(
-    directory: Path,
-    finding: Finding,
-    changes: Mapping[str, Any],
-    on_progress: Callable[[str], object],
-    *,
-    should_stop: Callable[[], bool],
-) -> str:
-    from accel_engine.advice.cures.advice_actions import PURPOSES
-    from accel_engine.advice.cures.settle_cure import apply_and_settle
-
-    purpose = PURPOSES[finding.trouble]
-    return apply_and_settle(
-        directory, changes, on_progress, finding=finding.id, purpose=purpose, should_stop=should_stop
-    ).text
-
-
-CURE_ACTIONS = CureActions(_try_cure, _apply_cure)
-"""What the engine can do with a cure."""
+    return QuestionScreen(
+        f"Apply {options_text(changes)} to the run?",
+        f"{_LIVE if info.status.live else _ENDED} {_THEN}",
+        (APPLY, CANCEL),
+    )

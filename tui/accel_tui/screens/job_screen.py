@@ -14,7 +14,7 @@ from textual.widgets import Static
 from accel_engine.errors import AccelError, UsageError
 from accel_engine.requests.protocol.request import ExamplesDone
 from accel_engine.text import printable
-from accel_tui.formatting import numbers
+from accel_engine.words import numbers
 from accel_tui.screens.job import Job, reported
 from accel_tui.screens.question_screen import CANCEL, QuestionScreen
 from accel_tui.screens.working_screen import WorkingScreen

@@ -21,7 +21,7 @@ from accel_engine.requests.write_text import WritingOptions, WritingRequest, Wri
 from accel_engine.run.diagnostics import DataFormat, read
 from accel_engine.trained.prediction_files import ARRAYS, SUFFIXES, check_files
 from accel_engine.user_paths import exists, user_path
-from accel_tui.formatting import numbers
+from accel_engine.words import numbers
 from accel_tui.predictions.files import write_predictions
 from accel_tui.predictions.inputs import files_of
 from accel_tui.predictions.rows import most_examples

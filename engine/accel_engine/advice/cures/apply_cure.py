@@ -1,83 +1,151 @@
-"""Applies a cure to a run: by command to a live one, else by continuing it with a changed plan, else in a new run.
+"""Applies a cure to a run, and takes it back: a change of the plan, and the inverse change.
 
-A cure that makes a run clearly worse is taken back: see :mod:`accel_engine.advice.cures.settle_cure`.
+It is made by command in a live run, else by continuing the run with the changed plan.
 """
 
+import re
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from accel_engine.advice.cures.cure_kinds import Quantity, judged_by, trains_on_cpu
 from accel_engine.devices import detect
 from accel_engine.errors import RunError
-from accel_engine.events import CommandAnswered, DevicesFound, LearningRateChanged, ModelBuilt
+from accel_engine.events import CommandAnswered, Event, LearningRateChanged, ModelBuilt, PlanChanged
 from accel_engine.plan import SPECS, resolved_plan
-from accel_engine.plan.changed_plan import changed_plan, options_text
-from accel_engine.plan.live_changes import command_arguments
-from accel_engine.plan.scaled_rate import with_planned_rate
+from accel_engine.plan.changed_plan import changed_plan, command_arguments, options_text, with_planned_rate
 from accel_engine.process import run_change
-from accel_engine.process.paused_run import read_run
 from accel_engine.process.run_change import Launch, steps_taken
-from accel_engine.process.start_run import for_a_new_run, prepare_run
-from accel_engine.run import RunInfo, RunReader, Status
-from accel_engine.run.directory.run_paths import latest_checkpoint, reference
+from accel_engine.process.start_run import CONTINUABLE, for_a_new_run, prepare_continuation
+from accel_engine.run import RunInfo, RunReader, request
+from accel_engine.run.directory.run_paths import latest_checkpoint
 from accel_engine.run.runs.plan_changes import CHANGEABLE
+
+_REASON = re.compile(r"(?:^|\()(undo of )?(advice(?: [\w-]+)?)\)?$")
+"""Why a plan changed, in the words of this module: whether that was taken back, and the finding."""
 
 
 class Method(StrEnum):
-    """How a cure was applied."""
+    """How a cure was applied or taken back."""
 
     COMMAND = "by command"
     CONTINUED = "by continuing the run"
-    NEW_RUN = "in a new run"
 
 
 @dataclass(frozen=True, slots=True)
 class AppliedCure:
-    """A cure that was applied.
+    """A cure that was applied or taken back.
 
     Attributes:
-        directory: The run that has it now.
-        source: The run that it was applied to; another one if ``directory`` is a new run.
-        method: How.
+        method: How they were made.
         changes: The changed fields, with their new values.
-        before: The same fields, with the plan's values before.
-        step: The first step with it, counted from 0.
-        checkpoint: Step of the last checkpoint without it; 0 if there is none.
+        before: The same fields, with the values before.
         text: What was done, in words.
-        was_live: Whether the source was training.
-        had_failed: Whether the source had failed.
-        judged_by: What tells whether the run does worse with it; ``None`` if only a failure does.
-        rate: The optimizer's learning rate before, if a command has changed it.
         process: The engine's process, if a new one was started.
     """
 
-    directory: Path
-    source: Path
     method: Method
     changes: Mapping[str, Any]
     before: Mapping[str, Any]
-    step: int
     text: str
-    was_live: bool
-    had_failed: bool = False
-    judged_by: Quantity | None = None
-    rate: float | None = None
-    checkpoint: int = 0
     process: "subprocess.Popen[str] | None" = field(default=None, repr=False)
 
 
+@dataclass(frozen=True, slots=True)
+class CureChange:
+    """What a cure has changed in a run.
+
+    Attributes:
+        changes: The changed fields, with their new values.
+        before: The same fields, with the values before.
+        reason: The finding that it cures, in words.
+        is_rate: Whether a command has set the optimizer's learning rate, which is not that of the plan.
+    """
+
+    changes: Mapping[str, Any]
+    before: Mapping[str, Any]
+    reason: str
+    is_rate: bool = False
+
+
+def last_cure(events: Iterable[Event]) -> CureChange | None:
+    """The last change by a cure that was not taken back; ``None`` if there is none.
+
+    Args:
+        events: A run's events, oldest first; only some kinds matter.
+    """
+    applied, rate, before = list[CureChange](), None, None
+    for event in events:
+        match event:
+            case LearningRateChanged(learning_rate=value):
+                rate, before = value, rate
+            case PlanChanged(changes=changes, before=values, reason=reason):
+                _note(applied, CureChange(changes, values, reason))
+            case CommandAnswered(command="learning_rate", obeyed=True, who=who) if before is not None:
+                _note(applied, CureChange({"learning_rate": rate}, {"learning_rate": before}, who, is_rate=True))
+    return applied[-1] if applied else None
+
+
+def _note(applied: list[CureChange], change: CureChange) -> None:
+    """Add a change to those that were applied, or remove the last one if it took that back."""
+    if not (found := _REASON.search(change.reason)):
+        return
+    if not found[1]:
+        applied.append(replace(change, reason=found[2]))
+    elif applied:
+        applied.pop()
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """A run that a cure is applied to."""
+
+    info: RunInfo
+    events: tuple[Event, ...]
+
+    @property
+    def built(self) -> ModelBuilt | None:
+        """Its model."""
+        return next((each for each in reversed(self.events) if isinstance(each, ModelBuilt)), None)
+
+    @property
+    def replicas(self) -> int:
+        """Number of its replicas."""
+        return self.built.replicas if self.built else 1
+
+    @property
+    def rate(self) -> float | None:
+        """The optimizer's constant learning rate; ``None`` if it has none, or is unknown."""
+        rates = [each for each in self.events if isinstance(each, LearningRateChanged)]
+        return rates[-1].learning_rate if rates and not rates[-1].schedule else None
+
+    def commands(self, changes: Mapping[str, Any]) -> dict[str, float] | None:
+        """What the commands take that change all of the fields; ``None`` if commands cannot, or it is not live."""
+        if self.info.plan is None or not self.info.status.live:
+            return None
+        return command_arguments(self.info.plan, self.built.steps_per_epoch if self.built else 0, changes)
+
+
+def _read(directory: Path) -> _Run:
+    kinds = (ModelBuilt, LearningRateChanged, PlanChanged, CommandAnswered)
+    with closing(RunReader(directory, steps=False)) as reader:
+        return _Run(reader.info(), tuple(event for _, event in reader.events(0, *kinds)))
+
+
+def cure_of(directory: Path) -> CureChange | None:
+    """The last cure of a run that was not taken back; ``None`` if there is none.
+
+    Raises:
+        RunError: The run cannot be read.
+    """
+    return last_cure(_read(directory).events)
+
+
 def apply(
-    directory: Path,
-    changes: Mapping[str, Any],
-    *,
-    finding: str = "",
-    purpose: Quantity | None = None,
-    launch: Launch = run_change.launch,
+    directory: Path, changes: Mapping[str, Any], *, finding: str = "", launch: Launch = run_change.launch
 ) -> AppliedCure:
     """Apply a cure to a run, in the way that loses least. Blocks for some seconds.
 
@@ -85,45 +153,67 @@ def apply(
         directory: The run's directory.
         changes: Fields of the plan, with their new values; a learning rate is the one that the optimizer gets.
         finding: Id of the finding, which is recorded with the change.
-        purpose: What the finding is about; by default it follows from the fields.
         launch: Gives a run to an engine; by default to a new process.
 
     Raises:
-        AccelError: It cannot be applied, and why; the run is as it was.
+        AccelError: It cannot be applied, why, and what to do instead; the run is as it was.
     """
-    info, built, on_cpu = _recorded(directory)
-    planned = with_planned_rate(changes, info.plan, built.replicas if built else 1) if info.plan else dict(changes)
+    run, reason = _read(directory), f"advice {finding}" if finding else "advice"
+    info, plan = run.info, run.info.plan
+    planned = with_planned_rate(changes, plan, run.replicas) if plan else dict(changes)
     _check(info, planned)
-    assert info.plan is not None  # noqa: S101 (it was just checked)
-    before = {name: getattr(info.plan, name) for name in changes}
-    reason = f"advice {finding}" if finding else "advice"
-    arguments = command_arguments(info.plan, built.steps_per_epoch if built else 0, changes)
-    if info.status.live and arguments is not None:
-        cure = _by_command(directory, changes, before, arguments, reason)
-    elif info.status.live and not steps_taken(directory):
+    assert plan is not None  # noqa: S101 (it was just checked)
+    before = {name: getattr(plan, name) for name in changes}
+    if (arguments := run.commands(changes)) is not None:
+        return _by_command(directory, arguments, changes, before, reason)
+    if before.get("learning_rate", 0.0) is None and run.rate is not None:  # so that it can be set back
+        before = with_planned_rate({**before, "learning_rate": run.rate}, plan, run.replicas)
+    _check_continuation(info, planned)
+    return _continued(info, planned, before, reason, launch)
+
+
+def undo(directory: Path, *, launch: Launch = run_change.launch) -> AppliedCure:
+    """Take the last cure of a run back, by the inverse change; what the weights have learned since stays.
+
+    Args:
+        directory: The run's directory.
+        launch: Gives a run to an engine; by default to a new process.
+
+    Raises:
+        AccelError: It cannot be taken back, and why.
+    """
+    run = _read(directory)
+    info, change = run.info, last_cure(run.events)
+    if change is None:
+        raise RunError(f"run {info.id} has no cure that could be taken back")
+    reason = f"undo of {change.reason}"
+    if change.is_rate:
+        return _set_rate_back(info, change, reason, launch)
+    arguments = None if "learning_rate" in change.before else run.commands(change.before)
+    if arguments is not None:
+        return _by_command(directory, arguments, change.before, change.changes, reason)
+    _check_continuation(info, change.before)
+    return _continued(info, change.before, change.changes, reason, launch)
+
+
+def _check_continuation(info: RunInfo, changes: Mapping[str, Any]) -> None:
+    """Check that a run can be continued with changes, from the checkpoint that it has, or saves when it stops.
+
+    Raises:
+        RunError: It cannot, and what to do instead.
+    """
+    if fixed := sorted(set(changes) - CHANGEABLE):
+        why = f"{', '.join(fixed)} cannot change within a run"
+    elif info.status.live and not steps_taken(info.directory):
         raise RunError(f"run {info.id} has taken no step yet: apply the cure once it trains")
-    elif _can_continue(info, changes):
-        cure = _continued(info, planned, before, reason, launch)
+    elif not info.status.live and info.status not in CONTINUABLE:
+        why = f"run {info.id} is {info.status}, and cannot be continued"
+    elif not info.status.live and not latest_checkpoint(info.directory):
+        why = f"run {info.id} has no checkpoint to continue from"
     else:
-        cure = _in_new_run(info, planned, before, reason, launch)
-    judge = judged_by(changes, on_cpu=on_cpu, purpose=purpose)
-    return replace(cure, had_failed=info.status is Status.FAILED, judged_by=judge)
-
-
-def _recorded(directory: Path) -> tuple[RunInfo, ModelBuilt | None, bool]:
-    """A run, its model, and whether CPUs train it."""
-    with closing(RunReader(directory)) as reader:
-        info, events = reader.info(), [event for _, event in reader.events(0, ModelBuilt, DevicesFound)]
-    built = [event for event in events if isinstance(event, ModelBuilt)]
-    found = [event for event in events if isinstance(event, DevicesFound)]
-    return info, built[-1] if built else None, trains_on_cpu(found)
-
-
-def _can_continue(info: RunInfo, changes: Mapping[str, Any]) -> bool:
-    if not CHANGEABLE.issuperset(changes):
-        return False
-    can_end = info.status in (Status.STOPPED, Status.FAILED, Status.LOST)
-    return info.status.live or (can_end and bool(latest_checkpoint(info.directory)))
+        return
+    command = for_a_new_run(changed_plan(info.plan, changes)).command() if info.plan else "the changed plan"
+    raise RunError(f"{why}: start a new run with {command}")
 
 
 def _check(info: RunInfo, changes: Mapping[str, Any]) -> None:
@@ -148,56 +238,10 @@ def _check(info: RunInfo, changes: Mapping[str, Any]) -> None:
 
 
 def _by_command(
-    directory: Path,
-    changes: Mapping[str, Any],
-    before: Mapping[str, Any],
-    arguments: Mapping[str, float],
-    reason: str,
+    directory: Path, arguments: Mapping[str, float], changes: Mapping[str, Any], before: Mapping[str, Any], reason: str
 ) -> AppliedCure:
-    """Apply a cure to a live run by commands; with a checkpoint before a change of what it learns."""
-    answers, done = [], dict[str, Any]()
-    rate, checkpoint = None, 0
-    if "learning_rate" in changes:
-        rate = _current_rate(directory)
-        if steps_taken(directory):
-            run_change.send(directory, "checkpoint", reason=reason)
-            checkpoint = latest_checkpoint(directory)
-    for name, argument in arguments.items():
-        try:
-            answers.append(run_change.send(directory, name, argument, reason))
-        except RunError:
-            _undo(directory, {name: rate if name == "learning_rate" else before[name] for name in done})
-            raise
-        done[name] = argument
-    text = f"run {directory.name}: {'; '.join(answers)}"
-    return AppliedCure(
-        directory,
-        directory,
-        Method.COMMAND,
-        changes,
-        before,
-        _answered_at(directory, "learning_rate" if "learning_rate" in arguments else list(arguments)[-1]),
-        text,
-        was_live=True,
-        rate=rate,
-        checkpoint=checkpoint,
-    )
-
-
-def _answered_at(directory: Path, command: str) -> int:
-    """Steps that a run had taken when it last obeyed a command."""
-    with closing(RunReader(directory, steps=False)) as reader:
-        answers = [event for _, event in reader.events(0, CommandAnswered) if isinstance(event, CommandAnswered)]
-    return next((each.step for each in reversed(answers) if each.command == command), steps_taken(directory))
-
-
-def _undo(directory: Path, before: Mapping[str, Any]) -> None:
-    """Give the fields that commands have changed their values before."""
-    info, built, _ = _recorded(directory)
-    assert info.plan is not None  # noqa: S101 (it was checked)
-    arguments = command_arguments(info.plan, built.steps_per_epoch if built else 0, before) or {}
-    for name, argument in arguments.items():
-        run_change.send(directory, name, argument)
+    answers = [run_change.send(directory, name, argument, reason) for name, argument in arguments.items()]
+    return AppliedCure(Method.COMMAND, changes, before, f"run {directory.name}: {'; '.join(answers)}")
 
 
 def _continued(
@@ -205,49 +249,20 @@ def _continued(
 ) -> AppliedCure:
     directory, was_live = info.directory, info.status.live
     with run_change.stopped(directory, launch):
-        if not (step := latest_checkpoint(directory)):  # its weights were not finite
-            return _in_new_run(read_run(directory), changes, before, reason, launch)
+        step = latest_checkpoint(directory)
         process = run_change.continue_changed(directory, changes, before, reason, launch)
     done = "stopped with a checkpoint and continued" if was_live else "continued"
     text = f"run {info.id} was {done} from step {step:,} with {options_text(changes)}"
-    return AppliedCure(
-        directory,
-        directory,
-        Method.CONTINUED,
-        changes,
-        before,
-        step,
-        text,
-        was_live=was_live,
-        checkpoint=step,
-        process=process,
-    )
+    return AppliedCure(Method.CONTINUED, changes, before, text, process)
 
 
-def _in_new_run(
-    info: RunInfo, changes: Mapping[str, Any], before: Mapping[str, Any], reason: str, launch: Launch
-) -> AppliedCure:
-    assert info.plan is not None  # noqa: S101 (it was checked)
-    plan = for_a_new_run(changed_plan(info.plan, changes))
-    was_live = info.status.live
-    if was_live:
-        resolved_plan.check(plan, detect().devices)  # before the run is stopped for it
-    with run_change.stopped(info.directory, launch):
-        new = prepare_run(plan)
-        run_change.record_change(new, 0, changes, before, f"{reason}, from run {info.id}")
-        process = launch(new)
-    fixed = sorted(set(changes) - CHANGEABLE)
-    why = f"{', '.join(fixed)} cannot change within a run" if fixed else f"run {info.id} cannot be continued"
-    text = f"new run {new.name} with {options_text(changes)}, as {why}"
-    if was_live:
-        text += f"; run {info.id} was stopped with a checkpoint: accel-tui continue {reference(info.directory)}"
-    return AppliedCure(
-        new, info.directory, Method.NEW_RUN, changes, before, 0, text, was_live=was_live, process=process
-    )
-
-
-def _current_rate(directory: Path) -> float | None:
-    """The learning rate that a run has now; ``None`` if it recorded none."""
-    with closing(RunReader(directory, steps=False)) as reader:
-        found = [event for _, event in reader.events(0, LearningRateChanged)]
-    return found[-1].learning_rate if found and isinstance(found[-1], LearningRateChanged) else None
+def _set_rate_back(info: RunInfo, change: CureChange, reason: str, launch: Launch) -> AppliedCure:
+    """Set the learning rate that an optimizer had before a command; a run that has ended is continued for it."""
+    directory, rate = info.directory, float(change.before["learning_rate"])
+    if info.status.live:
+        return _by_command(directory, {"learning_rate": rate}, change.before, change.changes, reason)
+    prepare_continuation(directory)
+    process = launch(directory)
+    request(directory, "learning_rate", rate, reason=reason)
+    text = f"run {info.id} was continued, with the learning rate {rate:g}"
+    return AppliedCure(Method.CONTINUED, change.before, change.changes, text, process)

@@ -1,21 +1,44 @@
-"""Which plans a trial of a cure compares, from which step, and by what."""
+"""What a change of a plan is for, and the race of two plans that tries it: which plans, from which step."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
-from accel_engine.advice.cures.cure_kinds import Quantity, check_trial, quantity_of, trains_on_cpu
+from accel_engine import strategies
+from accel_engine.advice.finding import Trouble
 from accel_engine.devices import detect
-from accel_engine.errors import RunError
+from accel_engine.errors import AccelError, RunError
 from accel_engine.events import DevicesFound, Event, ModelBuilt
-from accel_engine.plan import Plan, resolved_plan
-from accel_engine.plan.changed_plan import changed_plan
-from accel_engine.plan.scaled_rate import with_planned_rate
+from accel_engine.plan import SPECS, USES, Plan, affecting, resolved_plan
+from accel_engine.plan.changed_plan import changed_plan, with_planned_rate
 from accel_engine.requests.try_plan import TrialStart
 from accel_engine.run import RunInfo, Status
 from accel_engine.run.directory.run_paths import latest_checkpoint
 from accel_engine.run.history.settled_plan import settled_plan
 from accel_engine.run.runs.plan_changes import CHANGEABLE
+
+
+class Quantity(StrEnum):
+    """What is compared."""
+
+    SPEED = "speed"
+    MEMORY = "memory"
+    LEARNING = "learning"
+
+
+QUANTITIES = {
+    name: Quantity(use.affects[0]) for name, use in USES.items() if use.affects and use.affects[0] in list(Quantity)
+}
+"""What a field is for; others change nothing in a step."""
+
+PURPOSES = {Trouble.SLOW: Quantity.SPEED, Trouble.MEMORY: Quantity.MEMORY, Trouble.POOR: Quantity.LEARNING}
+"""What is compared of a run with a cure, by the trouble that it cures."""
+
+_OTHER_LOSS = affecting("loss")
+"""Fields with which the loss is another function, so that its values cannot be compared."""
+
+_DATA = affecting("data")
 
 BALANCED = "f1_score"
 """The metric by which weights of classes are judged: accuracy falls by design where rare classes count more."""
@@ -23,7 +46,7 @@ BALANCED = "f1_score"
 
 @dataclass(frozen=True, slots=True)
 class CureTask:
-    """The two plans that are tried, and what of them is compared.
+    """The two plans that race, and what of them is compared.
 
     Attributes:
         before: Without the changes.
@@ -44,9 +67,14 @@ class CureTask:
         """Where both begin, in words."""
         return f"from the checkpoint of step {self.before.step:,}" if self.before.step else "from the initial weights"
 
+    @property
+    def by_loss(self) -> bool:
+        """Whether both plans have the same loss, so that its values can be compared."""
+        return not _OTHER_LOSS & self.changes.keys()
+
 
 def cure_task(
-    info: RunInfo, events: list[Event], changes: Mapping[str, Any], quantity: Quantity | None = None
+    info: RunInfo, events: Sequence[Event], changes: Mapping[str, Any], quantity: Quantity | None = None
 ) -> CureTask:
     """The plans of a trial.
 
@@ -61,8 +89,8 @@ def cure_task(
     """
     plan = check_trial(info, changes)
     found = [event for event in events if isinstance(event, DevicesFound)]
-    own = quantity_of(changes, on_cpu=trains_on_cpu(found))
-    quantity = own if quantity is None or own is Quantity.INTERVALS else quantity
+    on_cpu = bool(found) and all(device.kind == "cpu" for device in found[-1].devices)
+    quantity = quantity or quantity_of(changes, on_cpu=on_cpu)
     built = [event for event in events if isinstance(event, ModelBuilt)]
     balanced = BALANCED if "class_weight" in changes and built and built[-1].task == "classification" else ""
     before = _measuring(settled_plan(plan, events), balanced)
@@ -72,6 +100,82 @@ def cure_task(
     step = _first_step(info, changes, quantity)
     run = info.directory if step else None
     return CureTask(TrialStart(before, step, run), TrialStart(after, step, run), quantity, changes, balanced)
+
+
+def quantity_of(changes: Collection[str], *, on_cpu: bool) -> Quantity:
+    """What changed fields are for.
+
+    A batch size changes the speed, also together with a learning rate that fits it. Micro-batches and recomputed
+    activations save memory; on a CPU, micro-batches are for speed.
+
+    Args:
+        changes: Names of the changed fields, of which some change a step.
+        on_cpu: Whether CPUs train.
+    """
+    kinds = {
+        Quantity.SPEED if on_cpu and name == "micro_batches" else QUANTITIES[name]
+        for name in changes
+        if name in QUANTITIES
+    }
+    if "batch_size" in changes or Quantity.LEARNING not in kinds:
+        return min(kinds, key=[*Quantity].index)
+    return Quantity.LEARNING
+
+
+def check_trial(info: RunInfo, changes: Mapping[str, Any]) -> Plan:
+    """Check that changes of a run's plan can be tried, as far as the run tells.
+
+    Args:
+        info: The run.
+        changes: Fields of the plan, with their new values.
+
+    Returns:
+        The run's plan.
+
+    Raises:
+        AccelError: They cannot be tried, and why.
+    """
+    if not info.has_engine:
+        raise RunError(f"run {info.id} was {info.made}: only a run of this program can be tried with other settings")
+    if info.plan is None:
+        raise RunError(f"the plan of run {info.id} cannot be read on this machine, so nothing can be tried")
+    if strategies.find(info.plan.strategy).processes:
+        raise RunError(f"strategy {info.plan.strategy} trains in several processes: only plans of one can be tried")
+    check_can_be_tried(changes)
+    if changed_plan(info.plan, changes).to_mapping() == info.plan.to_mapping():
+        raise RunError("the run has these settings already")
+    return info.plan
+
+
+def reason_not_to_try(info: RunInfo, changes: Mapping[str, Any]) -> str:
+    """Why changes of a run's plan cannot be tried, as far as the run tells; empty if they can."""
+    try:
+        check_trial(info, changes)
+    except AccelError as error:
+        return str(error)
+    return ""
+
+
+def check_can_be_tried(changes: Iterable[str]) -> None:
+    """Check that some steps can show the effect of changed fields.
+
+    Raises:
+        RunError: They cannot; why.
+    """
+    names = [*changes]
+    if not names:
+        raise RunError("this cure changes no field of the plan, so it cannot be tried")
+    if unknown := [name for name in names if name not in SPECS]:
+        raise RunError(f"a plan has no field {unknown[0]}")
+    options = ", ".join(f"--{name.replace('_', '-')}" for name in names)
+    if any(name in _DATA for name in names):
+        raise RunError(
+            f"{options} changes the examples, so results with and without it cannot be compared: start a new run"
+        )
+    if not any(name in QUANTITIES for name in names):
+        raise RunError(
+            f"{options} changes nothing within a step, so a trial of some seconds cannot show its effect: apply it"
+        )
 
 
 def _measuring(plan: Plan, metric: str) -> Plan:

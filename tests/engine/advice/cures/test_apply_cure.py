@@ -4,22 +4,15 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-from accel_engine.advice.cures.apply_cure import Method, apply
-from accel_engine.advice.cures.cure_kinds import Quantity
+from accel_engine.advice.cures.apply_cure import Method, apply, cure_of, last_cure, undo
 from accel_engine.errors import AccelError, RunError
-from accel_engine.events import CommandAnswered, Outcome, PlanChanged, RunEnded
+from accel_engine.events import CommandAnswered, Event, LearningRateChanged, Outcome, PlanChanged, RunEnded
 from accel_engine.plan import Plan
-from accel_engine.plan.changed_plan import changed_plan, options_text
-from accel_engine.plan.live_changes import command_arguments
-from accel_engine.plan.scaled_rate import with_planned_rate
-from accel_engine.process import run_change
-from accel_engine.process.run_change import return_to
+from accel_engine.plan.changed_plan import changed_plan, command_arguments, options_text, with_planned_rate
 from accel_engine.run import RunReader, RunWriter, create
 from accel_engine.run.directory.checkpoint_files import write_checksums
-from accel_engine.run.directory.run_paths import checkpoint_steps, latest_checkpoint
 from accel_engine.run.runs.creation import create_recorded
 
 
@@ -52,7 +45,7 @@ def test_a_stopped_run_continues_with_the_changed_plan() -> None:
     directory, launched = ended(Plan(model="mlp"), Outcome.STOPPED, 23), []
     applied = apply(directory, {"clip_norm": 1.0}, finding="spikes", launch=launched.append)
     assert launched == [directory]
-    assert (applied.method, applied.step, applied.before) == (Method.CONTINUED, 23, {"clip_norm": None})
+    assert (applied.method, applied.before) == (Method.CONTINUED, {"clip_norm": None})
     assert applied.text == f"run {directory.name} was continued from step 23 with --clip-norm 1.0"
     (event,) = changed_in(directory)
     assert (event.step, event.changes, event.reason) == (23, {"clip_norm": 1.0}, "advice spikes")
@@ -61,22 +54,19 @@ def test_a_stopped_run_continues_with_the_changed_plan() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "outcome", "why"),
+    ("changes", "outcome", "steps", "why"),
     [
-        ({"batch_size": 128}, Outcome.STOPPED, "batch_size cannot change within a run"),
-        ({"clip_norm": 1.0}, Outcome.FINISHED, "cannot be continued"),
+        ({"batch_size": 128}, Outcome.STOPPED, (23,), "batch_size cannot change within a run"),
+        ({"clip_norm": 1.0}, Outcome.FINISHED, (23,), "is finished, and cannot be continued"),
+        ({"clip_norm": 1.0}, Outcome.STOPPED, (), "has no checkpoint to continue from"),
     ],
 )
-def test_otherwise_a_new_run_has_it(changes: dict[str, Any], outcome: Outcome, why: str) -> None:
-    directory, launched = ended(Plan(model="mlp"), outcome, 23), []
-    applied = apply(directory, changes, launch=launched.append)
-    assert applied.method is Method.NEW_RUN
-    assert launched == [applied.directory]
-    assert applied.directory != directory
-    assert why in applied.text
-    with closing(RunReader(applied.directory)) as reader:
-        assert reader.info().plan_values.items() >= changes.items()
-    assert changed_in(applied.directory)[0].reason == f"advice, from run {directory.name}"
+def test_otherwise_a_new_run_is_advised(
+    changes: dict[str, Any], outcome: Outcome, steps: tuple[int, ...], why: str
+) -> None:
+    directory = ended(Plan(model="mlp"), outcome, *steps)
+    with pytest.raises(RunError, match=rf"{why}: start a new run with accel-tui train .*{options_text(changes)}"):
+        apply(directory, changes, launch=pytest.fail)
     assert changed_in(directory) == []
 
 
@@ -112,30 +102,6 @@ def test_a_live_run_without_a_step_has_no_checkpoint_to_continue_from() -> None:
             apply(directory, {"clip_norm": 1.0}, launch=pytest.fail)
 
 
-def test_a_cure_by_command_begins_with_the_answer_not_with_the_checkpoint(monkeypatch: pytest.MonkeyPatch) -> None:
-    directory = create(Plan(model="mlp"))
-    with closing(RunWriter(directory)) as writer:
-
-        def train(first: int, last: int) -> None:
-            writer.write_chunk(first, 0.0, 1.0, {"loss": np.ones(last - first, np.float32)})
-
-        def send(_: Path, name: str, *__: object, **___: object) -> str:
-            if name == "checkpoint":
-                save(directory, 20)
-                train(20, 500)
-            step = 20 if name == "checkpoint" else 500
-            writer.write_event(CommandAnswered(time=1.0, command=name, who="", obeyed=True, answer="done", step=step))
-            if name == "learning_rate":
-                train(500, 510)
-            return "done"
-
-        monkeypatch.setattr(run_change, "send", send)
-        writer.begin()
-        train(0, 20)
-        applied = apply(directory, {"learning_rate": 0.01}, launch=pytest.fail)
-    assert (applied.method, applied.checkpoint, applied.step) == (Method.COMMAND, 20, 500)
-
-
 @pytest.mark.parametrize(
     ("plan", "changes", "arguments"),
     [
@@ -148,14 +114,6 @@ def test_a_cure_by_command_begins_with_the_answer_not_with_the_checkpoint(monkey
 )
 def test_commands_change_what_they_can(plan: Plan, changes: dict[str, Any], arguments: Any) -> None:
     assert command_arguments(plan, 0, changes) == arguments
-
-
-def test_a_run_returns_to_the_checkpoint_before_a_cure() -> None:
-    directory = ended(Plan(model="mlp"), Outcome.STOPPED, 10, 20, 30)
-    assert return_to(directory, 25) == 30  # it has no checkpoint of that step any more
-    assert return_to(directory, 20) == 20
-    assert checkpoint_steps(directory) == [10, 20]
-    assert latest_checkpoint(directory) == 20
 
 
 def test_changes_are_shown_as_options() -> None:
@@ -180,8 +138,68 @@ def test_a_run_continues_with_the_rate_of_the_optimizer() -> None:
     assert (applied.changes, applied.before) == ({"learning_rate": 0.02}, {"learning_rate": None})
 
 
-def test_a_run_that_had_failed_is_remembered_with_what_its_finding_is_about() -> None:
-    directory = ended(Plan(model="mlp"), Outcome.FAILED, 23)
-    applied = apply(directory, {"remat": "on"}, purpose=Quantity.MEMORY, launch=lambda _: None)
-    assert applied.had_failed
-    assert applied.judged_by is None
+def test_a_cure_is_taken_back_by_the_inverse_change_once() -> None:
+    directory, launched = ended(Plan(model="mlp"), Outcome.STOPPED, 23), []
+    apply(directory, {"clip_norm": 1.0}, finding="spikes", launch=launched.append)
+    stop_again(directory)
+    undone = undo(directory, launch=launched.append)
+    assert launched == [directory, directory]
+    assert (undone.method, undone.changes, undone.before) == (Method.CONTINUED, {"clip_norm": None}, {"clip_norm": 1.0})
+    event = changed_in(directory)[-1]
+    assert (event.changes, event.before) == ({"clip_norm": None}, {"clip_norm": 1.0})
+    assert event.reason == "undo of advice spikes"
+    with closing(RunReader(directory)) as reader:
+        assert reader.info().plan_values["clip_norm"] is None
+    assert cure_of(directory) is None
+    with pytest.raises(RunError, match="has no cure that could be taken back"):
+        undo(directory, launch=pytest.fail)
+
+
+def stop_again(directory: Path) -> None:
+    with closing(RunWriter(directory)) as writer:
+        writer.begin()
+        writer.end(RunEnded(time=2.0, outcome=Outcome.STOPPED, steps=23, epochs=0, seconds=1.0))
+
+
+def test_a_run_that_has_ended_cannot_be_continued_without_its_cure() -> None:
+    directory = ended(Plan(model="mlp"), Outcome.STOPPED, 23)
+    apply(directory, {"clip_norm": 1.0}, launch=lambda _: None)
+    with closing(RunWriter(directory)) as writer:
+        writer.begin()
+        writer.end(RunEnded(time=2.0, outcome=Outcome.FINISHED, steps=40, epochs=1, seconds=1.0))
+    with pytest.raises(RunError, match="is finished, and cannot be continued: start a new run with"):
+        undo(directory, launch=pytest.fail)
+
+
+def test_the_rate_of_an_optimizer_by_default_can_be_set_back() -> None:
+    directory = create(Plan(model="mlp", learning_rate_factor=0.5))
+    with closing(RunWriter(directory)) as writer:
+        writer.begin()
+        writer.write_event(LearningRateChanged(time=1.0, step=0, learning_rate=0.001))
+        writer.end(RunEnded(time=1.0, outcome=Outcome.STOPPED, steps=23, epochs=0, seconds=1.0))
+    save(directory, 23)
+    applied = apply(directory, {"learning_rate": 0.01}, launch=lambda _: None)
+    assert applied.before == {"learning_rate": 0.002}
+
+
+def rate_set(rate: float, who: str) -> list[Event]:
+    answer = CommandAnswered(time=1.0, command="learning_rate", who=who, obeyed=True, answer="", step=9)
+    return [LearningRateChanged(time=1.0, step=9, learning_rate=rate), answer]
+
+
+def plan_changed(reason: str, **changes: Any) -> Event:
+    return PlanChanged(time=1.0, step=9, changes=changes, before=dict.fromkeys(changes), reason=reason)
+
+
+def test_cures_are_taken_back_from_the_last_one_on() -> None:
+    events = [LearningRateChanged(time=0.0, step=0, learning_rate=0.1), plan_changed("advice spikes", clip_norm=1.0)]
+    events += [*rate_set(0.01, "me@here (advice rate-high)"), *rate_set(0.02, "me@here"), plan_changed("me@here")]
+    found = last_cure(events)
+    assert found
+    assert (found.changes, found.before, found.is_rate) == ({"learning_rate": 0.01}, {"learning_rate": 0.1}, True)
+    assert found.reason == "advice rate-high"
+    events += rate_set(0.1, "me@here (undo of advice rate-high)")
+    found = last_cure(events)
+    assert found
+    assert (found.changes, found.reason) == ({"clip_norm": 1.0}, "advice spikes")
+    assert last_cure([*events, plan_changed("undo of advice spikes", clip_norm=None)]) is None

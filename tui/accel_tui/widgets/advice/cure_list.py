@@ -8,8 +8,9 @@ from textual.content import Content
 from textual.widgets.option_list import Option
 
 from accel_engine.advice import Cure, Finding
-from accel_engine.text import format_metric, percent, printable_line
-from accel_tui.formatting import numbers
+from accel_engine.text import printable_line
+from accel_engine.words import numbers
+from accel_engine.words.numbers import percent
 from accel_tui.formatting.advice import capitalized, cure_text, options_text
 from accel_tui.formatting.text import hanging
 from accel_tui.run_state.advice import Advice
@@ -80,15 +81,16 @@ def _lines(cure: Cure, advice: Advice, notes: AdviceNotes) -> Iterator[Line]:
         yield f"expected: {cure.gain.text}, by {cure.gain.basis}", "$foreground 75%"
     if options and (reason := advice.not_tried.get(options)):
         yield f"cannot be tried: {reason}", "$foreground 75%"
-    if applied := notes.applied.get(options):
+    if options and (applied := notes.applied.get(options)):
         yield _application(applied)
 
 
 def _application(applied: Application) -> Line:
     if applied.problem:
         return f"✗ not applied: {printable_line(applied.problem)}", "$text-error"
-    text = f": {printable_line(applied.text)}" if applied.text else ""
-    return (f"applying{text}", "$text-accent") if applied.is_running else (f"✓ applied{text}", "$text-success")
+    if applied.is_running:
+        return "applying…", "$text-accent"
+    return f"✓ applied: {printable_line(applied.text)}", "$text-success"
 
 
 def _trial(trial: Trial) -> Iterator[Line]:
@@ -124,4 +126,4 @@ def _measured(result: "CureResult") -> Iterator[Line]:
 def _value(value: float) -> str:
     if not math.isfinite(value):
         return "out of memory"
-    return numbers.compact(value) if abs(value) >= 10 else format_metric(value)
+    return numbers.compact(value) if abs(value) >= 10 else numbers.metric(value)

@@ -1,0 +1,104 @@
+"""What a run that is out of memory does next, and what its user can choose from."""
+
+from dataclasses import replace
+
+import pytest
+
+from accel_engine.json_values import decode_or_none, encode
+from accel_engine.plan import SPECS, Plan
+from accel_engine.plan.memory_remedies import REMEDIES, MemoryFacts, advised, next_repair
+
+EXACT = MemoryFacts(batch=64, can_split=True, can_recompute=True)
+INEXACT = replace(EXACT, splitting_changes=("batch normalization", "dropout"))
+
+
+def cures(plan: Plan, facts: MemoryFacts) -> list[str | int]:
+    """What a run that is out of memory again and again does: the values of the changed fields, or ``streams``."""
+    done: list[str | int] = []
+    while (cure := next_repair(plan, facts)) is not None:
+        plan = plan.replace(**cure.changes)  # also checks it
+        facts = replace(facts, caches_data=facts.caches_data and not cure.streams_data)
+        done += cure.changes.values() or ["streams"]
+    return done
+
+
+def test_micro_batches_come_first_where_they_change_nothing() -> None:
+    assert cures(Plan(), EXACT) == [2, 4, 8, "on", 16, 32, 64]
+
+
+def test_rematerialization_comes_first_where_micro_batches_change_the_losses() -> None:
+    assert cures(Plan(), INEXACT) == ["on", 2, 4, 8, 16, 32]
+
+    cure = next_repair(Plan(remat="on"), INEXACT)
+    assert cure is not None
+    assert "in 2 micro-batches of 32 examples" in cure.action
+    assert "changes the losses: batch normalization and dropout" in cure.action
+
+
+def test_data_is_streamed_and_xla_left_out_before_micro_batches_become_small() -> None:
+    more = {"caches_data": True, "tries_xla": True}
+    assert cures(Plan(), replace(EXACT, **more)) == [2, 4, 8, "on", "streams", "off", 16, 32, 64]
+    assert cures(Plan(), replace(INEXACT, **more)) == ["on", "streams", "off", 2, 4, 8, 16, 32]
+
+
+@pytest.mark.parametrize(
+    ("batch", "counts"),
+    [(48, [2, 4, 8, 16, 48]), (100, [2, 4, 10, 20, 50, 100]), (37, [37]), (1, []), (75, [3, 15, 75])],
+)
+def test_micro_batches_at_least_double_and_divide_the_batch(batch: int, counts: list[int]) -> None:
+    found = [cure for cure in cures(Plan(remat="on"), replace(EXACT, batch=batch)) if isinstance(cure, int)]
+    assert found == counts
+
+
+def test_micro_batches_of_the_user_are_doubled() -> None:
+    assert cures(Plan(micro_batches=4), EXACT)[0] == 8
+    assert cures(Plan(micro_batches=64), EXACT) == ["on"]
+
+
+def test_the_users_remat_off_stays_until_nothing_else_is_left() -> None:
+    assert cures(Plan(remat="off"), EXACT) == [2, 4, 8, 16, 32, 64, "on"]
+    assert cures(Plan(remat="off", micro_batches=32), INEXACT) == ["on"]
+
+    cure = next_repair(Plan(remat="off", micro_batches=64), EXACT)
+    assert cure is not None
+    assert "although the plan says --remat off" in cure.action
+
+
+def test_the_users_xla_stays() -> None:
+    facts = replace(EXACT, tries_xla=True, can_split=False, can_recompute=False)
+    assert cures(Plan(), facts) == ["off"]
+    assert cures(Plan(xla="on"), facts) == cures(Plan(xla="off"), facts) == []
+
+
+def test_a_custom_step_only_stops_caching_its_data() -> None:
+    assert cures(Plan(), MemoryFacts(batch=64)) == []
+    assert cures(Plan(), MemoryFacts(batch=64, caches_data=True)) == ["streams"]
+
+
+def test_facts_are_stored_as_text() -> None:
+    facts = replace(INEXACT, variables={"CUDA_VISIBLE_DEVICES": ""})
+    assert decode_or_none(encode(facts), MemoryFacts) == facts
+    assert decode_or_none("{}", MemoryFacts) is None
+    assert decode_or_none(None, MemoryFacts) is None
+
+
+def choices(plan: Plan, facts: MemoryFacts) -> dict[str, str | int]:
+    return {remedy.field: value for remedy, value in advised(plan, facts)}
+
+
+def test_a_user_can_choose_from_one_of_each_field_those_that_cost_least_first() -> None:
+    on_gpu = replace(EXACT, mixed="mixed_float16")
+    every = {"micro_batches": 2, "remat": "on", "precision": "mixed_float16", "batch_size": 32}
+    assert choices(Plan(), on_gpu) == every
+    assert list(choices(Plan(), on_gpu)) == list(every)
+    assert choices(Plan(remat="off"), replace(EXACT, batch=12)) == {"micro_batches": 2, "remat": "on", "batch_size": 30}
+    done = Plan(micro_batches=64, remat="on", precision="mixed_float16")
+    assert choices(done, on_gpu) == {"batch_size": 32}
+    for name, value in every.items():
+        Plan(**{name: value})
+
+
+def test_runs_change_by_themselves_what_keeps_their_losses_only() -> None:
+    left = {remedy.field for remedy in REMEDIES if not remedy.by_itself}
+    assert left == {"precision", "batch_size"}
+    assert {remedy.field for remedy in REMEDIES if remedy.field} <= set(SPECS)
