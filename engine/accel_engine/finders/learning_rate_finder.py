@@ -52,7 +52,7 @@ class RampOptions:
         highest: The last one.
 
     Raises:
-        UsageError: The range is empty or reversed.
+        UsageError: The range is empty or reversed, or there are too few steps.
     """
 
     seeds: int = option(3, OptionSpec("Number of ramps.", int, minimum=1, maximum=20))
@@ -71,6 +71,8 @@ class RampOptions:
             raise UsageError(
                 f"the lowest learning rate, {self.lowest:g}, must be above 0 and below the highest, {self.highest:g}"
             )
+        if self.steps < LEAST_STEPS:
+            raise UsageError(f"a ramp needs at least {LEAST_STEPS} steps")
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,12 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 
 from accel_engine.devices.device_types import Device
+from accel_engine.errors import UsageError
 from accel_engine.measure.plan_trials import PlanTrials
 from accel_engine.measure.trial_process import TrialCancelledError
 from accel_engine.measure.trial_room import MemoryBudget, devices_of, find_room
 from accel_engine.measure.trial_statistics import LEAST_ROUNDS, in_turn
+from accel_engine.plan.field_spec import FieldSpec
 from accel_engine.plan.options import OptionSpec, option
 from accel_engine.plan.placement import process_count
 from accel_engine.plan.resolved_plan import ResolvedPlan
@@ -41,6 +43,21 @@ MakeTrials = Callable[[Sequence[TrialStart], Callable[[], bool]], AbstractContex
 """Makes what starts processes, and ends all of them after its block."""
 
 
+_KINDS = FieldSpec(
+    "Names of kinds.",
+    tuple,
+    choices=tuple(ConfigurationKind),
+    aliases={kind.replace("-", "_"): kind for kind in ConfigurationKind},
+)
+
+
+def _read_kinds(text: str) -> tuple[ConfigurationKind, ...]:
+    names = _KINDS.parse("kinds", text)
+    if not names:
+        raise UsageError(f"nothing may change: give {_KINDS.allowed}")
+    return tuple(map(ConfigurationKind, names))
+
+
 @dataclass(frozen=True, slots=True)
 class RaceOptions:
     """What is raced, and for how long.
@@ -61,9 +78,9 @@ class RaceOptions:
             "What may change.",
             tuple,
             choices=tuple(ConfigurationKind),
-            aliases={kind.replace("-", "_"): kind for kind in ConfigurationKind},
             label="may change",
             flags=("--vary",),
+            read=_read_kinds,
         ),
     )
     combines: bool = True

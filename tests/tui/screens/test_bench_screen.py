@@ -141,7 +141,7 @@ async def test_in_the_scenario_server_the_rate_is_named(
 async def test_choices_reach_the_engine_and_the_verdict(home: Path, bench: type[Bench]) -> None:
     async with StubApp().run_test(size=(120, 40)) as pilot:
         await open_bench(pilot, started=False)
-        await pilot.press(*"5ms", "tab", *"9000", "tab", "tab", *"cpu", "tab", "tab", *"float32", "enter", "enter")
+        await pilot.press(*"5ms", "tab", *"9000", "tab", "tab", *"cpu", "tab", "tab", *"float32", "enter", "ctrl+s")
         await shows(pilot, "measuring k3fp")
         options = bench.asked[0][1]
         assert (options.target_latency, options.devices, options.precisions) == (0.005, ("cpu",), ("float32",))
@@ -169,7 +169,7 @@ async def test_a_wrong_choice_is_said_and_starts_nothing(
         await pilot.press(*("tab" if key == "\t" else key for key in keys))
         if message == "'50' ":  # 50 seconds are a valid limit
             await pilot.press("0", "0", "0", "0")
-            message = "'50000' must be a number from 0.1 to 3600"
+            message = "must be a number from 0.1 to 3600"
         await pilot.press("enter")
         await shows(pilot, message)
         assert not bench.asked
@@ -181,7 +181,7 @@ async def test_scenarios_and_targets_that_contradict_each_other_are_refused(home
         screen = await open_bench(pilot, started=False)
         await pilot.press("shift+tab", "enter", "down", "down", "enter")  # server
         await shows(pilot, "give a target latency")
-        await pilot.press("s")
+        await pilot.press("ctrl+s")
         assert screen.has_class("-form")
         await pilot.press("tab", *"20ms")
         await hides(pilot, "give a target latency")

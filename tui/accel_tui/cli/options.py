@@ -88,12 +88,13 @@ def _metavar(spec: OptionSpec) -> str:
 
 def _help(spec: OptionSpec, default: Any) -> str:
     """What it is, with its default where there is one that the user does not expect."""
+    names = f"{', '.join(spec.choices)}; " if spec.choices and spec.type is tuple and not spec.metavar else ""
     if default is None or default in ("", ()):
-        return spec.doc
+        return f"{spec.doc}  [{names.removesuffix('; ')}]" if names else spec.doc
     shown = {True: "yes", False: "no"}[default] if isinstance(default, bool) else text_of(default)
     if isinstance(default, tuple) and len(default) == len(spec.choices):
         shown = "all"
-    return f"{spec.doc}  [default: {shown}]"
+    return f"{spec.doc}  [{names}default: {shown}]"
 
 
 def _complete(spec: OptionSpec, _: click.Context, __: click.Parameter, typed: str) -> list[CompletionItem]:

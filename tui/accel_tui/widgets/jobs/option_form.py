@@ -22,7 +22,7 @@ from accel_tui.widgets.jobs.path_input import PathInput
 from accel_tui.widgets.line_input import LineInput
 from accel_tui.widgets.plan.picker import Picker
 
-HINT = "[@click=screen.start]enter starts[/], [@click=screen.back]esc goes back[/]"
+HINT = "[@click=screen.start]enter or ctrl+s starts[/], [@click=screen.back]esc goes back[/]"
 
 Editor = LineInput | Picker | Checklist
 """A widget with the text of an option."""
@@ -41,6 +41,8 @@ class OptionRow(Vertical):
     OptionRow {
         height: auto;
         & > Horizontal { height: auto; }
+        &.-list > Horizontal { layout: vertical; }
+        &.-list { margin: 0 0 1 0; }
         .label { width: 16; color: $text-muted; }
         &:focus-within .label { color: $accent; }
         LineInput, Picker { width: 1fr; max-width: 80; background: $surface; }
@@ -54,6 +56,7 @@ class OptionRow(Vertical):
         super().__init__()
         self.option, self.spec, self.editor = name, spec, editor
         editor.id = name
+        self.set_class(isinstance(editor, Checklist), "-list")
 
     def compose(self) -> ComposeResult:
         """Compose the label, the editor and a line for what is wrong."""
