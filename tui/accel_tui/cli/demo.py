@@ -87,7 +87,7 @@ def demo(seconds: float, as_json: bool) -> int:
             write("\n".join(_announcement(resolved.plan, devices, configurations, seconds)))
         raced.run()
     if bars:
-        bars.draw()
+        bars.end()
     if as_json:
         write_json(*map(_values, (each for each in raced.results if each.state is not ConfigurationState.REFUSED)))
     else:

@@ -108,7 +108,7 @@ def race(
             print_to_stderr(warning)
         raced.run()
     if bars:
-        bars.draw()
+        bars.end()
     if as_json:
         write_json(_ended(raced.results, is_stopped=raced.was_stopped))
     else:
