@@ -7,13 +7,14 @@ from dataclasses import replace
 from accel_engine import strategies
 from accel_engine.devices import detect
 from accel_engine.errors import RunError
-from accel_engine.finders.found_size import FoundSize as FoundSize
-from accel_engine.finders.found_size import OnSize, RemainingSizes
-from accel_engine.finders.found_size import SizeOptions as SizeOptions
-from accel_engine.finders.found_size import SizeProgress as SizeProgress
 from accel_engine.finders.throughput import (
     ChosenSizes,
+    FoundSize,
     MeasuredSize,
+    OnSize,
+    RemainingSizes,
+    SizeOptions,
+    SizeProgress,
     choose_sizes,
     got_slower,
     leaves_margin,

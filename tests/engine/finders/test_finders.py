@@ -9,9 +9,9 @@ import pytest
 
 from accel_engine.errors import PlanError, RunError, UsageError
 from accel_engine.finders import batch_size_finder, learning_rate_finder
-from accel_engine.finders.batch_size_finder import SizeOptions, SizeProgress, find_batch_size
-from accel_engine.finders.found_size import RemainingSizes
+from accel_engine.finders.batch_size_finder import find_batch_size
 from accel_engine.finders.learning_rate_finder import RampOptions, RampProgress, find_learning_rate, find_rate_of_run
+from accel_engine.finders.throughput import RemainingSizes, SizeOptions, SizeProgress
 from accel_engine.measure.trial_process import TrialCancelledError, TrialFailedError
 from accel_engine.plan import Plan
 from accel_engine.process.run_change import PauseNote

@@ -10,8 +10,8 @@ import pytest
 from textual.pilot import Pilot
 
 from accel_engine.errors import RunError
-from accel_engine.finders.batch_size_finder import SizeProgress
 from accel_engine.finders.learning_rate_finder import RampProgress
+from accel_engine.finders.throughput import SizeProgress
 from accel_engine.measure.trial_process import TrialCancelledError
 from accel_tui.host import Screens
 from accel_tui.screens import find_rate_screen, find_size_screen, finder_screen

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from accel_engine.finders.batch_effects import recorded_noise_scale
-from accel_engine.finders.batch_size_finder import FoundSize, SizeOptions, SizeProgress, find_batch_size
-from accel_engine.finders.throughput import MeasuredSize
+from accel_engine.finders.batch_size_finder import find_batch_size
+from accel_engine.finders.throughput import FoundSize, MeasuredSize, SizeOptions, SizeProgress
 from accel_engine.plan import Plan
 from accel_engine.words import numbers
 from accel_tui.cli.finding import Status, measure, plot_width, readable

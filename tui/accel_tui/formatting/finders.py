@@ -3,10 +3,9 @@
 from collections.abc import Iterator
 
 from accel_engine.finders.batch_effects import BatchEffects
-from accel_engine.finders.batch_size_finder import FoundSize, SizeOptions, SizeProgress
 from accel_engine.finders.learning_rate_finder import FoundRate, RampProgress
 from accel_engine.finders.rate_suggestions import ABOUT, Suggestion, spread_text
-from accel_engine.finders.throughput import MARGIN, MeasuredSize
+from accel_engine.finders.throughput import MARGIN, FoundSize, MeasuredSize, SizeOptions, SizeProgress
 from accel_engine.words import numbers
 
 FEW_STEPS = 0.1

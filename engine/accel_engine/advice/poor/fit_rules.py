@@ -10,14 +10,15 @@ from accel_engine.advice.poor.findings import of_loss, poor_finding, rate_cure, 
 from accel_engine.advice.poor.learning import (
     Learning,
     accuracy_name,
+    accuracy_rises,
     classes_of,
+    is_settled,
     rate_of,
     regression_of,
     start_and_end,
 )
 from accel_engine.advice.poor.rates import rates_of
 from accel_engine.advice.poor.regularization import overfitting_cures
-from accel_engine.advice.poor.settled import accuracy_rises, is_settled
 from accel_engine.words import numbers
 from accel_engine.words.numbers import percent
 

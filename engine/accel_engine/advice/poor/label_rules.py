@@ -11,13 +11,14 @@ from accel_engine.advice.poor.findings import poor_finding, set_field, text_cure
 from accel_engine.advice.poor.learning import (
     Learning,
     accuracy_name,
+    accuracy_rises,
     chance_accuracy,
     chance_loss,
     class_shares,
     classification_of,
+    is_settled,
     start_and_end,
 )
-from accel_engine.advice.poor.settled import accuracy_rises, is_settled
 from accel_engine.run.diagnostics.figures import curves
 from accel_engine.words import numbers
 from accel_engine.words.numbers import percent

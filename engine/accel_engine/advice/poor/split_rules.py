@@ -6,8 +6,7 @@ import numpy as np
 
 from accel_engine.advice.finding import Confidence, Evidence, Finding
 from accel_engine.advice.poor.findings import poor_finding, set_field, text_cure
-from accel_engine.advice.poor.learning import Learning, accuracy_name, start_and_end
-from accel_engine.advice.poor.settled import is_settled
+from accel_engine.advice.poor.learning import Learning, accuracy_name, is_settled, start_and_end
 from accel_engine.run.diagnostics import DataProfile
 from accel_engine.words import numbers
 from accel_engine.words.numbers import percent
