@@ -12,7 +12,7 @@ from accel_engine.run.directory.log_file import last_note, lines_of
 from accel_engine.run.directory.run_paths import LOG, latest_checkpoint
 from accel_tui.cli.interrupts import Interrupts
 from accel_tui.cli.output import print_to_stderr
-from accel_tui.formatting.run_damage import DIRECTORY_LOST, how_lost, left_out
+from accel_tui.formatting.runs import DIRECTORY_LOST, how_lost, left_out
 
 INTERVAL = 0.1
 """Seconds between two polls of the run."""

@@ -27,7 +27,7 @@ from accel_tui.cli.plan_options import PlanCommand, given, plan_option
 from accel_tui.cli.race_view import LiveBars, Show, StateLines, show_json, values
 from accel_tui.cli.signals import INTERRUPTED, interruptible
 from accel_tui.formatting import race as race_text
-from accel_tui.formatting.devices_in_use import warnings
+from accel_tui.formatting.runs import warnings
 from accel_tui.settings.user_settings import load
 
 EPILOG = """\b
