@@ -447,13 +447,7 @@ _ROWS = (
         is_shown=False,  # the keys that a run needs more often leave no room
     ),
     RunAction(
-        "checkpoint",
-        "c",
-        "Checkpoint",
-        "Save a checkpoint now",
-        (RUN,),
-        partial(_send, "checkpoint"),
-        _takes_commands,
+        "checkpoint", "c", "Checkpoint", "Save a checkpoint now", (RUN,), partial(_send, "checkpoint"), _takes_commands
     ),
     RunAction("compare", "c", "Compare", "Compare the selected runs", (RUNS, SEARCH), _compare, takes_several=True),
     RunAction(
