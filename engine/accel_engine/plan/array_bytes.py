@@ -1,4 +1,4 @@
-"""Bytes of the arrays of a training step on a replica: weights, gradients, optimizer slots and activations."""
+"""Bytes of the arrays of a training step on a replica, and when ``--remat auto`` saves some of them."""
 
 from accel_engine.plan import Plan
 
@@ -24,6 +24,9 @@ OPTIMIZER_SLOTS = {
     "lion": 1,
 }
 """Slot variables per trainable weight of Keras' optimizers, with default arguments."""
+
+WORTHWHILE = 0.7
+"""Share of the activations that may still be saved, for ``auto`` to use rematerialization: it costs a forward pass."""
 
 
 def optimizer_slots(plan: Plan) -> int:
@@ -65,3 +68,31 @@ def _micro_batches(plan: Plan) -> int:
 
 def _is_mixed(plan: Plan) -> bool:
     return plan.policy != "float32"
+
+
+def step_bytes(plan: Plan, parameters: int, trainable: int, activations: int, batch: int) -> int:
+    """Bytes that a step needs on a replica without rematerialization.
+
+    Args:
+        plan: The plan.
+        parameters: Number of weights.
+        trainable: Number of trainable weights.
+        activations: Values that are saved for one example.
+        batch: Examples per step on a replica.
+    """
+    return (
+        weight_bytes(plan, parameters)
+        + gradient_bytes(plan, trainable)
+        + slot_bytes(plan, trainable)
+        + activation_bytes(plan, FLOAT32_BYTES * activations, batch)
+    )
+
+
+def saves_enough(activations: int | None, share: float | None) -> bool:
+    """Whether rematerialization is known to save enough of a model's activations.
+
+    Args:
+        activations: Values that are saved for one example; ``None`` or 0 if unknown.
+        share: The share of them that is still saved with it; ``None`` if unknown.
+    """
+    return bool(activations) and share is not None and share <= WORTHWHILE

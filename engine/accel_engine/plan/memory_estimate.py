@@ -13,7 +13,15 @@ from accel_engine.data import DatasetEntry
 from accel_engine.data.structure import flatten
 from accel_engine.memory import CACHE_SHARE
 from accel_engine.plan import Plan
-from accel_engine.plan.array_bytes import FLOAT32_BYTES, activation_bytes, gradient_bytes, slot_bytes, weight_bytes
+from accel_engine.plan.array_bytes import (
+    FLOAT32_BYTES,
+    activation_bytes,
+    gradient_bytes,
+    saves_enough,
+    slot_bytes,
+    step_bytes,
+    weight_bytes,
+)
 from accel_engine.plan.memory_ranges import (
     DATA,
     GRAPH,
@@ -28,7 +36,6 @@ from accel_engine.plan.memory_ranges import (
 )
 from accel_engine.plan.model_size import ModelSize
 from accel_engine.plan.placement import Placement
-from accel_engine.plan.remat_rule import saves_enough, step_bytes
 
 _TEXT = 8 + sys.getsizeof("")
 """Bytes of a text in memory besides its characters: its header, and its place in an array."""

@@ -24,7 +24,7 @@ from accel_tui.cli.options import takes
 from accel_tui.cli.output import print_to_stderr, table, write, write_json
 from accel_tui.cli.trained_models import run_or_file
 from accel_tui.formatting.bench import conclusions, line, notes, tables
-from accel_tui.formatting.devices_in_use import warnings
+from accel_tui.formatting.runs import warnings
 
 EPILOG = """\b
 Examples:

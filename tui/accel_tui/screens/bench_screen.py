@@ -19,7 +19,7 @@ from accel_engine.text import printable
 from accel_engine.trained.bench_runs import BenchRuns
 from accel_engine.words import numbers
 from accel_tui.formatting.bench import conclusions, notes, tables
-from accel_tui.formatting.devices_in_use import warnings
+from accel_tui.formatting.runs import warnings
 from accel_tui.screens.job import Job
 from accel_tui.screens.job_screen import JobScreen
 from accel_tui.widgets.chart_panels.compare_charts import letter, style_of

@@ -30,7 +30,6 @@ from accel_engine.requests.protocol.request import ExamplesDone
 from accel_engine.text import printable
 from accel_engine.user_paths import user_path
 from accel_engine.words import numbers
-from accel_tui.formatting.devices_in_use import warnings
 from accel_tui.formatting.model_export import (
     FASTEST,
     FASTEST_EXPORT,
@@ -45,6 +44,7 @@ from accel_tui.formatting.model_export import (
     signature_rows,
     written_to,
 )
+from accel_tui.formatting.runs import warnings
 from accel_tui.plan.form import FieldChoice
 from accel_tui.screens.job import Job
 from accel_tui.screens.job_screen import JobScreen
