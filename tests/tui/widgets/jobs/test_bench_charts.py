@@ -4,11 +4,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from accel_tui.widgets.bench import bench_charts
 from textual.app import App, ComposeResult
 
 from accel_engine.inference.live_window import LiveWindow
 from accel_tui.widgets.chart.plot import draw_plot
+from accel_tui.widgets.jobs import bench_charts
 from accel_tui.widgets.jobs.bench_charts import LatencyHistogram
 
 WIDE = LiveWindow("k3fp on cpu:0", 1, 950.0, 144, (90, *[0] * 39, 1), 0.0003, 0.0078)
