@@ -83,7 +83,7 @@ class RunLauncher:
         """
 
         def look() -> None:
-            from accel_engine.run_queue.active_runs import busy_runs  # here, in a thread: its imports are slow
+            from accel_engine.run_queue.machine import busy_runs  # here, in a thread: its imports are slow
 
             self._app.call_later(start, busy_runs(plan, devices or ()) if devices else [])
 

@@ -5,13 +5,11 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
-from accel_engine.devices.compute_capability import is_newer, newest_major
-from accel_engine.devices.nvidia_messages import REASONS
-from accel_engine.devices.pci_address import read_word
+from accel_engine.devices.nvidia_queries import REASONS
+from accel_engine.devices.pci_address import is_newer, newest_major, read_word
 from accel_engine.doctor.check import Finding, failed, passed, warned
 from accel_engine.doctor.gpu_diagnosis import diagnose_unseen_gpu
-from accel_engine.doctor.machine import Machine, parse_version
-from accel_engine.doctor.nvidia_driver import Driver
+from accel_engine.doctor.machine import Driver, Machine, parse_version
 from accel_engine.doctor.tensorflow_checks import installed_packages
 from accel_engine.text import percent
 

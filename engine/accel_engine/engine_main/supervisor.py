@@ -32,7 +32,7 @@ from accel_engine.run.directory import log_file
 from accel_engine.run.directory.run_paths import latest_checkpoint, reference, runs_directory
 from accel_engine.run.engine.commands import Command, end
 from accel_engine.run.engine.status import HEARTBEAT_SECONDS
-from accel_engine.run_queue.wake import wake
+from accel_engine.run_queue.queue_database import wake
 from accel_engine.training.commands.command_mailbox import StopRequested
 from accel_engine.training.core.deadline import Deadline
 

@@ -12,11 +12,10 @@ from accel_engine.data.structure import Structure, describe, flatten, map_struct
 from accel_engine.errors import ModelError
 from accel_engine.keras_support.model_structure import has_custom_train_step
 from accel_engine.models import AutoModel, ModelEntry
-from accel_engine.models.build_options import BuildOptions
 from accel_engine.models.choose import default_model
 from accel_engine.models.data_description import DataDescription
 from accel_engine.models.exported_model import without_labels
-from accel_engine.models.model_entry import shape_text
+from accel_engine.models.model_entry import BuildOptions, shape_text
 from accel_engine.models.pretrained_application import build_pretrained
 from accel_engine.models.saved_model import load_saved
 from accel_engine.models.user_code import ARGUMENTS, call, reason

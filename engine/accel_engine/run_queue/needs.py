@@ -10,8 +10,7 @@ from accel_engine.devices.device_types import Device
 from accel_engine.devices.installation import find_installation
 from accel_engine.errors import AccelError, PlanError, UsageError
 from accel_engine.plan import Plan
-from accel_engine.plan.memory_estimate import data_bytes
-from accel_engine.plan.memory_ranges import GRAPH, TENSORFLOW
+from accel_engine.plan.memory_estimate import GRAPH, TENSORFLOW, data_bytes
 from accel_engine.plan.placement import resolve_placement
 from accel_engine.strategies import StrategyEntry
 

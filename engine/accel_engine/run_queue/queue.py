@@ -16,8 +16,7 @@ from accel_engine.run.engine.commands import current_user
 from accel_engine.run.engine.commands import request as send_command
 from accel_engine.run.engine.status import Status, read_info
 from accel_engine.run.store.connection import reading
-from accel_engine.run_queue.cancellation import end_cancelled
-from accel_engine.run_queue.dependencies import Waiting, check_dependencies, waits_for, will_finish
+from accel_engine.run_queue.dependencies import Waiting, check_dependencies, end_cancelled, waits_for, will_finish
 from accel_engine.run_queue.engine_environment import chosen_variables
 from accel_engine.run_queue.queue_database import (
     AT_ONCE,
@@ -27,9 +26,9 @@ from accel_engine.run_queue.queue_database import (
     database_path,
     open_queue,
     read_entries,
+    wake,
 )
 from accel_engine.run_queue.request import QueueEntry, QueueRequest, StoredEntry
-from accel_engine.run_queue.wake import wake
 
 __all__ = [
     "QueueEntry",

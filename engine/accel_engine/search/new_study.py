@@ -29,11 +29,16 @@ from accel_engine.search.definition import (
 )
 from accel_engine.search.launch import require_optuna
 from accel_engine.search.objectives import DIRECTION_OF_MODE, FIGURES, objectives_of
-from accel_engine.search.over import check_several
-from accel_engine.search.space import check_grid
-from accel_engine.search.storage_address import absolute_storage, check_journal, shown_address
+from accel_engine.search.over import check_grid, check_several
 from accel_engine.search.study_database import StudyDatabase, create_study, exists_already
-from accel_engine.search.study_paths import DATABASE, studies_directory, study_directory
+from accel_engine.search.study_paths import (
+    DATABASE,
+    absolute_storage,
+    check_journal,
+    shown_address,
+    studies_directory,
+    study_directory,
+)
 from accel_engine.search.trial_plan import check_plans
 from accel_engine.text import suggestion
 

@@ -8,7 +8,7 @@ from accel_engine.errors import RunError, UsageError
 from accel_engine.json_values import decode, encode
 from accel_engine.search.definition import StudyDefinition
 from accel_engine.search.storage import open_storage, reaching
-from accel_engine.search.storage_address import journal_path, shown_address
+from accel_engine.search.study_paths import journal_path, shown_address
 
 DEFINITION = "accel_tui_definition"
 """Attribute of Optuna's study: the search."""

@@ -21,9 +21,9 @@ from accel_engine.errors import ModelError, RunError, join_words
 from accel_engine.keras_support.model_structure import fixed_batch, has_custom_train_step
 from accel_engine.keras_support.output_form import logits_note
 from accel_engine.models.build import output_specs
-from accel_engine.models.build_options import BuildOptions
 from accel_engine.models.exported_model import categories
 from accel_engine.models.model_call import call_model
+from accel_engine.models.model_entry import BuildOptions
 from accel_engine.models.saved_model import UNSAFE_NOTE, load_saved
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, diagnostics

@@ -3,10 +3,10 @@
 import keras
 
 from accel_engine.models.build import build
-from accel_engine.models.build_options import BuildOptions
 from accel_engine.models.data_description import DataDescription
+from accel_engine.models.model_entry import BuildOptions
 from accel_engine.plan import Plan
-from accel_engine.plan.choices import IMAGENET
+from accel_engine.plan.task_choices import IMAGENET
 
 
 def build_plan_model(plan: Plan, data: DataDescription, *, starts: bool = False) -> keras.Model:

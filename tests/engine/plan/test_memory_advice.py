@@ -5,9 +5,9 @@ import pytest
 
 from accel_engine.errors import join_words
 from accel_engine.plan import Plan
+from accel_engine.plan.array_bytes import ModelSize
 from accel_engine.plan.memory_advice import cheapest_change
 from accel_engine.plan.memory_estimate import Training, estimate_memory
-from accel_engine.plan.model_size import ModelSize
 from accel_engine.plan.placement import Placement
 
 MIB = 1 << 20

@@ -35,7 +35,7 @@ from accel_engine.training.core.recipe.initial_weights import load_initial_weigh
 from accel_engine.training.core.recipe.loss import change_loss, loss_of_uncompiled
 from accel_engine.training.core.recipe.mixed_targets import take_mixed_targets
 from accel_engine.training.core.recipe.optimizer import plan_optimizer
-from accel_engine.training.core.recipe.rate_multiplier import multiply_rates
+from accel_engine.training.core.recipe.rate_schedule import multiply_rates
 from accel_engine.training.core.run_scaling import decide_scaling
 from accel_engine.training.core.task import Task, task_of
 from accel_engine.training.model_analysis.layer_table import changed_layer

@@ -10,9 +10,9 @@ from dataclasses import replace
 import tensorflow as tf
 
 from accel_engine.devices import find_by_address
-from accel_engine.devices.compute_capability import is_newer
 from accel_engine.devices.cuda_visible_devices import VISIBLE, visible_gpus
 from accel_engine.devices.device_types import Device, Inventory
+from accel_engine.devices.pci_address import is_newer
 from accel_engine.devices.tpu_chips import runtime_devices
 from accel_engine.errors import FieldValue, PlanError
 from accel_engine.events import TensorFlowDevice

@@ -22,15 +22,18 @@ from accel_engine.data.structure import Batch, flatten
 from accel_engine.keras_support.optimizers import has_constant_rate, read_rate
 from accel_engine.run.store.series_names import LEARNING_RATE
 from accel_engine.training.core.assembly import Assembly
-from accel_engine.training.core.chunk_size import (
+from accel_engine.training.core.compiled_chunk import (
     CHUNK_SECONDS,
     MAX_STEPS,
     SHARED_CHUNK_SECONDS,
+    ChunkProgram,
     ChunkSize,
+    CompiledChunk,
+    UnpreparedDraws,
+    compiles_chunks,
     largest_chunk,
+    without_cudnn,
 )
-from accel_engine.training.core.compiled_chunk import ChunkProgram, CompiledChunk, UnpreparedDraws, compiles_chunks
-from accel_engine.training.core.cudnn_layers import without_cudnn
 from accel_engine.training.core.feed import Segment
 from accel_engine.training.core.metric_states import pack
 from accel_engine.training.core.rematerialization.parts import run_in_parts
@@ -38,7 +41,7 @@ from accel_engine.training.core.rematerialization.recomputation import Tracing
 from accel_engine.training.core.step import step_of
 from accel_engine.training.core.tracing import graph_of
 from accel_engine.training.core.uneven_batches import UnevenBatch, uneven_batch
-from accel_engine.training.cpu_kernels.layer_kernels import use_fast_kernels
+from accel_engine.training.cpu_kernels import use_fast_kernels
 from accel_engine.training.model_analysis import layer_table
 
 

@@ -9,7 +9,7 @@ import tensorflow as tf
 from accel_engine.data.structure import Batch, flatten
 from accel_engine.run.diagnostics import ReconstructionReport
 from accel_engine.run.diagnostics.views import View
-from accel_engine.training.evaluation.reports.example_views import curve_view
+from accel_engine.training.evaluation.reports.example_views import curve_view, spectrogram
 from accel_engine.training.evaluation.reports.measures import error_sums, example_losses
 from accel_engine.training.evaluation.reports.output_report import (
     Array,
@@ -20,7 +20,6 @@ from accel_engine.training.evaluation.reports.output_report import (
 )
 from accel_engine.training.evaluation.reports.pixels import image_views, is_picture, value_range
 from accel_engine.training.evaluation.reports.regression import histogram_of
-from accel_engine.training.evaluation.reports.spectrogram import spectrogram
 from accel_engine.training.evaluation.task_report import Predict
 
 
