@@ -1,4 +1,4 @@
-"""Finds equal examples by hashes of their rows."""
+"""Finds equal and near examples, and whether their targets agree."""
 
 from typing import Any, NamedTuple
 

@@ -1,4 +1,4 @@
-"""Reads the host's CPU, memory, disks and networks through psutil."""
+"""Reads the host's CPU, memory, disks and networks, and what an engine uses of them, through psutil."""
 
 import math
 import os

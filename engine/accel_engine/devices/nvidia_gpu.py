@@ -1,4 +1,4 @@
-"""Describes and reads one NVIDIA GPU."""
+"""Finds, describes and reads NVIDIA GPUs through the driver's management library (NVML)."""
 
 import contextlib
 import math

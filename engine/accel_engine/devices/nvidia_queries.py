@@ -1,4 +1,4 @@
-"""The queries to the NVIDIA driver about a GPU, and their intervals."""
+"""The queries to the NVIDIA driver about a GPU, their intervals, and the meaning of its answers."""
 
 import contextlib
 from collections.abc import Callable, Iterable
@@ -57,7 +57,7 @@ def _throttling(nvml: Any, gpu: Any) -> tuple[tuple[CountedItem, ...]]:
         bits = nvml.nvmlDeviceGetCurrentClocksEventReasons(gpu)
     except nvml.NVMLError_FunctionNotFound:  # the old name, before driver 535
         bits = nvml.nvmlDeviceGetCurrentClocksThrottleReasons(gpu)
-    return (throttle_reasons(bits),)
+    return (_throttle_reasons(bits),)
 
 
 def _processes(nvml: Any, gpu: Any) -> tuple[tuple[CountedItem, ...]]:
@@ -221,7 +221,7 @@ def error_reason(nvml: Any, error: Any) -> str:
     return messages.get(error.value) or f"the NVIDIA driver reports: {error}"
 
 
-def throttle_reasons(bits: int) -> tuple[CountedItem, ...]:
+def _throttle_reasons(bits: int) -> tuple[CountedItem, ...]:
     """List what throttles a GPU's clocks, most severe first; empty if nothing does or it is idle.
 
     Args:

@@ -1,4 +1,4 @@
-"""Normalizes PCI bus ids, which drivers, the kernel and TensorFlow format differently; reads files of the kernel."""
+"""Compares PCI bus ids, which drivers, the kernel and TensorFlow format differently, and GPUs' architectures."""
 
 import re
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""The types of a check and its finding."""
+"""The types of a check and its finding; runs what may hang in a thread."""
 
 import threading
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The inputs of the checks in one value, which tests can replace."""
+"""The inputs of the checks in one value, which tests can replace, with the answers of the NVIDIA driver."""
 
 import contextlib
 import os
@@ -42,7 +42,7 @@ def installed_version(distribution: str) -> str:
     return installed_versions(distribution).get(distribution, "")
 
 
-def requirements_of(distribution: str) -> Sequence[str]:
+def _requirements_of(distribution: str) -> Sequence[str]:
     """The requirements in an installed distribution's metadata."""
     with contextlib.suppress(metadata.PackageNotFoundError):
         return metadata.requires(distribution) or ()
@@ -136,7 +136,7 @@ class Machine:
     home: Path = field(default_factory=home)
     processor: str = field(default_factory=platform.machine)
     version: Callable[[str], str] = installed_version
-    requirements: Callable[[str], Sequence[str]] = requirements_of
+    requirements: Callable[[str], Sequence[str]] = _requirements_of
     driver: Callable[[], Driver] = field(default_factory=lambda: once(query_driver))
     tensorflow: Callable[[], TensorFlowDevices] = field(default_factory=lambda: once(probe_tensorflow))
 

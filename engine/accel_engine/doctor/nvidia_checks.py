@@ -44,7 +44,7 @@ def check_driver(machine: Machine) -> Finding:
     driver = machine.driver()
     if driver.gpus:
         return _driver_finding(driver)
-    on_bus = find_pci_functions(machine.root)
+    on_bus = _find_pci_functions(machine.root)
     error = driver.problem if driver.problem not in ("no NVIDIA driver", "the NVIDIA driver finds no GPU") else ""
     if not on_bus and not error:
         return passed("no NVIDIA GPU")
@@ -83,7 +83,7 @@ def _driver_finding(driver: Driver) -> Finding:
     return passed(summary)
 
 
-def find_pci_functions(root: Path) -> list[Path]:
+def _find_pci_functions(root: Path) -> list[Path]:
     """The sysfs directories of NVIDIA GPUs on the PCI bus, with or without a driver."""
     try:
         functions = sorted((root / "sys/bus/pci/devices").iterdir())

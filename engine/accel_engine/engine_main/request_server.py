@@ -1,4 +1,4 @@
-"""Answers a request: reads it from standard input and writes parts and the result to standard output."""
+"""Answers a request, with standard input and output: reserves both, and reads and writes messages."""
 
 import os
 import queue

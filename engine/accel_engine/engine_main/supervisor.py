@@ -37,7 +37,7 @@ from accel_engine.training.commands.command_mailbox import StopRequested
 from accel_engine.training.core.deadline import Deadline
 
 if TYPE_CHECKING:
-    from accel_engine.tensorboard.live import LiveLog
+    from accel_engine.tensorboard.run_log import LiveLog
     from accel_engine.training.distributed.cluster_server import ClusterServer
     from accel_engine.training.recovery.repair import NewProcess
     from accel_engine.training.trainer import Trainer
@@ -196,7 +196,7 @@ class EngineSupervisor:
         self._writer.disk.set_aside()
         self._sampler.start()
         if self._values.get("tensorboard") == "on" and not started.worker:
-            from accel_engine.tensorboard.live import LiveLog  # seldom needed
+            from accel_engine.tensorboard.run_log import LiveLog  # seldom needed
 
             self._tensorboard = LiveLog(self._directory, self._warn)
             self._tensorboard.start()

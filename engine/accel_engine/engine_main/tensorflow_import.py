@@ -1,4 +1,4 @@
-"""Imports TensorFlow in a separate thread, so that the process stays responsive."""
+"""Prepares the environment of an engine, and imports TensorFlow in a thread, so that the process responds."""
 
 import contextlib
 import gc
@@ -46,7 +46,7 @@ class TensorFlowImport:
 
     def _import(self) -> None:
         try:
-            with no_garbage_collection():
+            with _no_garbage_collection():
                 for name in MODULES:
                     import_module(name)
         except BaseException as error:  # noqa: BLE001 (importing native code may raise anything)
@@ -55,7 +55,7 @@ class TensorFlowImport:
 
 
 @contextmanager
-def no_garbage_collection() -> Iterator[None]:
+def _no_garbage_collection() -> Iterator[None]:
     """Collect no garbage meanwhile, and never look for it among the objects that exist at the end.
 
     Importing TensorFlow makes half a million objects that stay. Looking for garbage among them takes a fifth of the

@@ -184,7 +184,7 @@ def _answer(trial: "PlanStepper", message: Any) -> Any:
 
 def _problem(error: BaseException) -> Problem:
     """Why the plan cannot be tried, and whether memory ran out."""
-    from accel_engine.training.reporting.memory_errors import is_out_of_memory
+    from accel_engine.training.reporting.error_explanation import is_out_of_memory
 
     if not isinstance(error, AccelError):
         traceback.print_exception(error)

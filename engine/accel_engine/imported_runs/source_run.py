@@ -176,7 +176,7 @@ class SourceRun:
             validated: Whether all of them are of validation.
         """
         for name, points in metrics.items():
-            is_validation, short = split_name(name)
+            is_validation, short = _split_name(name)
             found = self.validations if validated or is_validation else self.series
             at = points.steps + (found is self.validations)
             found[free_name(found, short, name)] = points.at(at)
@@ -239,7 +239,7 @@ _PREFIX = re.compile(r"(?P<word>[a-z]+)[/_.](?P<name>.+)", re.IGNORECASE)
 _SUFFIX = re.compile(r"(?P<name>.+)/(?P<word>[a-z]+)", re.IGNORECASE)
 
 
-def split_name(name: str) -> tuple[bool, str]:
+def _split_name(name: str) -> tuple[bool, str]:
     """Split a metric's name: ``val_loss`` and ``Loss/val`` are the ``loss`` of validation, ``train/loss`` of training.
 
     Returns:

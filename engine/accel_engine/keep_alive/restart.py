@@ -1,4 +1,4 @@
-"""Why an engine was started again, which the process that does so tells the new engine."""
+"""Starts the process that watches a run, and tells a new engine why that process started it again."""
 
 import os
 from contextlib import closing, suppress

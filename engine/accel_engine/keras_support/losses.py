@@ -1,4 +1,4 @@
-"""Names losses, and tells Keras' own from custom ones."""
+"""Names losses, tells Keras' own from custom ones, and adds metrics that Keras does not have."""
 
 from collections.abc import Callable
 from contextlib import suppress

@@ -68,7 +68,7 @@ def build(
     return model
 
 
-def symbolic_inputs(data: DataDescription) -> Structure:
+def _symbolic_inputs(data: DataDescription) -> Structure:
     """The inputs of a batch of any size, as Keras' symbolic tensors."""
     return map_structure(lambda spec: keras.KerasTensor((None, *spec.shape), spec.dtype), data.inputs)
 
@@ -76,7 +76,7 @@ def symbolic_inputs(data: DataDescription) -> Structure:
 def output_specs(model: keras.Model, data: DataDescription) -> Structure:
     """The specs of a model's outputs for a batch of any size; ``None`` if it cannot be called."""
     try:
-        return model.compute_output_spec(symbolic_inputs(data))
+        return model.compute_output_spec(_symbolic_inputs(data))
     except Exception:
         if has_custom_train_step(model):
             return None
@@ -144,7 +144,7 @@ def _matches(taken: tuple[int | None, ...], given: tuple[int | None, ...]) -> bo
 
 def _build_weights(model: keras.Model, name: str, data: DataDescription) -> None:
     """Create the weights of an unbuilt model, without computing anything."""
-    example = symbolic_inputs(data)
+    example = _symbolic_inputs(data)
     try:
         if not model.built:
             model(example)

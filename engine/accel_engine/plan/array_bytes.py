@@ -1,4 +1,4 @@
-"""Bytes of the arrays of a training step on a replica: weights, gradients, optimizer slots and activations."""
+"""Bytes of a model, and of the arrays of a step on a replica: weights, gradients, slots and activations."""
 
 from dataclasses import dataclass
 
@@ -98,3 +98,35 @@ class ModelSize:
     def is_traced(self) -> bool:
         """Whether the activations are those of a traced step, not the outputs of all layers."""
         return self.operations > 0
+
+
+WORTHWHILE = 0.7
+"""Share of the activations that may still be saved, for ``auto`` to use rematerialization: it costs a forward pass."""
+
+
+def step_bytes(plan: Plan, parameters: int, trainable: int, activations: int, batch: int) -> int:
+    """Bytes that a step needs on a replica without rematerialization.
+
+    Args:
+        plan: The plan.
+        parameters: Number of weights.
+        trainable: Number of trainable weights.
+        activations: Values that are saved for one example.
+        batch: Examples per step on a replica.
+    """
+    return (
+        weight_bytes(plan, parameters)
+        + gradient_bytes(plan, trainable)
+        + slot_bytes(plan, trainable)
+        + activation_bytes(plan, FLOAT32_BYTES * activations, batch)
+    )
+
+
+def saves_enough(activations: int | None, share: float | None) -> bool:
+    """Whether rematerialization is known to save enough of a model's activations.
+
+    Args:
+        activations: Values that are saved for one example; ``None`` or 0 if unknown.
+        share: The share of them that is still saved with it; ``None`` if unknown.
+    """
+    return bool(activations) and share is not None and share <= WORTHWHILE

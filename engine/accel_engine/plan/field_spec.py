@@ -1,4 +1,4 @@
-"""The specification of a plan field: description, type and allowed values."""
+"""What is known of a plan field: description, type, allowed values, the words about it, and what it does."""
 
 import difflib
 from collections.abc import Mapping

@@ -18,11 +18,12 @@ from accel_engine.plan.array_bytes import (
     ModelSize,
     activation_bytes,
     gradient_bytes,
+    saves_enough,
     slot_bytes,
+    step_bytes,
     weight_bytes,
 )
 from accel_engine.plan.placement import Placement
-from accel_engine.plan.remat_rule import saves_enough, step_bytes
 
 _TEXT = 8 + sys.getsizeof("")
 """Bytes of a text in memory besides its characters: its header, and its place in an array."""

@@ -82,7 +82,7 @@ def parse_toml(text: str, example: str) -> dict[str, Any]:
     try:
         values = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        line, message = explain_toml_error(error, text, example)
+        line, message = _explain_toml_error(error, text, example)
         raise SourceError(message, line) from error
     except (ValueError, RecursionError) as error:
         raise _too_much(error, text) from error
@@ -184,7 +184,7 @@ def json_lines(text: str) -> dict[str, int]:
     return lines
 
 
-def explain_toml_error(error: tomllib.TOMLDecodeError, text: str, example: str) -> tuple[int, str]:
+def _explain_toml_error(error: tomllib.TOMLDecodeError, text: str, example: str) -> tuple[int, str]:
     """The line of a syntax error, and what is wrong with the usual cause.
 
     Args:

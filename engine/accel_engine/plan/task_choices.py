@@ -1,4 +1,4 @@
-"""The losses and metrics that a plan can name, and for which tasks."""
+"""The allowed values of a plan's fields; of losses and metrics, for which tasks."""
 
 from collections.abc import Mapping
 

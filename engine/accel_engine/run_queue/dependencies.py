@@ -1,4 +1,4 @@
-"""The runs that entries of the queue wait for."""
+"""The runs that entries of the queue wait for, and the end of those that were cancelled meanwhile."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -22,7 +22,7 @@ from accel_engine.run.runs.devices_in_use import devices_in_use
 from accel_engine.run.store.connection import reading
 from accel_engine.run.store.meta import read_meta
 from accel_engine.run_queue.decision import ActiveRun
-from accel_engine.run_queue.request import StoredEntry
+from accel_engine.run_queue.needs import StoredEntry
 
 BUSY_UTILIZATION = 10.0
 """Utilization in percent from which an accelerator is in use; a desktop stays below."""

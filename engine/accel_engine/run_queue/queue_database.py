@@ -1,4 +1,4 @@
-"""The queue's database, ``queue.db`` in the program's directory."""
+"""The queue's database, ``queue.db`` in the program's directory, and the process that starts the runs in it."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
@@ -9,7 +9,7 @@ from accel_engine.json_values import decode, encode
 from accel_engine.process.detached import leave, start_detached
 from accel_engine.run.directory import lock
 from accel_engine.run.directory.run_paths import home, make_private
-from accel_engine.run_queue.request import QueueRequest, StoredEntry
+from accel_engine.run_queue.needs import QueueRequest, StoredEntry
 from accel_engine.versioned_database import META, WRITING, VersionedDatabase, explained
 
 DATABASE = "queue.db"

@@ -1,4 +1,4 @@
-"""Receives what the recorders in a script send, and sends them commands."""
+"""Listens for the recorders in a script, receives what they send, and sends them commands."""
 
 import os
 import socket

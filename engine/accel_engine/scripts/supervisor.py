@@ -20,9 +20,8 @@ from accel_engine.scripts.output_copier import OutputCopier, OutputLog
 from accel_engine.scripts.output_parser import OutputParser
 from accel_engine.scripts.parsed_part import ParsedPart
 from accel_engine.scripts.part_server import Listener, PartServer, answer_command
-from accel_engine.scripts.script_process import ScriptProcess
+from accel_engine.scripts.script_process import ScriptProcess, Streams
 from accel_engine.scripts.script_run import ScriptRun
-from accel_engine.scripts.streams import Streams
 
 POLL_SECONDS = 0.05
 """How often the main thread looks after the script."""

@@ -1,4 +1,4 @@
-"""The runs of trials: ordinary runs, each trained by an engine process of its own."""
+"""The runs of trials: ordinary runs, trained by engine processes that the search or the queue starts."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, suppress

@@ -1,4 +1,4 @@
-"""The parameters of a search as text, such as ``learning_rate=1e-4..1e-1:log`` and ``batch_size=32,64,128``."""
+"""The parameters of a search as text, such as ``learning_rate=1e-4..1e-1:log``, and the points of their space."""
 
 import itertools
 import math

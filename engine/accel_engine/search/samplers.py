@@ -1,4 +1,4 @@
-"""Which of Optuna's samplers and pruners a search uses."""
+"""Which of Optuna's samplers and pruners a search uses, and which pruned trials it continues."""
 
 from collections.abc import Collection, Mapping, Sequence
 

@@ -1,4 +1,4 @@
-"""A study on disk: ``study.db``, which the process that runs the study writes and everybody else reads."""
+"""A study on disk: ``study.db``, which the process that runs the study writes; others read, and add commands."""
 
 import sqlite3
 import uuid

@@ -1,4 +1,4 @@
-"""The directory of studies, and the names of the files of a study."""
+"""The directory of studies, the names of a study's files, and the address of a storage; without Optuna."""
 
 import os
 import re

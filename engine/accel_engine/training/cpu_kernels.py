@@ -27,12 +27,14 @@ MIN_CONVOLVED = 2**17
 @contextmanager
 def use_fast_kernels(model: keras.Model) -> Iterator[None]:
     """Use the faster kernels in the steps of a model that are traced inside the ``with`` block."""
-    calls = {layer: call for layer in all_layers(model) if (call := fast_batch_norm(layer) or fast_convolution(layer))}
+    calls = {
+        layer: call for layer in all_layers(model) if (call := _fast_batch_norm(layer) or _fast_convolution(layer))
+    }
     with override_calls(calls):
         yield
 
 
-def fast_batch_norm(layer: Any) -> Callable[..., Any] | None:
+def _fast_batch_norm(layer: Any) -> Callable[..., Any] | None:
     """A ``call`` with TensorFlow's fused kernel, for Keras' own unsynchronized ``BatchNormalization``; else ``None``.
 
     Not where XLA compiles the step: it fuses Keras' operations itself, and computes the kernel's variance as a
@@ -78,7 +80,7 @@ def _normalize(layer: Any, inputs: tf.Tensor) -> tf.Tensor:
     return tf.cast(tf.reshape(outputs, inputs.shape), layer.compute_dtype)
 
 
-def fast_convolution(layer: Any) -> Callable[[Any], Any] | None:
+def _fast_convolution(layer: Any) -> Callable[[Any], Any] | None:
     """A ``call`` with a separate kernel for the bias gradient, for Keras' own ``Conv2D`` in float32; else ``None``.
 
     TensorFlow fuses it with oneDNN's gradient of the filters, which took up to three times as long as the two kernels

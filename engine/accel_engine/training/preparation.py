@@ -19,7 +19,7 @@ from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.private_names.keras_names import all_layers
 from accel_engine.run import diagnostics
 from accel_engine.run.history.session import read_session
-from accel_engine.training.assembly_report import report_assembly
+from accel_engine.training.assembly_report import measured_metrics, report_assembly
 from accel_engine.training.autotuning.run_threads import RunThreads
 from accel_engine.training.checkpoints.checkpoint import Checkpoints
 from accel_engine.training.checkpoints.run_saver import RunSaver
@@ -39,7 +39,6 @@ from accel_engine.training.evaluation.validation import Validation
 from accel_engine.training.progress.run_progress import RunProgress
 from accel_engine.training.recovery.out_of_memory import OutOfMemory
 from accel_engine.training.reporting.error_explanation import print_traceback
-from accel_engine.training.reporting.model_summary import measured_metrics
 from accel_engine.training.reporting.run_reporter import RunReporter
 
 

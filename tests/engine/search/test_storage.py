@@ -6,9 +6,9 @@ import optuna
 import pytest
 
 from accel_engine.search import storage as search_storage
+from accel_engine.search.parameter_names import machine_names
 from accel_engine.search.proposals import Proposals
 from accel_engine.search.storage import LOST_SECONDS, Members
-from accel_engine.search.stored_trial import machine_names
 from accel_engine.search.trial import TrialState
 from engine.search.searching import Search, define
 

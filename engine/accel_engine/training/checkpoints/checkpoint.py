@@ -25,10 +25,16 @@ from accel_engine.run.directory.run_paths import CHECKPOINTS
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.batches import Batches
 from accel_engine.training.core.epoch_states import EpochStates
-from accel_engine.training.core.readable_checkpoint import DamagedCheckpointError, reading
 from accel_engine.training.core.recipe.rate_schedule import multiply_constant_rates
 from accel_engine.training.core.replica_statistics import ReplicaStatistics
-from accel_engine.training.core.saved_weights import AVERAGES, UNTRACKED, restore_weights, untracked_weights
+from accel_engine.training.core.saved_weights import (
+    AVERAGES,
+    UNTRACKED,
+    DamagedCheckpointError,
+    reading,
+    restore_weights,
+    untracked_weights,
+)
 
 
 class NotFiniteError(RunError):

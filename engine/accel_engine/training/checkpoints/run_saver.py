@@ -1,4 +1,4 @@
-"""Saves a run's checkpoints and its trained model."""
+"""Saves a run's checkpoints, and its trained model in a form that other programs can load."""
 
 import gc
 import math
@@ -30,7 +30,7 @@ from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.recipe.optimizer import CLIPPING_ARGUMENTS, clips_over_replicas
 from accel_engine.training.core.recipe.rate_schedule import JoinedSchedule, MultipliedSchedule
 from accel_engine.training.progress.run_progress import RunProgress
-from accel_engine.training.reporting.memory_errors import is_out_of_memory
+from accel_engine.training.reporting.error_explanation import is_out_of_memory
 from accel_engine.training.reporting.run_reporter import RunReporter
 
 PARTIAL_MODEL = "partial.keras"

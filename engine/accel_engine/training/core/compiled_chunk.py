@@ -1,4 +1,4 @@
-"""Runs the steps of a chunk in one program of XLA.
+"""Runs the steps of a chunk in one program of XLA: how many, and without the layers' operations of cuDNN.
 
 A program for each step leaves a dispatch and copies of all weights between two steps; one for the whole loop made a
 perceptron of batch 32 twice as fast. Its arrays have the size of the largest chunk, and the number of steps is a
@@ -23,7 +23,7 @@ from accel_engine.private_names.keras_names import all_layers
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.feed import filled, slice_of
 from accel_engine.training.core.random_draws import Draw, given_draws, has_other_draws, recorded_draws
-from accel_engine.training.core.tracing import graph_of
+from accel_engine.training.core.step import graph_of
 
 PREPARED_BYTES = 1 << 23
 """Bytes of a chunk's prepared arrays at most, unless a single step has more."""

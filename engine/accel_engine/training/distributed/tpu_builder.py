@@ -1,4 +1,4 @@
-"""Connects to a TPU and creates its ``TPUStrategy``."""
+"""Connects to a TPU, creates its ``TPUStrategy``, and explains why connecting failed."""
 
 import contextlib
 import os

@@ -1,4 +1,4 @@
-"""Records the steps of a run, and measures their rate and the means of an epoch."""
+"""Records the steps of a run, and measures their rate, the means of an epoch and what takes the time."""
 
 import time
 from collections import defaultdict

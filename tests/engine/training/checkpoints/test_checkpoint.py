@@ -15,7 +15,7 @@ from accel_engine.run.directory.checkpoint_files import has_checksums
 from accel_engine.run.directory.run_paths import CHECKPOINTS
 from accel_engine.training.checkpoints.checkpoint import Checkpoints, Finiteness, NotFiniteError
 from accel_engine.training.core.assembly import Assembly
-from accel_engine.training.core.readable_checkpoint import DamagedCheckpointError
+from accel_engine.training.core.saved_weights import DamagedCheckpointError
 
 from .conftest import Parts
 

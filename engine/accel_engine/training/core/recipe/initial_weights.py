@@ -23,8 +23,7 @@ from accel_engine.plan.task_choices import IMAGENET
 from accel_engine.private_names.keras_names import all_layers
 from accel_engine.run.directory.run_paths import CHECKPOINTS, trained_model
 from accel_engine.run.history.chosen_checkpoint import chosen_step
-from accel_engine.training.core.readable_checkpoint import reading
-from accel_engine.training.core.saved_weights import has_averages, restore_weights
+from accel_engine.training.core.saved_weights import has_averages, reading, restore_weights
 
 _ATTEMPTS = 2
 """Number of checkpoints to try: one of a run that is still training may be deleted before it is read."""

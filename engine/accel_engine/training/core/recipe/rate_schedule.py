@@ -1,4 +1,4 @@
-"""Builds a plan's learning-rate schedule from Keras' own schedules."""
+"""Builds a plan's learning-rate schedule from Keras' own schedules, and multiplies learning rates by a factor."""
 
 from typing import Any
 

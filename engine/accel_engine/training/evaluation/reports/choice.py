@@ -18,8 +18,7 @@ from accel_engine.training.evaluation.reports.classification import (
 from accel_engine.training.evaluation.reports.example_views import InputViews
 from accel_engine.training.evaluation.reports.forecast import ForecastBuilder
 from accel_engine.training.evaluation.reports.output_report import CustomBuilder, ModelOutput, OutputReportBuilder
-from accel_engine.training.evaluation.reports.reconstruction import ReconstructionBuilder
-from accel_engine.training.evaluation.reports.regression import RegressionBuilder
+from accel_engine.training.evaluation.reports.regression import ReconstructionBuilder, RegressionBuilder
 from accel_engine.training.evaluation.reports.sequence import SequenceBuilder
 from accel_engine.training.evaluation.reports.validation_report import ValidationReportBuilder
 

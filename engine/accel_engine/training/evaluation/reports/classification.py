@@ -1,4 +1,4 @@
-"""Builds the report of a classifier: a class for each example."""
+"""Builds the reports of classifiers: a class or any number of labels for each example, or a class for each pixel."""
 
 import math
 from typing import Any
@@ -86,8 +86,8 @@ class ClassificationBuilder(OutputReportBuilder):
             examples=len(values),
             names=names,
             counts=counts,
-            scores=score_histograms(np.where(second, true, 1 - true), second) if is_binary else None,
-            confidence=score_histograms(values[:, _CONFIDENCE], right),
+            scores=_score_histograms(np.where(second, true, 1 - true), second) if is_binary else None,
+            confidence=_score_histograms(values[:, _CONFIDENCE], right),
             worst=tuple(
                 SamplePrediction(
                     row=int(row),
@@ -104,7 +104,7 @@ class ClassificationBuilder(OutputReportBuilder):
         )
 
 
-def score_histograms(values: npt.NDArray[np.float32], positive: npt.NDArray[np.bool_]) -> Scores:
+def _score_histograms(values: npt.NDArray[np.float32], positive: npt.NDArray[np.bool_]) -> Scores:
     """Histograms of probabilities with one label; those that are not finite are left out.
 
     Args:

@@ -85,7 +85,7 @@ class InputViews:
         if x.dtype.kind in "OUS":
             if x.size > len(x):
                 return row_views(list(x.reshape(len(x), -1).T), self.feature_names)
-            return [text_view(value) for value in x.reshape(len(x))]
+            return [_text_view(value) for value in x.reshape(len(x))]
         if self.kind == "audio" and len(shape) <= 2 and max(shape, default=0) > 1:
             return [spectrogram(each, self.sample_rate) for each in x]
         if x.dtype.kind in "iu" and len(shape) == 1 and (self.vocabulary or self.kind in ("text", "tokens")):
@@ -124,7 +124,7 @@ def value_text(value: Any) -> str:
     return str(value)[:100]
 
 
-def text_view(value: Any) -> Text:
+def _text_view(value: Any) -> Text:
     """A text, which may be bytes in UTF-8."""
     text = value.decode(errors="replace") if isinstance(value, bytes) else str(value)
     return Text(text[:MAX_TEXT], len(text))
