@@ -27,6 +27,7 @@ from accel_engine.run.store.series_names import VALIDATION_PREFIX, SeriesNames, 
 from accel_engine.run.store.steps import rate_of
 from accel_engine.run.writing.writer import RunWriter
 from accel_engine.text import printable_line
+from accel_engine.words import numbers
 
 MAX_SERIES = 1000
 """Maximum series of a run: each is a column, of which SQLite allows 2000."""
@@ -300,8 +301,7 @@ def write_media(writer: RunWriter, run: SourceRun, began: float) -> None:
             too_large[media.name] += 1
             first_error = first_error or str(error)
     for (kind, reason), names in unreadable.items():
-        plural = "s" if names.total() > 1 else ""
-        run.notes.append(f"left out: {names.total():,} {kind}{plural} in {named(names)}: {reason}")
+        run.notes.append(f"left out: {numbers.counted(names.total(), kind)} in {named(names)}: {reason}")
     if too_large:
         count = f"{too_large.total():,} of the images, texts and histograms"
         run.notes.append(f"left out: {count} in {named(too_large)}: {first_error}")

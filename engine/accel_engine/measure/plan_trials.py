@@ -22,6 +22,7 @@ from accel_engine.measure.trial_statistics import LEAST_ROUNDS, Comparison, comp
 from accel_engine.requests.try_plan import TrialReady, TrialStart, Turn
 from accel_engine.run.directory.checkpoint_files import steps_in
 from accel_engine.run.directory.run_paths import CHECKPOINTS, make_private, runs_directory
+from accel_engine.words import numbers
 
 TURN_SECONDS = 0.2
 """How long a turn takes."""
@@ -229,7 +230,7 @@ class PlanTrials:
 
 
 def _reading(done: int, of: int) -> str:
-    return f"reading {done:,} of {of:,} examples" if of else f"reading {done:,} examples"
+    return f"reading {numbers.examples_done(done, of)}"
 
 
 def _remove_left(runs: Path) -> None:

@@ -1,4 +1,4 @@
-"""Bytes of a model, and of the arrays of a step on a replica: weights, gradients, slots and activations."""
+"""Bytes of a model and of a step on a replica: weights, gradients, slots, activations; what ``--remat auto`` saves."""
 
 from dataclasses import dataclass
 
@@ -26,6 +26,9 @@ OPTIMIZER_SLOTS = {
     "lion": 1,
 }
 """Slot variables per trainable weight of Keras' optimizers, with default arguments."""
+
+WORTHWHILE = 0.7
+"""Share of the activations that may still be saved, for ``auto`` to use rematerialization: it costs a forward pass."""
 
 
 def optimizer_slots(plan: Plan) -> int:
@@ -98,10 +101,6 @@ class ModelSize:
     def is_traced(self) -> bool:
         """Whether the activations are those of a traced step, not the outputs of all layers."""
         return self.operations > 0
-
-
-WORTHWHILE = 0.7
-"""Share of the activations that may still be saved, for ``auto`` to use rematerialization: it costs a forward pass."""
 
 
 def step_bytes(plan: Plan, parameters: int, trainable: int, activations: int, batch: int) -> int:

@@ -15,6 +15,7 @@ from accel_engine.errors import FieldValue, Words
 from accel_engine.json_values import Count, Text
 from accel_engine.plan.memory_estimate import MemoryEstimate, Training, estimate_memory
 from accel_engine.plan.plan import Plan
+from accel_engine.words import numbers
 
 MIN_MICRO_BATCH = 8
 """Examples of a micro-batch below which other remedies come first: a device is badly used with fewer."""
@@ -208,7 +209,7 @@ def _action(name: str, value: Any, plan: Plan, facts: MemoryFacts) -> str:
 
 def _in_micro_batches(count: int, facts: MemoryFacts) -> str:
     size = facts.batch // count
-    action = f"takes each step in {count} micro-batches of {size} example{'s' if size > 1 else ''}"
+    action = f"takes each step in {count} micro-batches of {numbers.counted(size, 'example')}"
     if facts.splitting_changes:
         action += f", which changes the losses: {' and '.join(facts.splitting_changes)} see one of them at a time"
     return action

@@ -163,11 +163,11 @@ def test_what_the_host_has_no_memory_for_is_not_started() -> None:
     found, trials, _ = race({}, budget=MemoryBudget(available=lambda: 0))
     assert len(trials.processes) == 1  # the plan itself
     assert found["XLA"].state is ConfigurationState.REFUSED
-    assert found["XLA"].reason.endswith("GB of memory, and 0.0 GB are free")
+    assert found["XLA"].reason.endswith("iB of memory, and 0 B are free")
     factor = trial_room.Usage(resident=1e9, grown=2e8)
     tight = MemoryBudget(available=lambda: int(1.5e9))
     assert (tight.lacking(factor, 1.0), tight.lacking(factor, 0.5)) == ("", "")
-    assert tight.lacking(factor, 4.0) == "it takes about 1.9 GB of memory, and 1.5 GB are free"
+    assert tight.lacking(factor, 4.0) == "it takes about 1.8 GiB of memory, and 1.4 GiB are free"
 
 
 def test_a_live_run_on_the_same_gpu_keeps_its_memory(monkeypatch) -> None:

@@ -48,6 +48,6 @@ def test_a_long_epoch_and_another_plan(monkeypatch) -> None:
     race(plan.replace(xla="off"))
     rows = {row.name: row.text for row in rows_of(plan)}
     assert rows["measured"].startswith("12,500 ±0% examples/s")
-    assert rows["an epoch"] == "0:50 of steps"
+    assert rows["an epoch"] == "50 s of steps"
     assert "faster" not in rows
     assert rows_of(plan.replace(batch_size=32)) == ()

@@ -259,7 +259,7 @@ async def test_a_cure_is_tried_and_the_measured_gain_replaces_the_expected_one(
     [
         (replace(RESULT, after=6300.0, low=5900.0, high=6700.0, better=False), "✗ measured, no better: 6.40k → 6.30k"),
         (replace(RESULT, low=-float("inf"), high=float("inf")), "✓ measured: 6.40k → 9.12k examples/s "),
-        (replace(RESULT, before=float("inf"), after=3.2, unit="GB"), "out of memory → 3.2000 GB"),
+        (replace(RESULT, before=float("inf"), after=3.2, unit="GiB"), "out of memory → 3.2000 GiB"),
     ],
 )
 async def test_what_a_trial_measured_is_said_as_it_is(

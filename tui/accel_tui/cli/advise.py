@@ -13,9 +13,9 @@ from accel_engine.advice import Cure, Finding, find_cure
 from accel_engine.advice import advise as find_troubles
 from accel_engine.errors import PlanError, RunError
 from accel_engine.run import RunInfo, find
+from accel_engine.words import numbers
 from accel_tui.cli.finite_number import FiniteNumber
 from accel_tui.cli.output import json_option, print_to_stderr, write, write_json
-from accel_tui.formatting import numbers
 from accel_tui.formatting.advice import (
     command_with,
     cure_text,

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from accel_engine.plan.monitor import is_better_lower
 from accel_engine.run import RunSummary, Status
 from accel_engine.run.store.series_names import VALIDATION_PREFIX
-from accel_tui.formatting import names, numbers, table_columns
+from accel_engine.words import numbers
+from accel_tui.formatting import names, table_columns
 from accel_tui.formatting.bench_figures import figure
 from accel_tui.formatting.table_columns import Column, SortKey
 from accel_tui.formatting.text import shorten, shorten_start

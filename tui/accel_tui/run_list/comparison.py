@@ -12,7 +12,8 @@ from accel_engine.run import RunInfo, RunSummary
 from accel_engine.run.store.series_names import BATCH_SIZE, LEARNING_RATE, VALIDATION_PREFIX
 from accel_engine.run.store.steps import THROUGHPUT
 from accel_engine.text import printable_line
-from accel_tui.formatting import field_labels, names, numbers
+from accel_engine.words import numbers
+from accel_tui.formatting import field_labels, names
 from accel_tui.formatting.bench_figures import figure
 from accel_tui.run_list.columns import status_of
 from accel_tui.run_state.state import RunState

@@ -7,7 +7,7 @@ from typing import ClassVar
 from textual.binding import Binding, BindingType
 
 from accel_engine.errors import UsageError
-from accel_tui.formatting import numbers
+from accel_engine.words import numbers
 from accel_tui.run_state.state import RunState
 from accel_tui.screens.entry_screen import EntryScreen
 from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen

@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 
-from accel_tui.formatting import numbers
+from accel_engine.words import numbers
 from accel_tui.plan.trained_run import TrainedRun, parse_epochs
 from accel_tui.screens.entry_screen import EntryScreen
 

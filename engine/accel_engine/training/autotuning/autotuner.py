@@ -11,12 +11,13 @@ import math
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 from accel_engine.events import MicroBatchesTried, Phase, XlaTried
 from accel_engine.private_names.keras_names import unseeded_generator, use_unseeded_generator
 from accel_engine.training.autotuning.candidates import alternative_mode, plan_mode
 from accel_engine.training.autotuning.mode_choice import ModeChoice, TrialSpeeds
-from accel_engine.training.autotuning.remembered import TRIALS, RememberedTrial, trial_key
+from accel_engine.training.autotuning.remembered import TRIALS, trial_key
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.feed import Segment
 from accel_engine.training.core.loop import ChunkResult, ExecutionMode, Loop
@@ -136,8 +137,8 @@ class AutoTuner:
         self._measured = StepRate(warm_up=True)
         self._compilation: LoopCompilation | None = None
         self._choice = ModeChoice()
-        if self._remembered is not None and not self._remembered.speeds.alternative_is_faster:
-            self._report(self._remembered.speeds, remembered=True)
+        if self._remembered is not None and not self._remembered.alternative_is_faster:
+            self._report(self._remembered, remembered=True)
             self._alternative = None
 
     def loop_for(self, segment: Segment) -> Loop:
@@ -178,15 +179,15 @@ class AutoTuner:
             self._report(TrialSpeeds(self._rate, 0.0), remembered=False, reason=compilation.problem)
             self._alternative = None
         elif self._remembered is not None:
-            self._choice.use(self._remembered.speeds)
-            self._report(self._remembered.speeds, remembered=True)
+            self._choice.use(self._remembered)
+            self._report(self._remembered, remembered=True)
             self._remembered = None
         elif (speeds := self._choice.add(chunk)) is not None:
             self._end_trial(speeds, compilation.seconds)
 
     def _end_trial(self, speeds: TrialSpeeds, compile_seconds: float) -> None:
         if speeds.settled:
-            TRIALS.save({self._key: RememberedTrial(speeds.default, speeds.alternative, compile_seconds)})
+            TRIALS.save({self._key: replace(speeds, compile_seconds=compile_seconds)})
         self._report(speeds, remembered=False)
 
     def _compile(self, mode: ExecutionMode, segment: Segment) -> LoopCompilation:

@@ -1,6 +1,6 @@
 """Remembers what runs of the same kind measured on this machine: trials of modes, and rates by number of threads."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
 from accel_engine.data.structure import describe
 from accel_engine.devices.device_types import Inventory
@@ -20,31 +20,7 @@ _TRIED = ("xla", "micro_batches", "threads")
 """Fields instead of which a trial depends on the modes, and on the threads in use."""
 
 
-@dataclass(frozen=True, slots=True)
-class RememberedTrial:
-    """A trial of an earlier run.
-
-    Attributes:
-        default: Steps per second in the plan's mode.
-        alternative: Steps per second in the alternative mode.
-        compile_seconds: How long the alternative mode took to trace and compile while training went on.
-    """
-
-    default: Rate
-    alternative: Rate
-    compile_seconds: float
-
-    @property
-    def speeds(self) -> TrialSpeeds:
-        """The rates."""
-        return TrialSpeeds(self.default, self.alternative)
-
-    def pays(self, steps_left: float) -> bool:
-        """Whether so many steps gain more time in the faster mode than it takes to compile the alternative one."""
-        return steps_left / self.default * (1 - 1 / self.speeds.gain) > self.compile_seconds
-
-
-TRIALS = Cache("autotune", RememberedTrial)
+TRIALS = Cache("autotune", TrialSpeeds)
 """The trials of earlier runs, by :func:`trial_key`."""
 
 _RATES = Cache[float]("threads", Rate)

@@ -14,7 +14,7 @@ from textual.widgets import DataTable, Static
 
 from accel_engine.run.diagnostics import MultiLabelReport, OutputReport, SegmentationReport
 from accel_engine.run.diagnostics.figures import ClassFigures, class_figures
-from accel_tui.formatting import numbers
+from accel_engine.words import numbers
 from accel_tui.formatting.text import shorten
 from accel_tui.widgets.diagnostics.confused_pairs import confusion_of
 from accel_tui.widgets.text_table import plain_cell

@@ -8,8 +8,8 @@ from textual.reactive import reactive
 from textual.strip import Strip
 
 from accel_engine.run.diagnostics import Layer, LayerTable
-from accel_engine.text import percent
-from accel_tui.formatting import numbers
+from accel_engine.words import numbers
+from accel_engine.words.numbers import percent
 from accel_tui.formatting.text import fit, shorten
 from accel_tui.widgets.text_page import TextPage, TextSpan
 

@@ -16,7 +16,7 @@ from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widgets import Static
 
-from accel_tui.formatting import numbers
+from accel_engine.words import numbers
 from accel_tui.formatting.queued_runs import devices_of, waits
 from accel_tui.formatting.text import fit, shorten
 from accel_tui.run_list.columns import SYMBOLS

@@ -12,7 +12,8 @@ from textual.widgets.option_list import Option
 
 from accel_engine.race.configuration import ConfigurationResult, ConfigurationState
 from accel_engine.text import printable
-from accel_tui.formatting import numbers, race
+from accel_engine.words import numbers
+from accel_tui.formatting import race
 from accel_tui.formatting.race_bars import Span, bars, heading
 
 _STYLES = {"best": "$text-success bold", "bar": "$primary", "faint": "$text-disabled", "error": "$text-error", "": ""}
