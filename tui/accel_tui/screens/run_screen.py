@@ -16,7 +16,7 @@ from textual.widgets import Label
 from accel_engine.advice import Finding
 from accel_engine.events import CommandAnswered
 from accel_tui.follower import Unreadable
-from accel_tui.formatting.run_damage import DIRECTORY_LOST
+from accel_tui.formatting.runs import DIRECTORY_LOST
 from accel_tui.host import Screens, host_of, open_screen
 from accel_tui.run_state.advice import Advice
 from accel_tui.run_state.hardware import inventory_of, meters_of

@@ -8,7 +8,7 @@ import pytest
 from accel_engine.devices.device_types import Device
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import check
-from accel_tui.plan.fitting_defaults import with_fitting_defaults
+from accel_tui.cli.chosen_plan import with_fitting_defaults
 
 CPU = (Device("cpu:0", "cpu", "a processor", cores=2),)
 

@@ -1,7 +1,7 @@
 import pytest
 
 from accel_engine.plan import SPECS
-from accel_tui.plan.field_search import find_fields
+from accel_tui.widgets.plan.field_finder import find_fields
 
 ALL = frozenset(SPECS)
 
