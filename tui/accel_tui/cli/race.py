@@ -123,7 +123,7 @@ def _checked(plan: Plan, devices: Sequence[Device] | None) -> tuple[ResolvedPlan
         AccelError: It does not fit the machine, the data or the model.
     """
     found = detect().devices if devices is None else devices
-    resolved = resolved_plan.check(plan, found)
+    resolved = resolved_plan.resolve_to_train(plan, found)
     check_raceable(resolved)
     return resolved, found
 

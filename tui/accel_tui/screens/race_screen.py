@@ -12,7 +12,7 @@ from textual.widgets import Static
 
 from accel_engine.devices import detect
 from accel_engine.plan import Plan, isolation
-from accel_engine.plan.resolved_plan import check
+from accel_engine.plan.resolved_plan import resolve_to_train
 from accel_engine.race.configuration import ConfigurationResult, ConfigurationState
 from accel_engine.race.configurations import check_raceable
 from accel_engine.race.race import Race
@@ -177,7 +177,7 @@ class RaceScreen(WorkingScreen):
 
         with reported(lambda problem: self._post(should_stop, self._finish, problem)):
             devices = detect().devices
-            resolved = check(self._plan, devices)
+            resolved = resolve_to_train(self._plan, devices)
             check_raceable(resolved)
             raced = Race(
                 resolved,
