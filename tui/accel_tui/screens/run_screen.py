@@ -16,13 +16,14 @@ from textual.widgets import Label
 from accel_engine.advice import Finding
 from accel_engine.events import CommandAnswered
 from accel_tui.follower import Unreadable
-from accel_tui.formatting.run_damage import DIRECTORY_LOST
+from accel_tui.formatting.runs import DIRECTORY_LOST
 from accel_tui.host import Screens, host_of, open_screen
 from accel_tui.run_state.advice import Advice
 from accel_tui.run_state.hardware import inventory_of, meters_of
 from accel_tui.run_state.run_follower import RunFollower
 from accel_tui.run_state.state import RunState
 from accel_tui.screens.advice_reader import AdviceReader
+from accel_tui.screens.asking import ask, awaiting
 from accel_tui.screens.run_actions import RUN, RunActionsScreen, TargetRun, run_bindings
 from accel_tui.screens.run_control import DETACH, after_detach, leave_question, stop_command
 from accel_tui.screens.run_toasts import notify_end, notify_notices
@@ -174,9 +175,9 @@ class RunScreen(DirtyRegionScreen, RunActionsScreen):
         self.set_class(full, "-full")
 
     @on(RunCharts.SelectionRequested)
-    @work(exit_on_error=False, group="actions")
+    @awaiting
     async def _select_charts(self, message: RunCharts.SelectionRequested) -> None:
-        selected = await self.app.push_screen_wait(SelectChartsScreen(message.panels, message.shown))
+        selected = await ask(self, SelectChartsScreen(message.panels, message.shown))
         if selected is not None:
             self.query_one(RunCharts).selected = selected
 
@@ -281,13 +282,13 @@ class RunScreen(DirtyRegionScreen, RunActionsScreen):
         )
         self._go_back()
 
-    @work(exit_on_error=False, group="actions")
+    @awaiting
     async def action_leave(self) -> None:
         """Go back; asks first while the run is live."""
         if await self._may_leave("Leave the run?"):
             self._go_back()
 
-    @work(exit_on_error=False, group="actions")
+    @awaiting
     async def action_quit(self) -> None:
         """Quit; asks first while the run is live."""
         if await self._may_leave("Quit accel-tui?"):

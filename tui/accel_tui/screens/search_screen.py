@@ -21,6 +21,7 @@ from accel_engine.search.trial_plan import plan_to_train
 from accel_engine.text import printable_line
 from accel_tui.follower import Unreadable
 from accel_tui.host import Screens, open_screen
+from accel_tui.screens.asking import awaiting
 from accel_tui.screens.change_search_screen import ChangeSearchScreen, ProlongScreen
 from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
 from accel_tui.screens.run_actions import SEARCH, RunActionsScreen, TargetRun
@@ -246,7 +247,7 @@ class SearchScreen(DirtyRegionScreen, RunActionsScreen):
         self._table.toggle_class("-hidden")
         self._show_reason()
 
-    @work(exit_on_error=False, group="actions")
+    @awaiting
     async def action_stop_trial(self) -> None:
         """Ask, then stop the trial under the cursor, as the screen of its run does."""
         if trial := self._trial:
@@ -270,7 +271,7 @@ class SearchScreen(DirtyRegionScreen, RunActionsScreen):
         if self._trial:
             self._send("unpin" if self._trial.pinned else "pin")
 
-    @work(exit_on_error=False, group="actions")
+    @awaiting
     async def action_prolong(self) -> None:
         """Ask for how many more epochs to train the trial under the cursor."""
         if trial := self._trial:
@@ -278,21 +279,21 @@ class SearchScreen(DirtyRegionScreen, RunActionsScreen):
             if epochs is not None:
                 self._follower.send(StudyRequest("prolong", trial.number, epochs))
 
-    @work(exit_on_error=False, group="actions")
+    @awaiting
     async def action_change(self) -> None:
         """Ask for other ranges and another number of trials."""
         if self.state.definition:
             for name, argument in await self.ask(ChangeSearchScreen(self.state.definition)) or ():
                 self._follower.send(StudyRequest(name, argument=argument))
 
-    @work(exit_on_error=False, group="actions")
+    @awaiting
     async def action_stop_search(self) -> None:
         """Ask, then stop the search."""
         detail = "Its live trials stop with a checkpoint. R continues the search later."
         if await self.ask(QuestionScreen("Stop the search?", detail, (CANCEL, STOP))) == STOP.id:
             self._follower.send(StudyRequest("stop"))
 
-    @work(exit_on_error=False, group="actions")
+    @awaiting
     async def action_quit(self) -> None:
         """Quit; asks first while the search runs."""
         detail = f"It runs on; accel-tui search --resume {printable_line(self.directory.name)} shows it again."
@@ -303,7 +304,7 @@ class SearchScreen(DirtyRegionScreen, RunActionsScreen):
     @work(exclusive=True, exit_on_error=False, group="resume")
     async def action_resume_search(self) -> None:
         """Continue the search in a process of its own."""
-        from accel_engine.search.start_study import resume_study  # seldom needed
+        from accel_engine.search.start_study import resume_study
 
         try:
             await asyncio.to_thread(resume_study, self.directory)

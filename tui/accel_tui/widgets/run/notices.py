@@ -6,8 +6,7 @@ from pathlib import Path
 from textual.content import Content
 
 from accel_engine.events import PlanChanged, Recovered, Warned
-from accel_tui.formatting.plan_changes import plan_change
-from accel_tui.formatting.run_damage import left_out
+from accel_tui.formatting.runs import left_out, plan_change
 from accel_tui.run_state.state import Notice, RunState
 from accel_tui.widgets.run.run_text import RunText
 

@@ -2,7 +2,7 @@
 
 from textual.content import Content
 
-from accel_tui.formatting.names import base_name
+from accel_tui.formatting.text import base_name
 from accel_tui.run_state.state import RunState
 from accel_tui.widgets.run.run_text import RunText, row
 

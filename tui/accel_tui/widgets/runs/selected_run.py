@@ -5,7 +5,7 @@ from textual.widgets import Static
 
 from accel_engine.run import RunInfo, RunSummary, Status
 from accel_engine.text import printable, printable_fields
-from accel_tui.formatting.run_damage import how_lost
+from accel_tui.formatting.runs import how_lost
 
 
 class SelectedRun(Static):
