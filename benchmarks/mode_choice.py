@@ -46,7 +46,7 @@ class Disturbance:
 
 DISTURBANCES = (
     Disturbance("noise of 3%", 0.03),
-    Disturbance("of 15%", 0.15),
+    Disturbance("noise of 15%", 0.15),
     Disturbance("other programs", 0.05, 0.25),
 )
 
@@ -74,14 +74,11 @@ def main() -> None:
             trials = [tried(disturbance, ratio, draws) for _ in range(count)]
             found = [trial.speeds for trial, _ in trials]
             chosen = [ratio if speeds.alternative_is_faster else 1.0 for speeds in found]
-            wrong = sum(speeds.settled and max(ratio, 1.0) / each > MATTERS for speeds, each in zip(found, chosen))
-            shares = (
-                sum(speeds.alternative_is_faster for speeds in found),
-                sum(speeds.settled for speeds in found),
-                wrong,
-            )
+            settled = [rate for rate, speeds in zip(chosen, found, strict=True) if speeds.settled]
+            wrong = [rate for rate in settled if max(ratio, 1.0) / rate > MATTERS]
+            picked = [speeds for speeds in found if speeds.alternative_is_faster]
             turns = sum(turns for _, turns in trials) / 2 / count
-            texts = " / ".join(f"{share / count:.0%}" for share in shares)
+            texts = " / ".join(f"{len(each) / count:.0%}" for each in (picked, settled, wrong))
             print(f"{disturbance.name:15} {ratio:5} {texts:20} {turns:5.1f}", flush=True)
 
 
