@@ -14,7 +14,7 @@ from accel_engine.events import RunEnded, RunStarted
 from accel_engine.keep_alive.memory_restart import adapted
 from accel_engine.run import RunReader, Status
 from accel_engine.run_queue import queue
-from accel_engine.run_queue.wake import is_running
+from accel_engine.run_queue.queue_database import is_running
 from engine.run_queue.conftest import queued
 
 TINY = {"epochs": 1, "steps_per_epoch": 20, "validation": "off"}

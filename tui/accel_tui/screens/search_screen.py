@@ -304,7 +304,7 @@ class SearchScreen(DirtyRegionScreen, RunActionsScreen):
     @work(exclusive=True, exit_on_error=False, group="resume")
     async def action_resume_search(self) -> None:
         """Continue the search in a process of its own."""
-        from accel_engine.search.start_study import resume_study  # seldom needed
+        from accel_engine.search.start_study import resume_study
 
         try:
             await asyncio.to_thread(resume_study, self.directory)

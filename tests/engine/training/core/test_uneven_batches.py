@@ -10,7 +10,7 @@ from accel_engine.data.dataset import Split
 from accel_engine.plan import Plan
 from accel_engine.plan.estimate import count_steps
 from accel_engine.plan.resolved_plan import ResolvedPlan
-from accel_engine.training.core.batch_notes import batch_notes, uneven_note
+from accel_engine.training.core.uneven_batches import batch_notes, uneven_note
 
 from .streams import Recorded
 

@@ -13,8 +13,8 @@ from typing import Any
 import pynvml
 import pytest
 
-from accel_engine.devices import nvidia_probe
-from accel_engine.devices.nvidia_probe import NvidiaProbe
+from accel_engine.devices import nvidia_gpu
+from accel_engine.devices.nvidia_gpu import NvidiaProbe
 
 
 @dataclass
@@ -144,7 +144,7 @@ class FakeBinding(ModuleType):
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[..., tuple[NvidiaProbe, FakeBinding]]]:
     """Open a probe on a stand-in binding, patient enough for a busy machine; it is closed at the end."""
-    monkeypatch.setattr(nvidia_probe, "SAMPLE_TIMEOUT", 30.0)
+    monkeypatch.setattr(nvidia_gpu, "SAMPLE_TIMEOUT", 30.0)
     probes = []
 
     def start(*gpus: FakeGpu) -> tuple[NvidiaProbe, FakeBinding]:

@@ -9,7 +9,7 @@ from accel_engine.advice import advise, read_recorded
 from accel_engine.events import Outcome
 from accel_engine.plan import Plan
 from accel_engine.run import diagnostics
-from accel_engine.training.reporting import data_profiler
+from accel_engine.training import preparation
 
 from .conftest import Gym
 
@@ -53,6 +53,6 @@ def test_data_that_cannot_be_profiled_is_trained(gym: Gym, monkeypatch: pytest.M
     def fail(data: object) -> None:
         raise OSError("the disk is gone")
 
-    monkeypatch.setattr(data_profiler, "profile", fail)
+    monkeypatch.setattr(preparation, "profile", fail)
 
     assert gym.train(PLAN).ended.outcome is Outcome.FINISHED

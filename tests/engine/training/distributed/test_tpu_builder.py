@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from accel_engine.devices.tpu_chips import GOOGLE
-from accel_engine.doctor import lock_holders
+from accel_engine.doctor import tpu_checks
 from accel_engine.doctor.tpu_checks import LOCK
 from accel_engine.strategies.tpu_endpoint import TpuEndpoint
-from accel_engine.training.distributed.tpu_errors import explain
+from accel_engine.training.distributed.tpu_builder import explain
 
 HERE = TpuEndpoint.parse("local", "TPU_NAME")
 AWAY = TpuEndpoint.parse("10.0.0.2:8470", "COLAB_TPU_ADDR")
@@ -61,7 +61,7 @@ def test_the_holder_of_the_lock_is_the_cause(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pid: int, who: str
 ) -> None:
     asked: list[Path] = []
-    monkeypatch.setattr(lock_holders, "lock_holder", lambda file: asked.append(file) or pid)
+    monkeypatch.setattr(tpu_checks, "lock_holder", lambda file: asked.append(file) or pid)
     assert who in explain(HERE, "anything", tmp_path, tmp_path)
     assert asked == [tmp_path / LOCK]
 

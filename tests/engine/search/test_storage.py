@@ -5,10 +5,10 @@ from pathlib import Path
 import optuna
 import pytest
 
-from accel_engine.search import members
-from accel_engine.search.members import LOST_SECONDS, Members
+from accel_engine.search import storage as search_storage
+from accel_engine.search.parameter_names import machine_names
 from accel_engine.search.proposals import Proposals
-from accel_engine.search.stored_trial import machine_names
+from accel_engine.search.storage import LOST_SECONDS, Members
 from accel_engine.search.trial import TrialState
 from engine.search.searching import Search, define
 
@@ -37,7 +37,7 @@ def test_members_on_one_machine_are_told_apart() -> None:
 def test_trials_of_a_machine_that_has_died_are_lost_and_others_take_their_place(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(members, "LOST_SECONDS", -1.0)
+    monkeypatch.setattr(search_storage, "LOST_SECONDS", -1.0)
     storage = str(tmp_path / "journal")
     search = Search(define(trials=4, storage=storage, pruner="off", confirm=1), tmp_path)
     dead = Proposals(define(trials=4, storage=storage), storage, "dead", is_shared=True)

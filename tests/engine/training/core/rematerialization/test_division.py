@@ -2,7 +2,7 @@
 
 import pytest
 
-from accel_engine.training.core.rematerialization.partition import Operation, Partition, choose_cuts, saved_with
+from accel_engine.training.core.rematerialization.division import Operation, Partition, choose_cuts, saved_with
 
 
 def chain(*sizes: int) -> list[Operation]:
