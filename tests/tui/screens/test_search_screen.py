@@ -23,9 +23,9 @@ from accel_tui.host import Screens
 from accel_tui.screens.compare_screen import CompareScreen
 from accel_tui.screens.new_run_screen import NewRunScreen
 from accel_tui.screens.run_screen import RunScreen
+from accel_tui.screens.search_questions import StartSearchScreen
 from accel_tui.screens.search_screen import SearchScreen
 from accel_tui.screens.searches_screen import SearchesScreen
-from accel_tui.screens.start_search_screen import StartSearchScreen
 from accel_tui.study_state import study_follower
 from accel_tui.widgets.search.study_view import VIEWS, StudyView
 from accel_tui.widgets.search.trial_loss import TrialLoss
