@@ -10,7 +10,7 @@ import pytest
 from accel_engine.devices.device_types import Inventory
 from accel_engine.errors import FieldValue
 from accel_engine.measure.trial_room import MemoryBudget
-from accel_engine.measure.trial_statistics import Comparison, Verdict
+from accel_engine.measure.trial_statistics import PlanComparison, PlanVerdict
 from accel_engine.plan import SPECS, Plan
 from accel_engine.race.configuration import Best, Configuration, ConfigurationResult, ConfigurationState
 from accel_engine.race.race import Race
@@ -171,7 +171,7 @@ def _faster(title: str, ratio: float, between: tuple[float, float], workers: int
         rates=(ratio,) * 8,
         examples_per_second=ratio,
         between=between,
-        against_reference=Comparison(ratio, *between, Verdict.BETTER, 8),
+        against_reference=PlanComparison(ratio, *between, PlanVerdict.BETTER, 8),
         memory=1e8,
         memory_of="host",
     )

@@ -15,7 +15,7 @@ from accel_engine.inference.measurement.percentiles import RANKS
 from accel_engine.models.model_files import is_saved_model
 from accel_engine.plan import Plan
 from accel_engine.process.inference_bench import ModelFile
-from accel_engine.process.inference_bench import bench as bench_models
+from accel_engine.process.inference_bench import measure_models as bench_models
 from accel_engine.requests.bench_models import BenchOptions
 from accel_engine.trained.bench_runs import BenchRuns
 from accel_engine.user_paths import exists, user_path

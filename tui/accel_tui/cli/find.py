@@ -155,7 +155,7 @@ def _checked(plan_file: Path | None, flags: dict[str, Any], check_for: Callable[
     from accel_tui.settings.user_settings import load
 
     def check(plan: Plan, devices: Sequence[Device] | None) -> Plan:
-        resolved = resolved_plan.check(plan, detect().devices if devices is None else devices)
+        resolved = resolved_plan.resolve_to_train(plan, detect().devices if devices is None else devices)
         check_for(plan, resolved.step_counts.total_steps if resolved.step_counts else 0)
         require_installation()
         return resolved.with_chosen_model().plan

@@ -14,8 +14,8 @@ from accel_engine.finders.learning_rate_finder import (
 )
 from accel_engine.plan import Plan
 from accel_engine.process.run_change import read_run
-from accel_tui.cli.finding import PLOT_ROWS, Status, measure, plot_width, readable
-from accel_tui.cli.output import print_to_stderr, table, write, write_json
+from accel_tui.cli.finding import PLOT_ROWS, Status, measure, plot_width
+from accel_tui.cli.output import print_to_stderr, readable, table, write, write_json
 from accel_tui.cli.signals import INTERRUPTED
 from accel_tui.formatting.finders import ramp_progress, rate_header, rate_notes, rate_rows
 from accel_tui.settings.user_settings import load

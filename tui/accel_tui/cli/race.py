@@ -1,8 +1,6 @@
 """``accel-tui race``: measures the configurations of a plan on this machine side by side."""
 
-import shutil
 import sys
-import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -21,7 +19,7 @@ from accel_engine.race.configurations import check_raceable
 from accel_engine.race.race import Race, RaceOptions
 from accel_tui.cli.chosen_plan import with_chosen_plan
 from accel_tui.cli.options import takes
-from accel_tui.cli.output import print_to_stderr, table, write, write_json
+from accel_tui.cli.output import filled, print_to_stderr, table, write, write_json
 from accel_tui.cli.plan_options import PlanCommand, given, plan_option
 from accel_tui.cli.race_view import LiveBars, Show, StateLines, show_json, values
 from accel_tui.cli.signals import INTERRUPTED, interruptible
@@ -87,17 +85,14 @@ def _checked(plan: Plan, devices: Sequence[Device] | None) -> tuple[ResolvedPlan
         AccelError: It does not fit the machine, the data or the model.
     """
     found = detect().devices if devices is None else devices
-    resolved = resolved_plan.check(plan, found)
+    resolved = resolved_plan.resolve_to_train(plan, found)
     check_raceable(resolved)
     return resolved, found
 
 
 def page(results: Sequence[ConfigurationResult], *, with_command: bool = True) -> list[str]:
     """The table, what it means, the verdict, and the command that trains the fastest configuration."""
-    notes = [
-        textwrap.fill(each, min(shutil.get_terminal_size((80, 24)).columns, 120))
-        for each in race_text.notes_on(results)
-    ]
+    notes = list(map(filled, race_text.notes_on(results)))
     if not any(each.is_measured for each in results):
         return ["", "Nothing was measured.", *notes]
     best = race_text.best_of(results)

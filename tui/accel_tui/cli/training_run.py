@@ -20,7 +20,7 @@ from accel_engine.run.engine.status import read_info
 from accel_engine.run.runs.removal import remove
 from accel_engine.run.store.connection import DATABASE, reading
 from accel_engine.run_queue import queue
-from accel_engine.run_queue.cancellation import end_cancelled
+from accel_engine.run_queue.dependencies import end_cancelled
 from accel_engine.run_queue.needs import find_need
 from accel_engine.run_queue.queue import QueueRequest
 from accel_tui.cli.chosen_plan import with_chosen_plan

@@ -11,7 +11,7 @@ from textual.widgets import Static
 
 from accel_engine.devices import detect
 from accel_engine.plan import Plan, isolation
-from accel_engine.plan.resolved_plan import check
+from accel_engine.plan.resolved_plan import resolve_to_train
 from accel_engine.race.configuration import ConfigurationResult, ConfigurationState
 from accel_engine.race.configurations import check_raceable
 from accel_engine.race.race import Race, RaceOptions
@@ -142,7 +142,7 @@ class RaceScreen(JobScreen):
     def run(self, job: Job, prepared: RaceOptions) -> tuple[ConfigurationResult, ...]:
         """Race all configurations; those that were measured, if it is cancelled."""
         app, devices = self.app, detect().devices
-        resolved = check(self._plan, devices)
+        resolved = resolve_to_train(self._plan, devices)
         check_raceable(resolved)
         raced = Race(resolved, devices, prepared, job.tell, should_stop=lambda: job.is_cancelled or not app.is_running)
         self.warn((*warnings(raced.devices), isolation.warning(resolved)))

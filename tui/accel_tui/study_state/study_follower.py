@@ -34,9 +34,9 @@ class StudyRequest:
     """A command to the process that runs a study.
 
     Attributes:
-        name: One of :data:`accel_engine.search.study_commands.COMMANDS`.
+        name: One of :data:`accel_engine.search.study_database.COMMANDS`.
         trial: Number of the trial, of commands about one.
-        argument: As of :class:`accel_engine.search.study_commands.StudyCommand`.
+        argument: As of :class:`accel_engine.search.study_database.StudyCommand`.
     """
 
     name: str

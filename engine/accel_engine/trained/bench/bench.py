@@ -17,7 +17,7 @@ from accel_engine import data
 from accel_engine.data.data_options import DataOptions
 from accel_engine.data.structure import flatten
 from accel_engine.data.tables.table_file import SUFFIXES as TABLES
-from accel_engine.devices.energy_meter import Meter, energy_meter
+from accel_engine.devices.energy_meter import IntervalMeter, energy_meter
 from accel_engine.errors import DataError
 from accel_engine.formats import format_of, open_model
 from accel_engine.inference.bench_runtime import BenchSettings, RuntimeBench
@@ -175,8 +175,8 @@ def _measure(
     setup: Setup, runtime: Runtime, examples: Examples, settings: BenchSettings, host: HostMemory
 ) -> Iterator[Candidate]:
     device = setup.device.upper()
-    energy: Meter | None = None
-    memory: Meter = host
+    energy: IntervalMeter | None = None
+    memory: IntervalMeter = host
     available: Callable[[], float] = available_memory
     if device.startswith("GPU"):
         memory, available = DeviceMemory(device), lambda: math.inf  # TensorFlow raises an error

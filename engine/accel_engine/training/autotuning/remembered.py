@@ -10,8 +10,8 @@ from accel_engine.models import UserModel
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.training.autotuning.mode_choice import TrialSpeeds
 from accel_engine.training.core.assembly import Assembly
+from accel_engine.training.core.device_visibility import threads_in_use
 from accel_engine.training.core.loop import ExecutionMode
-from accel_engine.training.core.operation_threads import threads_in_use
 
 _DATA = ("data", "batch_size")
 """Fields instead of which a trial depends on the form of the data, and on each replica's batch."""
