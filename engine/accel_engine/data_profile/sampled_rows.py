@@ -25,7 +25,7 @@ LAZY_SECONDS = 0.1
 Rows = npt.NDArray[np.intp]
 
 
-class Sample(NamedTuple):
+class SampledRows(NamedTuple):
     """Some examples.
 
     Attributes:
@@ -51,7 +51,7 @@ def some_rows(count: int, limit: int, seed: int = 0) -> Rows:
     return np.sort(np.random.default_rng(seed).choice(count, limit, replace=False))
 
 
-def sample(split: Split, scale: float = 1.0) -> Sample:
+def sample(split: Split, scale: float = 1.0) -> SampledRows:
     """Some examples of a split.
 
     Args:
@@ -69,7 +69,7 @@ def sample(split: Split, scale: float = 1.0) -> Sample:
     joined = (np.concatenate(parts, axis=1) if len(parts) > 1 else parts[0]) if parts else None
     if joined is not None and scale != 1.0:
         joined *= np.float32(scale)
-    return Sample(joined, [take_rows(array, rows) for array in targets], stride, features)
+    return SampledRows(joined, [take_rows(array, rows) for array in targets], stride, features)
 
 
 def _values(array: npt.NDArray[Any] | LazyArray, rows: Rows, stride: int) -> npt.NDArray[np.float32]:

@@ -135,7 +135,7 @@ def class_runs(labels: _Labels | None) -> float | None:
     return float(np.mean(labels[1:] == labels[:-1]))
 
 
-def numbers_of(targets: Structure) -> npt.NDArray[np.float64] | None:
+def target_numbers(targets: Structure) -> npt.NDArray[np.float64] | None:
     """The target of each example, float64 ``[examples]``, if it is one number with a point; else ``None``."""
     arrays = in_memory(targets)
     if arrays is None or len(arrays) > 1 or arrays[0].dtype.kind != "f" or arrays[0].ndim > 2:

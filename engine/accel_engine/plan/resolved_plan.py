@@ -115,7 +115,7 @@ class ResolvedPlan:
         replicas = self.placement.replicas if self.placement else None
         model, described = models.find(self.plan.model), describe_entry(data, self.plan.task)
         with _collected(errors):
-            model = choose.resolve(model, described, pretrained=self._pretrained)
+            model = choose.resolve_model(model, described, pretrained=self._pretrained)
         if isinstance(model, ModelEntry) and described and (mismatch := model.mismatch(described)):
             errors["model"] = (mismatch,)
         with _collected(errors):
@@ -138,7 +138,7 @@ class ResolvedPlan:
         model = (
             self.model
             if data is None
-            else choose.resolve(models.find(self.plan.model), data, pretrained=self._pretrained)
+            else choose.resolve_model(models.find(self.plan.model), data, pretrained=self._pretrained)
         )
         if not isinstance(model, ModelEntry) or not isinstance(models.find(self.plan.model), AutoModel):
             return self
@@ -227,7 +227,7 @@ def resolve(
     ).with_data(data)
 
 
-def check(plan: Plan, devices: Sequence[Device], *, chosen: Container[str] = ALL_FIELDS) -> ResolvedPlan:
+def resolve_to_train(plan: Plan, devices: Sequence[Device], *, chosen: Container[str] = ALL_FIELDS) -> ResolvedPlan:
     """Resolve a plan before it is trained; reads names and headers of the user's data, and the source of functions.
 
     Only the engine runs the user's functions.
@@ -251,7 +251,7 @@ def check(plan: Plan, devices: Sequence[Device], *, chosen: Container[str] = ALL
         raise
     resolved.check()
     if isinstance(resolved.model, UserModel):
-        user_code.check(resolved.model)
+        user_code.check_model_function(resolved.model)
     return resolved
 
 

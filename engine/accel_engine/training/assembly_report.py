@@ -61,7 +61,7 @@ def report_assembly(
         hardware = device_visibility.hardware_names(devices, inventory)
     strategy = type(assembly.strategy).__name__
     reporter.emit(DevicesFound, devices=devices, strategy=strategy, address=assembly.resolved.remote_tpu)
-    built = summarize(assembly, can_validate=can_validate)
+    built = summarize_model(assembly, can_validate=can_validate)
     reporter.run.write_event(built)
     if (input_spec := input_spec_of(assembly.dataset, assembly.scale)) is not None:
         reporter.run.write_diagnostics(input_spec, reporter.step)
@@ -81,7 +81,7 @@ def report_assembly(
     return AssemblyReport(built, devices, hardware)
 
 
-def summarize(assembly: Assembly, *, can_validate: bool) -> ModelBuilt:
+def summarize_model(assembly: Assembly, *, can_validate: bool) -> ModelBuilt:
     """The event with the size of the model, of the data and of an epoch.
 
     Args:

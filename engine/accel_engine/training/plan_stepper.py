@@ -305,7 +305,7 @@ def _assembled(
 
 def _configured(resolved: ResolvedPlan, inventory: Inventory) -> tuple[ResolvedPlan, tuple[str, ...]]:
     if resolved.tpu is not None:
-        return resolved, tpu_builder.connect(resolved.tpu)
+        return resolved, tpu_builder.connect_tpu(resolved.tpu)
     placed = device_visibility.place_on_visible(resolved, inventory)
     return placed, device_visibility.configure(placed, inventory, placed.plan.threads)
 

@@ -227,7 +227,7 @@ class Preparation:
         self._reporter.enter_phase(Phase.BUILDING, f"connecting to the TPU: {endpoint.target}")
         limit = tpu_builder.TPU_CONNECT_TIMEOUT_SECONDS
         with self._deadline.within(limit, partial(explain, endpoint, f"no answer within {limit:g} s")):
-            return tpu_builder.connect(endpoint)
+            return tpu_builder.connect_tpu(endpoint)
 
     def _sync_start_step(self, strategy: tf.distribute.Strategy, names: tuple[str, ...]) -> None:
         """Continue from the newest checkpoint that all workers have, if there are several.

@@ -145,10 +145,10 @@ def test_nothing_measured_is_a_failure(run_command, trials) -> None:
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        ("--vary xal", "no such change 'xal'; did you mean xla?"),
-        ("--vary ''", "no such change ''"),
-        ("--seconds 0", "0 is not in the range"),
-        ("--seconds nan", "'nan' is not"),
+        ("--vary xal", "'xal': did you mean xla?"),
+        ("--vary ''", "nothing may change"),
+        ("--seconds 0", "'0' must be a number from 0.1"),
+        ("--seconds nan", "'nan' must be a number from 0.1"),
         ("--batch-size none", "--batch-size"),
         ("no-such.toml", "no-such.toml"),
         ("--strategy multi-worker", "needs TF_CONFIG, a Slurm job, or --local-workers 2"),

@@ -194,7 +194,7 @@ def _models(filled: ResolvedPlan) -> tuple[FieldChoice, ...]:
     described = describe_entry(filled.data, filled.plan.task)
     note, possible = "the default model for the data, known once it is read", True
     try:
-        taken = choose.resolve(AutoModel(), described)
+        taken = choose.resolve_model(AutoModel(), described)
         note = f"{taken.name}, the default for the data" if isinstance(taken, ModelEntry) else note
     except PlanError as error:
         note, possible = word(error.reason), False

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from accel_engine.measure.cache import Rate
 from accel_engine.measure.trial_statistics import LEAST_ROUNDS, RELEVANT, compare_rates
 from accel_engine.training.core.loop import ChunkResult
-from accel_engine.training.core.step_rate import StepRate
+from accel_engine.training.core.step_rate import ChunkRate
 
 TURN_SECONDS = 0.1
 """How long a turn takes at least."""
@@ -63,7 +63,7 @@ class ModeTrial:
         self.on_alternative = True
         self._warm = False
         self._rates: tuple[list[float], list[float]] = ([], [])
-        self._turn = StepRate()
+        self._turn = ChunkRate()
 
     def add(self, chunk: ChunkResult) -> None:
         """Add a chunk of the mode whose turn it is."""
@@ -74,7 +74,7 @@ class ModeTrial:
             self._rates[self.on_alternative].append(self._turn.value)
         self._warm = True
         self.on_alternative = not self.on_alternative
-        self._turn = StepRate()
+        self._turn = ChunkRate()
 
     @property
     def has_ended(self) -> bool:
@@ -149,7 +149,7 @@ class RateWatch:
     def __init__(self) -> None:
         self._expected, self.is_settled = 0.0, False
         self._pause, self._since = 0.0, 0.0
-        self._window = StepRate()
+        self._window = ChunkRate()
         self._has_changed = False
 
     def expect(self, rate: float, *, settled: bool) -> None:
@@ -161,7 +161,7 @@ class RateWatch:
         """
         self._expected, self.is_settled = rate, settled
         self._pause, self._since = 2 * self._pause or FIRST_PAUSE_SECONDS, 0.0
-        self._window = StepRate()
+        self._window = ChunkRate()
         self._has_changed = False
 
     def add(self, chunk: ChunkResult) -> None:
@@ -171,7 +171,7 @@ class RateWatch:
         if self._window.seconds >= WINDOW_SECONDS:
             ratio = self._window.value / self._expected if self._expected else 1.0
             self._has_changed = max(ratio, 1 / ratio) > _CHANGED
-            self._window = StepRate()
+            self._window = ChunkRate()
 
     @property
     def trial_is_due(self) -> bool:

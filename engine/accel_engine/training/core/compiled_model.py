@@ -36,7 +36,7 @@ from accel_engine.training.core.recipe.loss import change_loss, loss_of_uncompil
 from accel_engine.training.core.recipe.optimizer import plan_optimizer
 from accel_engine.training.core.recipe.rate_schedule import multiply_rates
 from accel_engine.training.core.run_scaling import decide_scaling
-from accel_engine.training.core.task import Task, task_of
+from accel_engine.training.core.task import Task, task_of_model
 from accel_engine.training.core.uneven_batches import uneven_note
 from accel_engine.training.model_analysis.layer_table import changed_layer
 
@@ -100,7 +100,7 @@ def compile_model(resolved: ResolvedPlan, dataset: Dataset, trained: Diagnostics
         raise PlanError("loss", plan.loss, *wrong)
     notes += _compile(model, resolved, outputs, dataset, custom_step=custom_step)
     notes += take_mixed_targets(model, outputs, dataset, plan)
-    task = task_of(model, outputs, dataset, plan)
+    task = task_of_model(model, outputs, dataset, plan)
     notes += filter(None, [logits_note(model), task.note])
     measures = Measures()
     if not custom_step:

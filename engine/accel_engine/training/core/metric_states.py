@@ -150,13 +150,13 @@ class MetricStates:
         return [state for variable, state in zip(other.variables, states, strict=True) if id(variable) in own]
 
     def unpack(self, vector: tf.Tensor) -> list[tf.Tensor]:
-        """The states in a vector, float32 ``[width]``; see :func:`pack`."""
+        """The states in a vector, float32 ``[width]``; see :func:`pack_states`."""
         sizes = [_size([variable]) for variable in self.variables]
         parts = tf.split(vector, sizes) if sizes else []
         return [tf.reshape(part, each.shape) for part, each in zip(parts, self.variables, strict=True)]
 
 
-def pack(states: Sequence[tf.Tensor]) -> tf.Tensor:
+def pack_states(states: Sequence[tf.Tensor]) -> tf.Tensor:
     """Some states as a vector, float32 ``[width]``."""
     return tf.concat([tf.reshape(state, [-1]) for state in states], axis=0) if states else tf.zeros([0])
 

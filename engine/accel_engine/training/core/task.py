@@ -141,7 +141,7 @@ def find_task(model: keras.Model, outputs: Structure, dataset: Dataset, chosen: 
     )
 
 
-def task_of(model: keras.Model, outputs: Structure, dataset: Dataset, plan: Plan) -> Task:
+def task_of_model(model: keras.Model, outputs: Structure, dataset: Dataset, plan: Plan) -> Task:
     """The task of a compiled model, with its own ``train_step`` or without.
 
     Args:

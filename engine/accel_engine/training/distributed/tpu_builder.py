@@ -18,7 +18,7 @@ TPU_CONNECT_TIMEOUT_SECONDS = 120.0
 """Time limit of connecting; even a slice of many hosts takes only a fraction of it."""
 
 
-def connect(endpoint: TpuEndpoint) -> tuple[str, ...]:
+def connect_tpu(endpoint: TpuEndpoint) -> tuple[str, ...]:
     """Connect to a TPU and initialize it, before any other use of TensorFlow.
 
     Returns:

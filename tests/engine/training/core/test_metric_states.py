@@ -21,7 +21,7 @@ from accel_engine.training.core.metric_states import (
     compute_loss,
     mean_loss,
     not_additive,
-    pack,
+    pack_states,
     update_metrics,
 )
 
@@ -199,7 +199,7 @@ def measured(states: MetricStates, model: keras.Model, batch: Batch) -> tuple[fl
 
     def measure(batch: Batch) -> tuple[tf.Tensor, tf.Tensor]:
         loss, found = states.measure(batch, call_model(model, batch.inputs, training=False), training=False)
-        return mean_loss(loss), pack(found)
+        return mean_loss(loss), pack_states(found)
 
     loss, vector = tf.function(measure, autograph=False)(map_structure(tf.constant, batch))
     return float(loss), vector.numpy()
@@ -241,7 +241,7 @@ def over_two_replicas(strategy: tf.distribute.Strategy, model: keras.Model, batc
         index = tf.distribute.get_replica_context().replica_id_in_sync_group
         own = map_structure(lambda array: array[half * index : half * index + half], batch)
         loss, found = states.measure(own, call_model(model, own.inputs, training=False), training=False)
-        return tf.concat([[mean_loss(loss)], pack(found)], axis=0)
+        return tf.concat([[mean_loss(loss)], pack_states(found)], axis=0)
 
     @tf.function(autograph=False)
     def both(batch: Batch) -> tf.Tensor:
@@ -370,7 +370,7 @@ def test_losses_of_layers_count_and_have_gradients(monkeypatch: pytest.MonkeyPat
     def gradients(batch: Batch) -> tuple[tf.Tensor, Any, tf.Tensor]:
         with tf.GradientTape() as tape:
             loss, found = states.measure(batch, call_model(model, batch.inputs, training=True), training=True)
-        return loss, tape.gradient(loss, model.trainable_variables), pack(found)
+        return loss, tape.gradient(loss, model.trainable_variables), pack_states(found)
 
     loss, found, vector = tf.function(gradients, autograph=False)(map_structure(tf.constant, batch))
 
