@@ -235,7 +235,7 @@ def measured_latency(directory: Path) -> float | None:
     from accel_engine.requests.bench_models import BenchOptions
 
     options = BenchOptions(
-        scenario="single-stream", batch_sizes=(1,), seconds=_LATENCY_SECONDS, xla=(False,), metrics=False
+        scenario="single-stream", batch_sizes=(1,), seconds=_LATENCY_SECONDS, xla="off", metrics=False
     )
     found: list[object] = []
     InferenceBench([directory], options).measure(found.append)

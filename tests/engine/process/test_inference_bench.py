@@ -90,7 +90,7 @@ def test_each_model_has_a_process_of_its_own_and_candidates_and_notes_come_back(
         (BenchedModel("mlp", ModelReference.of(plan)),),
     ]
     options = query.asked[1].options
-    assert (options.scenario, options.batch_sizes, options.xla) == ("offline", None, (False, True))
+    assert (options.scenario, options.batch_sizes, options.xla) == ("offline", None, "both")
 
 
 @pytest.mark.parametrize(

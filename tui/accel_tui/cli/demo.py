@@ -13,7 +13,7 @@ from accel_engine.plan.resolved_plan import resolve_to_train
 from accel_engine.process.engine_process import require_installation
 from accel_engine.race.configuration import ConfigurationKind, ConfigurationResult, ConfigurationState
 from accel_engine.race.race import Race, RaceOptions
-from accel_tui.cli.finite_number import FiniteNumber
+from accel_tui.cli.options import FiniteNumber
 from accel_tui.cli.output import filled, print_to_stderr, write, write_json
 from accel_tui.cli.race import page
 from accel_tui.cli.race_view import LiveBars, StateLines, values

@@ -117,7 +117,7 @@ def _measure_trained_on(
     free_memory()
     host = HostMemory(sum(weight.numpy().nbytes for weight in trained.model.weights))
     for precision in options.precisions or precisions(device, own):
-        for xla in options.xla:
+        for xla in options.compiled:
             setup = Setup(model=model.name, format="keras", device=device.lower(), xla=xla, precision=precision)
             yield from _measure_trained_as(setup, trained, examples, settings, host)
 
@@ -149,7 +149,7 @@ def _measure_file(
     free_memory()
     host = HostMemory()  # of all setups, as TensorFlow keeps memory that it has freed, and uses it again
     for device in chosen if kind.by_tensorflow else ("CPU:0",):
-        for xla in options.xla if kind.by_tensorflow else (False,):
+        for xla in options.compiled if kind.by_tensorflow else (False,):
             setup = Setup(model=name, format=kind.name, device=device.lower(), xla=xla)
             yield from _measure_file_as(setup, path, options, settings, host, on_progress)
 
