@@ -82,9 +82,7 @@ FACTOR = 3
 """One of so many trials is promoted from a rung to the next."""
 
 
-def promotable(
-    pruned: Collection[int], values: Mapping[int, Sequence[float]], *, maximize: bool
-) -> int | None:
+def promotable(pruned: Collection[int], values: Mapping[int, Sequence[float]], *, maximize: bool) -> int | None:
     """The pruned trial to continue; ``None`` if none is among the best where it was pruned.
 
     Args:
