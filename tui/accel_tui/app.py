@@ -295,10 +295,10 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
 
     def on_runs_table_opened(self, event: "RunsTable.Opened") -> None:
         """Open the run, or show why it cannot be read."""
-        if event.run.info:
-            self.open_screen(Screens.RUN, event.run.directory)
+        if event.row.info:
+            self.open_screen(Screens.RUN, event.row.directory)
         else:
-            self.notify(event.run.problem, title=event.run.id, severity="warning")
+            self.notify(event.row.problem, title=event.row.id, severity="warning")
 
     @work(thread=True, exclusive=True, exit_on_error=False, group="import")
     def _import_remaining(self) -> None:

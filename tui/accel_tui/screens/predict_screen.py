@@ -11,7 +11,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
 from textual.content import Content
-from textual.widgets import DataTable, Static
+from textual.widgets import Static
 
 from accel_engine.errors import AccelError, UsageError
 from accel_engine.process.ask import Asked
@@ -30,6 +30,7 @@ from accel_tui.screens.engine_errors import reported
 from accel_tui.screens.save_predictions_screen import SavePredictionsScreen
 from accel_tui.screens.working_screen import WorkingScreen
 from accel_tui.widgets.key_bar import KeyBar
+from accel_tui.widgets.text_table import TextTable
 from accel_tui.widgets.top_bar import TopBar
 from accel_tui.widgets.trained.growing_text import GrowingText
 from accel_tui.widgets.trained.predict_form import ChosenExamples, PredictForm, writes_text
@@ -213,7 +214,7 @@ class PredictScreen(WorkingScreen):
         await tables.mount(PredictionTables(shown))
         self.add_class("-predicted")
         self._finish(_summary(found), "$text-muted")
-        if table := next(iter(self.query(DataTable)), None):
+        if table := next(iter(self.query(TextTable)), None):
             table.focus()
 
     def _take_text(self, part: WrittenPart) -> None:

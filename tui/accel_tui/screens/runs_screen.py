@@ -169,7 +169,7 @@ class RunsScreen(Screen[None]):
     @property
     def _target_runs(self) -> tuple[RunSummary, ...]:
         """The selected runs, or else the current one."""
-        return self.table.selected_runs or ((self.table.current,) if self.table.current else ())
+        return self.table.selected_rows or ((self.table.current,) if self.table.current else ())
 
     def action_filter(self) -> None:
         """Focus the filter."""
@@ -180,8 +180,8 @@ class RunsScreen(Screen[None]):
         if self._filter_input.has_focus or self.table.filter:
             self._filter_input.value = ""
             self.table.focus()
-        elif self.table.selected_ids:
-            self.table.selected_ids = frozenset()
+        elif self.table.selected:
+            self.table.selected = frozenset()
         else:
             open_screen(self, Screens.NEW_RUN)
 
@@ -191,7 +191,7 @@ class RunsScreen(Screen[None]):
 
     def action_compare(self) -> None:
         """Compare the selected runs."""
-        runs = self.table.selected_runs
+        runs = self.table.selected_rows
         readable: list[Path] = [run.directory for run in runs if run.info]
         self.app.clear_notifications()  # an earlier toast would cover the charts
         if problem := mixed(runs):
@@ -323,15 +323,15 @@ class RunsScreen(Screen[None]):
         self._statuses = {run.id: run.status for run in event.runs}
         self._describe()
 
-    @on(RunsTable.SelectionChanged)
+    @on(RunsTable.Moved)
     def _describe(self) -> None:
         self.query_one(SelectedRun).show_run(self.table.current)
         if self.table.runs is None:
             self.query_one("#found", Label).update("loading runs…")
             return
-        everything, shown, selected_runs = len(self.table.runs), len(self.table.shown), len(self.table.selected_runs)
+        everything, shown, selected_rows = len(self.table.runs), len(self.table.shown), len(self.table.selected_rows)
         counts = [f"{shown:,} of " * bool(self.table.filter) + numbers.counted(everything, "run")]
-        self.query_one("#found", Label).update(", ".join(counts + [f"{selected_runs} selected"] * bool(selected_runs)))
+        self.query_one("#found", Label).update(", ".join(counts + [f"{selected_rows} selected"] * bool(selected_rows)))
         self.refresh_bindings()
 
 

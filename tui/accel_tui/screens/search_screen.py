@@ -84,7 +84,7 @@ class SearchScreen(DirtyRegionScreen, Screen[None]):
             *(Tab(f"{number} {label}", id=f"{name}{_TAB}") for number, (name, label) in enumerate(VIEWS.items(), 1))
         )
         yield Container(id="pictures")
-        yield TrialsTable("no trial yet")
+        yield TrialsTable("no trial yet", selectable=True)
         yield TrialReason()
         yield KeyBar()
 
@@ -135,10 +135,8 @@ class SearchScreen(DirtyRegionScreen, Screen[None]):
         if not self.is_mounted or self.state.definition is None:
             return
         state = self.state
-        if not self._table.sort_column:
-            self._table.sort_column, self._table.is_reversed = "trial", True  # the newest first
         self._show_tabs()
-        self._table.show_items(tuple(state.trials.values()), columns_of(state))
+        self._table.show_rows(tuple(state.trials.values()), columns_of(state))
         self._view.set_reactive(StudyView.selected, self._selected_number)
         self._view.state = state
         self._show_reason()
@@ -192,10 +190,10 @@ class SearchScreen(DirtyRegionScreen, Screen[None]):
 
     @on(TrialsTable.Opened)
     def _open(self, event: TrialsTable.Opened) -> None:
-        run = self._run_of(event.item)
+        run = self._run_of(event.row)
         if run is None:
-            where = f": it trains on {event.item.machine}" if event.item.machine else " yet"
-            self.notify(f"Trial {event.item.number} has no run here{where}.", severity="warning", markup=False)
+            where = f": it trains on {event.row.machine}" if event.row.machine else " yet"
+            self.notify(f"Trial {event.row.number} has no run here{where}.", severity="warning", markup=False)
         else:
             self._open_run(run)
 
@@ -286,7 +284,7 @@ class SearchScreen(DirtyRegionScreen, Screen[None]):
 
     def action_compare(self) -> None:
         """Compare the runs of the selected trials."""
-        trials = [trial for trial in self._table.selected_items if trial.run]
+        trials = [trial for trial in self._table.selected_rows if trial.run]
         if len(trials) < 2:
             self.notify("Select two or more trials with space, then compare them.", severity="warning")
             return

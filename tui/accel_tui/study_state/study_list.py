@@ -10,7 +10,7 @@ from accel_engine.search.study_database import StudyDatabase
 from accel_engine.search.study_paths import studies
 from accel_engine.text import printable_line
 from accel_tui.formatting import field_labels, names, numbers
-from accel_tui.formatting.table_columns import Column
+from accel_tui.formatting.table_columns import ALL_ROOM, Column
 from accel_tui.study_state.fold_study import apply_update
 from accel_tui.study_state.state import StudyState
 from accel_tui.study_state.study_follower import read_update
@@ -117,7 +117,12 @@ COLUMNS: tuple[Column[ListedStudy], ...] = (
         drop_priority=2,
     ),
     Column(
-        "parameters", 12, lambda study, _: _parameters(study), lambda study: (0.0, _parameters(study)), drop_priority=4
+        "parameters",
+        12,
+        lambda study, _: _parameters(study),
+        lambda study: (0.0, _parameters(study)),
+        drop_priority=4,
+        widest=ALL_ROOM,
     ),
 )
 """The columns of the list."""

@@ -2,25 +2,20 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import ClassVar, TypeVar
+from typing import TypeVar
 
-from textual.binding import Binding, BindingType
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
+
+from accel_tui.widgets.list_keys import ItemList
 
 _Item = TypeVar("_Item")
 
 
-class AdviceList(OptionList, inherit_bindings=False):
+class AdviceList(ItemList):
     """A list whose highlighted option is the selected one; keys of the screen act on it, a click only selects."""
 
     BINDING_GROUP_TITLE = "Lists"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "cursor_up", "Previous", show=False, id="advice.up", tooltip="Previous finding or cure"),
-        Binding("down,j", "cursor_down", "Next", show=False, id="advice.down", tooltip="Next finding or cure"),
-        Binding("home", "first", "First", show=False, id="advice.home", tooltip="First finding or cure"),
-        Binding("end", "last", "Last", show=False, id="advice.end", tooltip="Last finding or cure"),
-    ]
     DEFAULT_CSS = """
     AdviceList {
         height: auto;
@@ -35,6 +30,11 @@ class AdviceList(OptionList, inherit_bindings=False):
     def highlighted_id(self) -> str:
         """The id of the highlighted option; empty if there is none."""
         return "" if self.highlighted is None else self.get_option_at_index(self.highlighted).id or ""
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Leave the keys of pages to the evidence beside the list."""
+        del parameters
+        return action != "page"
 
     def show(self, options: Sequence[Option], selected: str = "") -> None:
         """Show options.

@@ -8,19 +8,18 @@ from textual.binding import Binding, BindingType
 from textual.reactive import reactive
 from textual.strip import Strip
 
+from accel_tui.widgets.list_keys import LIST_KEYS
 from accel_tui.widgets.text_page import TextPage
+
+_FAR = 100_000  # lines that are more than any page has
 
 
 class ScrollPage(TextPage):
     """A heading, and lines that scroll below it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("down", "scroll_by(1)", id="lines.down", tooltip="Scroll down"),
-        Binding("up", "scroll_by(-1)", id="lines.up", tooltip="Scroll up"),
-        Binding("pagedown,space", "scroll_by(20)", id="lines.page-down", tooltip="20 lines down"),
-        Binding("pageup", "scroll_by(-20)", id="lines.page-up", tooltip="20 lines up"),
-        Binding("home", "scroll_by(-100000)", id="lines.home", tooltip="First line"),
-        Binding("end", "scroll_by(100000)", id="lines.end", tooltip="Last line"),
+        *LIST_KEYS,
+        Binding("space", "page(1)", id="lines.space", tooltip="Page down"),
     ]
 
     first: reactive[int] = reactive(0, repaint=False)
@@ -64,19 +63,31 @@ class ScrollPage(TextPage):
         """Show other lines."""
         self.rebuild()
 
-    def action_scroll_by(self, lines: int) -> None:
+    def action_move(self, lines: int) -> None:
         """Scroll by lines."""
         room = self.size.height - self._heading_lines
         self._build(self.first + lines + room)
         self.first = min(max(self.first + lines, 0), max(0, len(self._built) - room))
 
+    def action_page(self, pages: int) -> None:
+        """Scroll by pages."""
+        self.action_move(pages * max(1, self.size.height - self._heading_lines - 1))
+
+    def action_go_first(self) -> None:
+        """Scroll to the first line."""
+        self.first = 0
+
+    def action_go_last(self) -> None:
+        """Scroll to the last line."""
+        self.action_move(_FAR)
+
     def on_mouse_scroll_down(self) -> None:
         """Scroll down."""
-        self.action_scroll_by(3)
+        self.action_move(3)
 
     def on_mouse_scroll_up(self) -> None:
         """Scroll up."""
-        self.action_scroll_by(-3)
+        self.action_move(-3)
 
     def build_page(self, width: int, height: int) -> Iterator[Strip]:
         """Build the headings and the visible lines."""

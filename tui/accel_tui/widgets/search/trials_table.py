@@ -1,43 +1,44 @@
 """The tables of trials and of searches, and why the trial under the cursor ended early, or where it trains."""
 
 from collections.abc import Hashable
-from typing import ClassVar
 
 from rich.cells import cell_len
-from textual.binding import Binding, BindingType
 from textual.content import Content
+from textual.reactive import reactive
 from textual.widgets import Static
 
 from accel_engine.search.trial import Trial
+from accel_tui.formatting.table_columns import SortOrder
 from accel_tui.study_state.study_list import ListedStudy
 from accel_tui.study_state.trial_columns import reason_of
-from accel_tui.widgets.item_table import ItemTable
+from accel_tui.widgets.table import Table
 
 _TITLE_FRAME = 4
 """Columns of a line with a title that the title cannot have."""
 
 
-class TrialsTable(ItemTable[Trial]):
+class TrialsTable(Table[Trial]):
     """The trials of a search."""
 
     BINDING_GROUP_TITLE = "Trials"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("space", "select", "Select", id="item-table.select", tooltip="Select the trial, or deselect it"),
-    ]
 
-    def key_of(self, item: Trial) -> Hashable:
+    order: reactive[SortOrder] = reactive(SortOrder("trial", reversed=True), repaint=False, init=False)
+
+    def key_of(self, row: Trial) -> Hashable:
         """The number of a trial."""
-        return item.number
+        return row.number
 
 
-class StudiesTable(ItemTable[ListedStudy]):
+class StudiesTable(Table[ListedStudy]):
     """The searches of this machine."""
 
     BINDING_GROUP_TITLE = "Searches"
 
-    def key_of(self, item: ListedStudy) -> Hashable:
+    order: reactive[SortOrder] = reactive(SortOrder("created"), repaint=False, init=False)
+
+    def key_of(self, row: ListedStudy) -> Hashable:
         """The directory of a search."""
-        return item.directory
+        return row.directory
 
 
 class TrialReason(Static):
