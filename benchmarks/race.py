@@ -20,11 +20,10 @@ import numpy as np
 
 from accel_engine.devices import detect
 from accel_engine.measure.plan_trials import PlanTrials
-from accel_engine.measure.trial_statistics import turn_order
+from accel_engine.measure.trial_statistics import in_turn
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import check
-from accel_engine.race.configuration import ConfigurationKind
-from accel_engine.race.configuration_result import ConfigurationResult
+from accel_engine.race.configuration import ConfigurationKind, ConfigurationResult
 from accel_engine.race.race import Race, RaceOptions
 from accel_engine.requests.try_plan import TrialStart
 
@@ -99,11 +98,10 @@ def measured_long(results: list[ConfigurationResult], seconds: float) -> dict[st
             trials.add(TrialStart(result.configuration.plan)).wait_ready()  # one after the other: each has the machine
         rates: dict[str, list[float]] = {result.title: [] for result in results}
         for trial in trials.usable:
-            trial.take_turn(1.0, counts=False)
+            trial.process.take_for(1.0)
         for number in range(max(3, round(seconds / TURN_SECONDS))):
-            for index in turn_order(len(results), number):
-                turn = trials.trials[index].take_turn(TURN_SECONDS)
-                rates[results[index].title] += [turn.examples_per_second] if turn else []
+            for result, trial in in_turn(list(zip(results, trials.trials, strict=True)), number):
+                rates[result.title].append(trial.process.take_for(TURN_SECONDS).examples_per_second)
     return {title: statistics.median(values) for title, values in rates.items() if values}
 
 

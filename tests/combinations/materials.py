@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from accel_engine.plan import DEFAULTS
 from accel_engine.png import encode as encode_png
 from engine.training import task_models
 
@@ -118,7 +119,8 @@ def drawn(folder: Path) -> Material:
     """Images that the program makes itself."""
     path = folder / "new.png"
     path.write_bytes(encode_png(_pixels(8, 8, 1)))
-    return Material({"data": "synthetic:8x8x1:3:200", "model": "mlp"}, (str(path),))
+    own = {"validation_split": DEFAULTS["validation_split"]}
+    return Material({"data": "synthetic:8x8x1:3:200", "model": "mlp", **own}, (str(path),))
 
 
 @_material
@@ -184,7 +186,7 @@ def series(folder: Path) -> Material:
     with (folder / "climate.csv").open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(("hour", "station", "wind", "warmth"))
-        for hour in range(60):
+        for hour in range(120):
             for station in ("north", "south"):
                 writer.writerow((hour, station, rng.normal(5, 1), 20 + rng.normal(0, 3)))
     fields = {

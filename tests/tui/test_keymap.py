@@ -58,7 +58,7 @@ def test_an_unknown_theme_is_told() -> None:
 
 def test_every_key_is_known_with_what_it_does() -> None:
     keys = key_bindings()
-    assert {"app.help", "new-run.start", "picker.close", "run.pause", "charts.in", "runs.open", "help.close"} <= set(
+    assert {"app.help", "new-run.start", "picker.close", "run.pause", "charts.in", "table.open", "help.close"} <= set(
         keys
     )
     assert keys["app.help"].keys == ("question_mark", "f1")

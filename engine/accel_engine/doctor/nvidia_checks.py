@@ -13,7 +13,8 @@ from accel_engine.doctor.gpu_diagnosis import diagnose_unseen_gpu
 from accel_engine.doctor.machine import Machine, parse_version
 from accel_engine.doctor.nvidia_driver import Driver
 from accel_engine.doctor.tensorflow_checks import installed_packages
-from accel_engine.text import percent
+from accel_engine.words import numbers
+from accel_engine.words.numbers import percent
 
 NVIDIA = "0x10de"
 """NVIDIA's PCI vendor id."""
@@ -189,7 +190,7 @@ def _newer_than_build(machine: Machine) -> Finding | None:
 
 
 def _count(number: int) -> str:
-    return f"{number} GPU{'s' if number != 1 else ''}"
+    return f"{numbers.counted(number, 'GPU')}"
 
 
 def check_memory(machine: Machine) -> Finding:

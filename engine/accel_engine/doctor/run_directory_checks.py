@@ -15,6 +15,7 @@ from accel_engine.doctor.machine import Machine
 from accel_engine.errors import RunError
 from accel_engine.run.directory.lock import WriterLock, is_held
 from accel_engine.run.store.connection import DATABASE, explained, initialize, reading
+from accel_engine.words import numbers
 
 LOW_SPACE, NO_SPACE = 2 * 2**30, 100 * 2**20
 """Free bytes below which a few checkpoints fill the disk, or a run cannot be recorded."""
@@ -68,7 +69,7 @@ def check_space(machine: Machine) -> Finding:
     """Check the free space for runs and checkpoints."""
     path = _nearest(machine.home)
     free = shutil.disk_usage(path).free
-    summary = f"{free / 2**30:,.1f} GiB free"
+    summary = f"{numbers.size(free)} free"
     status = os.statvfs(path)
     if status.f_files and not status.f_favail:
         return failed("cannot create files", "the file system has no free inodes", f"delete files, or {_ELSEWHERE}")

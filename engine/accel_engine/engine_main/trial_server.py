@@ -17,15 +17,11 @@ from accel_engine.requests.protocol.request import Problem, Send, reports
 from accel_engine.requests.try_plan import (
     MemberReady,
     ReturnToStart,
-    SavedTrial,
     SaveTrial,
-    TakeAt,
-    TakeFor,
     TakeSteps,
     TrialAnswer,
     TrialReady,
     TrialRequest,
-    TrialValidation,
     ValidateTrial,
 )
 from accel_engine.strategies.cluster_spec import ClusterSpec
@@ -166,19 +162,18 @@ def _described(trial: "PlanStepper") -> TrialReady:
 
 def _answer(trial: "PlanStepper", message: Any) -> Any:
     match message:
-        case TakeFor():
-            return trial.take_for(message.seconds)
-        case TakeSteps():
-            return trial.take(message.steps)
-        case TakeAt():
-            return trial.take_at(message.rates)
+        case TakeSteps(rates=rates) if rates:
+            return trial.take_at(rates)
+        case TakeSteps(steps=steps):
+            return trial.take(steps) if steps else trial.take_for(message.seconds)
         case ReturnToStart():
             trial.restore(message.seed, initialize=message.initialize)
             return TrialAnswer()
         case ValidateTrial():
-            return TrialValidation(*trial.validate())
+            metrics, seconds = trial.validate()
+            return TrialAnswer(seconds=seconds, metrics=metrics)
         case SaveTrial():
-            return SavedTrial(trial.save())
+            return TrialAnswer(seconds=trial.save())
     raise ValueError(f"unknown request {message}")
 
 

@@ -16,10 +16,9 @@ from accel_engine.finders.rate_suggestions import Rule, Suggestion, Suggestions,
 from accel_engine.measure.plan_trials import PlanTrial, PlanTrials
 from accel_engine.measure.trial_room import PlacedTrial, check_room, check_room_on, place_trial
 from accel_engine.plan import Plan
+from accel_engine.plan.changed_plan import scaling_factor
 from accel_engine.plan.placement import check_measurable, find_cluster
-from accel_engine.plan.scaled_rate import scaling_factor
-from accel_engine.process.paused_run import PauseNote, paused, read_run
-from accel_engine.process.run_change import send, steps_taken
+from accel_engine.process.run_change import PauseNote, paused, read_run, send, steps_taken
 from accel_engine.requests.try_plan import TrialStart
 from accel_engine.run import RunInfo, RunReader
 from accel_engine.run.directory.run_paths import latest_checkpoint

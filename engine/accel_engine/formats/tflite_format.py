@@ -20,6 +20,7 @@ from accel_engine.formats import ModelFormat, ModelToWrite, Precision
 from accel_engine.inference.runtime import Arrays, Runtime, check_inputs
 from accel_engine.inference.text_encoding import encode, sidecar_of, with_encodings
 from accel_engine.user_code import reason
+from accel_engine.words import numbers
 
 if TYPE_CHECKING:
     import keras
@@ -174,7 +175,8 @@ def _one_by_one(examples: Arrays) -> Iterator[dict[str, Any]]:
 def _explained(error: BaseException) -> str:
     """The operations that are missing, or the error."""
     missing = dict.fromkeys(_MISSING.findall(str(error)))
-    return f"LiteRT lacks the operation{'s' * (len(missing) > 1)} {', '.join(missing)}" if missing else reason(error)
+    noun = numbers.plural(len(missing), "operation")
+    return f"LiteRT lacks the {noun} {', '.join(missing)}" if missing else reason(error)
 
 
 class LiteRTRuntime:

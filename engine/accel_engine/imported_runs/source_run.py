@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from accel_engine.imported_runs.metric_names import split_name
 from accel_engine.run.media import MediaItem, MediaKind
+from accel_engine.words import numbers
 
 Floats = npt.NDArray[np.float64]
 Steps = npt.NDArray[np.int64]
@@ -214,8 +215,8 @@ def collected(collectors: Mapping[str, PointCollector], notes: list[str]) -> dic
     ):
         counts = {name: count for name, each in collectors.items() if (count := getattr(each, attribute))}
         if counts:
-            plural = "s" if sum(counts.values()) > 1 else ""
-            notes.append(f"{what}: {sum(counts.values()):,} value{plural} in {named(counts)}: {why}")
+            values = numbers.counted(sum(counts.values()), "value")
+            notes.append(f"{what}: {values} in {named(counts)}: {why}")
     return {name: each for name, each in points.items() if len(each.steps)}
 
 

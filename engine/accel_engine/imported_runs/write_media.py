@@ -8,6 +8,7 @@ import numpy as np
 from accel_engine.errors import RunError
 from accel_engine.imported_runs.source_run import SourceRun, named
 from accel_engine.run.writing.writer import RunWriter
+from accel_engine.words import numbers
 
 
 def write_media(writer: RunWriter, run: SourceRun, began: float) -> None:
@@ -41,8 +42,7 @@ def write_media(writer: RunWriter, run: SourceRun, began: float) -> None:
             too_large[media.name] += 1
             first_error = first_error or str(error)
     for (kind, reason), names in unreadable.items():
-        plural = "s" if names.total() > 1 else ""
-        run.notes.append(f"left out: {names.total():,} {kind}{plural} in {named(names)}: {reason}")
+        run.notes.append(f"left out: {numbers.counted(names.total(), kind)} in {named(names)}: {reason}")
     if too_large:
         count = f"{too_large.total():,} of the images, texts and histograms"
         run.notes.append(f"left out: {count} in {named(too_large)}: {first_error}")

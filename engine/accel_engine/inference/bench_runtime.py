@@ -12,12 +12,18 @@ from accel_engine.errors import ModelError
 from accel_engine.inference.candidate import Candidate, Setup
 from accel_engine.inference.example_batches import batches_of
 from accel_engine.inference.live_window import LiveWindow
-from accel_engine.inference.measurement.batch_sizes import growing
 from accel_engine.inference.measurement.closed_loop import ClosedLoop
 from accel_engine.inference.measurement.rate_search import FEWEST_REQUESTS, HighestRate, highest_rate, serve_at
 from accel_engine.inference.measurement.stability import Measured, ignore, measure
-from accel_engine.inference.measurement.window import SECOND, SystemTimer, Timer, Window
+from accel_engine.inference.measurement.window import SECOND, TOLERANCE, SystemTimer, Timer, Window
 from accel_engine.inference.runtime import Arrays, Runtime
+from accel_engine.words import numbers
+
+PATIENCE = 2
+"""Batch sizes in a row whose throughput has not grown, after which larger ones are left out."""
+
+LARGEST = 1 << 16
+"""The largest batch size that is measured unasked."""
 
 
 class NoMeter:
@@ -92,7 +98,7 @@ class RuntimeBench:
         settings = self._settings
         sizes = (1,) if settings.scenario == "single-stream" else settings.batch_sizes
         if sizes is None:
-            yield from growing(self._candidate, self._growing_throughput)
+            yield from self._growing()
             return
         for size in sizes:
             candidate = self._candidate(size)
@@ -100,11 +106,17 @@ class RuntimeBench:
             if candidate.problem:
                 return
 
-    def _growing_throughput(self, candidate: Candidate) -> float:
-        """The throughput; 0 where a larger batch would have a longer median latency than is wanted."""
-        target = self._settings.target_latency
-        p50 = candidate.percentiles.get("p50")
-        return 0.0 if target and p50 and p50.value > target else candidate.throughput
+    def _growing(self) -> Iterator[Candidate]:
+        """Measure the batch sizes 1, 2, 4 and so on, until the throughput stops growing, or the latency is too long."""
+        target, best, without, size = self._settings.target_latency, 0.0, 0, 1
+        while without < PATIENCE and size <= LARGEST:
+            found = self._candidate(size)
+            yield found
+            p50 = found.percentiles.get("p50")
+            if not found.throughput or (target and p50 and p50.value > target):
+                return
+            without = 0 if found.throughput > (1 + TOLERANCE) * best else without + 1
+            best, size = max(best, found.throughput), 2 * size
 
     def _candidate(self, size: int) -> Candidate:
         described = asdict(self._setup) | {
@@ -150,7 +162,7 @@ class RuntimeBench:
         more = (last - before) / (large - small) * (size - large) if large > small else 0.0
         left = self._available()
         if more > left:
-            raise ModelError(f"it would take about {more / 1e9:,.1f} GB more memory, and {left / 1e9:,.1f} GB are left")
+            raise ModelError(f"it would take about {numbers.size(more)} more memory, and {numbers.size(left)} are left")
 
     def _first(self, batch: Arrays) -> float:
         """Seconds of the first request, in which a model is traced and compiled."""

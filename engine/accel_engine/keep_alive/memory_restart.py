@@ -11,7 +11,7 @@ from accel_engine.events import OUT_OF_MEMORY
 from accel_engine.json_values import decode_or_none
 from accel_engine.keep_alive.restart import Restart
 from accel_engine.plan import Plan
-from accel_engine.plan.memory_cures import Cure, MemoryFacts, next_cure
+from accel_engine.plan.memory_remedies import MemoryFacts, MemoryRepair, next_repair
 from accel_engine.process import engine_process
 from accel_engine.run import RunReader, reopen
 from accel_engine.run.directory.lock import is_held
@@ -66,9 +66,9 @@ def adapted_restart(directory: Path, reason: str, action: str) -> tuple[Plan, Re
         return None
     with closing(RunReader(directory)) as reader:
         new = reader.new_steps()
-    action = f"{action}, and {found.cure.action}"
+    action = f"{action}, and {found.repair.action}"
     failed_step = new.stop if new else 0
-    changes, variables = dict(found.cure.changes), dict(found.variables)
+    changes, variables = dict(found.repair.changes), dict(found.variables)
     return found.plan, Restart(OUT_OF_MEMORY, failed_step, reason, action, changes, variables)
 
 
@@ -82,13 +82,13 @@ class _Adaptation:
     """How a run trains on with less memory.
 
     Attributes:
-        plan: The plan, with the changes of the cure.
-        cure: What changes, and what it does.
+        plan: The plan, with the changes of the repair.
+        repair: What changes, and what it does.
         variables: The environment variables that chose the GPUs of the lost engine.
     """
 
     plan: Plan
-    cure: Cure
+    repair: MemoryRepair
     variables: Mapping[str, str]
 
 
@@ -140,5 +140,5 @@ def adapted(directory: Path) -> _Adaptation | None:
         return None
     if facts is None or not facts.on_host or plan.on_oom == "fail":
         return None
-    cure = next_cure(plan, replace(facts, caches_data=False))  # no field of a plan says so
-    return None if cure is None else _Adaptation(plan.replace(**cure.changes), cure, facts.variables)
+    repair = next_repair(plan, replace(facts, caches_data=False))  # no field of a plan says so
+    return None if repair is None else _Adaptation(plan.replace(**repair.changes), repair, facts.variables)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from accel_engine.errors import RunError
 from accel_engine.measure.plan_trials import PlanTrial, PlanTrials
-from accel_engine.measure.trial_statistics import Comparison, compare_losses
+from accel_engine.measure.trial_statistics import Comparison, compare_losses, in_turn
 from accel_engine.plan.monitor import is_better_lower
 
 ORDERS = 3
@@ -77,7 +77,7 @@ def compare_learning(
     results: list[list[dict[str, float]]] = [[], []]
     done = 0
     for number in range(orders):
-        for index in (0, 1) if number % 2 == 0 else (1, 0):
+        for index in in_turn((0, 1), number):
             on_progress(done, 2 * orders)
             done += 1
             if results[index] and not pair[index].ready.has_orders:  # the examples come as before

@@ -18,19 +18,17 @@ from typing import Self
 from accel_engine import clock
 from accel_engine.errors import RunError
 from accel_engine.measure.trial_process import TrialFailedError, TrialProcess
-from accel_engine.measure.trial_statistics import Comparison, compare_rates, spread, turn_order
+from accel_engine.measure.trial_statistics import LEAST_ROUNDS, Comparison, compare_rates, in_turn, spread
 from accel_engine.requests.try_plan import TrialReady, TrialStart, Turn
 from accel_engine.run.directory.checkpoint_files import steps_in
 from accel_engine.run.directory.run_paths import CHECKPOINTS, make_private, runs_directory
+from accel_engine.words import numbers
 
 TURN_SECONDS = 0.2
 """How long a turn takes."""
 
 WARM_UP_SECONDS = 0.5
 """How long the turn before the first round takes, in which the length of chunks adapts."""
-
-LEAST_ROUNDS = 6
-"""Rounds from which an interval can be told, also if they take longer."""
 
 KEPT_SECONDS = 24 * 3600.0
 """Age from which the directory of a killed process is removed; it may be that of a live one of another machine."""
@@ -56,6 +54,7 @@ class PlanTrial:
         self.process = process
         self.turns: list[Turn] = []
         self.problem: TrialFailedError | None = None
+        self._is_warm = False
 
     @property
     def ready(self) -> TrialReady:
@@ -109,23 +108,28 @@ class PlanTrial:
         except TrialFailedError as error:
             self.problem = error
 
-    def take_turn(self, seconds: float = TURN_SECONDS, *, counts: bool = True) -> Turn | None:
-        """Take steps for some seconds; ``None`` if that fails, which is its ``problem``.
+    def warm_up(self) -> None:
+        """Take the first steps, which do not count, once; raises as :meth:`take_turn`."""
+        if not self._is_warm:
+            self._is_warm = True
+            self._take(WARM_UP_SECONDS)
 
-        Args:
-            seconds: How long.
-            counts: Whether it is one of its turns.
+    def take_turn(self) -> Turn | None:
+        """Take steps for a turn; ``None`` if that fails, which is its ``problem``.
 
         Raises:
             TrialCancelledError: It should stop.
         """
+        turn = self._take(TURN_SECONDS)
+        self.turns += [turn] if turn else []
+        return turn
+
+    def _take(self, seconds: float) -> Turn | None:
         try:
-            turn = self.process.take_for(seconds)
+            return self.process.take_for(seconds)
         except TrialFailedError as error:
             self.problem = error
             return None
-        self.turns += [turn] if counts else []
-        return turn
 
 
 class PlanTrials:
@@ -215,19 +219,18 @@ class PlanTrials:
             TrialCancelledError: They should stop.
         """
         for trial in self.usable:
-            trial.take_turn(WARM_UP_SECONDS, counts=False)
+            trial.warm_up()
         began, number = time.monotonic(), 0
         while self.usable and ((passed := time.monotonic() - began) < seconds or number < LEAST_ROUNDS):
             on_progress(min(passed, seconds), seconds)
-            usable = self.usable
-            for index in turn_order(len(usable), number):
-                usable[index].take_turn(TURN_SECONDS)
+            for trial in in_turn(self.usable, number):
+                trial.take_turn()
             number += 1
         on_progress(seconds, seconds)
 
 
 def _reading(done: int, of: int) -> str:
-    return f"reading {done:,} of {of:,} examples" if of else f"reading {done:,} examples"
+    return f"reading {numbers.examples_done(done, of)}"
 
 
 def _remove_left(runs: Path) -> None:

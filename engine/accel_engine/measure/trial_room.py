@@ -1,8 +1,10 @@
-"""Whether trials fit in memory beside a live run, which they must not break."""
+"""Whether trials fit in memory: beside each other, and beside live runs, which they must not break."""
 
-from collections.abc import Iterable, Sequence
-from contextlib import closing
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
+
+import psutil
 
 from accel_engine.devices import detect
 from accel_engine.devices.device_types import Device, Sample
@@ -16,9 +18,10 @@ from accel_engine.run import RunReader
 from accel_engine.run.directory.run_paths import runs_directory
 from accel_engine.run.reading.reader import drop_discarded
 from accel_engine.run.runs.devices_in_use import DevicesInUse, runs_on
+from accel_engine.words import numbers
 
-MARGIN = 1.1
-"""How much more than the live run a trial of a changed plan may take."""
+MARGIN = 1.2
+"""How much more than a known process one of a changed plan may take."""
 
 CONTEXT = 600 << 20
 """Bytes that a process takes on a GPU besides what TensorFlow allocates, for CUDA and its libraries."""
@@ -133,8 +136,8 @@ def _check_gpu(device: str, readings: dict[str, float], processes: int, name: st
 
 def _message(where: str, needed: float, free: float, name: str) -> str:
     return (
-        f"the trial does not fit beside run {name}: it takes about {needed / 1e9:,.1f} GB of memory of {where}, and "
-        f"{max(0.0, free) / 1e9:,.1f} GB are free. Stop the run (accel-tui stop {name}), and try again"
+        f"the trial does not fit beside run {name}: it takes about {numbers.size(needed)} of memory of {where}, and "
+        f"{numbers.size(max(0.0, free))} are free. Stop the run (accel-tui stop {name}), and try again"
     )
 
 
@@ -145,3 +148,138 @@ def _last(samples: Sequence[Sample], device: str) -> dict[str, float]:
         if sample.device == device:
             values |= {name: reading.value for name, reading in sample.readings.items() if reading.value is not None}
     return values
+
+
+DEVICE_SHARE = 0.9
+"""The share of a device's memory that processes may take together."""
+
+MAX_CONCURRENT = 6
+"""Configurations that take turns, beside the reference, however much memory there is: a round should be short."""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """The memory of a configuration.
+
+    Attributes:
+        resident: Resident bytes of its processes.
+        grown: Bytes of them that they have taken since they were started, as far as they are known.
+        device: Bytes on its accelerator; ``None`` if unknown, or on a CPU.
+    """
+
+    resident: float
+    grown: float = 0.0
+    device: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryBudget:
+    """The memory that configurations may take together.
+
+    Attributes:
+        device_memory: Bytes of the device that trains; ``None`` for a CPU.
+        is_exclusive: Whether only one process at a time can use the device.
+        available: Tells the free bytes of this machine.
+    """
+
+    device_memory: int | None = None
+    is_exclusive: bool = False
+    available: Callable[[], int] = available_memory
+
+    def lacking(self, usage: Usage, factor: float) -> str:
+        """Why the process of another configuration does not fit in the host's memory; empty if it does.
+
+        Args:
+            usage: The memory of the reference.
+            factor: By how much larger the batches of the configuration are.
+        """
+        needed = MARGIN * (usage.resident + max(0.0, factor - 1) * usage.grown)
+        free = float(self.available())
+        if needed <= free:
+            return ""
+        return f"it takes about {numbers.size(needed)} of memory, and {numbers.size(max(0.0, free))} are free"
+
+    def fits(self, running: int, usage: Usage, factor: float) -> bool:
+        """Whether another configuration fits beside those that run.
+
+        Args:
+            running: Number of processes that run.
+            usage: The memory of the reference.
+            factor: By how much larger the batches of the configuration are.
+        """
+        if self.is_exclusive or running > MAX_CONCURRENT or self.lacking(usage, factor):
+            return False
+        device = usage.device
+        if self.device_memory is None:
+            return True
+        if device is None:
+            return False
+        needed = running * (device + CONTEXT) + MARGIN * device * max(1.0, factor) + CONTEXT
+        return needed <= DEVICE_SHARE * self.device_memory
+
+
+def resident_bytes(pid: int) -> float:
+    """The resident memory of a process and of those that it has started, without those that have exited."""
+    resident = 0.0
+    with suppress(psutil.Error):
+        process = psutil.Process(pid)
+        for each in (process, *process.children(recursive=True)):
+            with suppress(psutil.Error):  # it exits meanwhile
+                resident += each.memory_info().rss
+    return resident
+
+
+@dataclass(frozen=True, slots=True)
+class RoomBesideRuns:
+    """The room for trials beside live runs.
+
+    Attributes:
+        has_runs: Whether a live run trains on a device of a trial.
+        refused: Why plans are refused, by name.
+    """
+
+    has_runs: bool
+    refused: dict[str, str] = field(default_factory=dict)
+
+
+def find_room(reference: Plan, others: Mapping[str, Plan], devices: Sequence[Device]) -> RoomBesideRuns:
+    """Find the plans that fit in memory beside live runs and, at the same time, a trial of the reference.
+
+    On a GPU of a live run none has larger batches than the reference, as it is not known what these take.
+
+    Args:
+        reference: The plan that is tried in any case.
+        others: The other plans by name.
+        devices: The machine's devices.
+
+    Raises:
+        RunError: The reference does not fit, or none of the others does.
+    """
+    placed = place_trial(reference, devices)
+    has_runs = bool(check_room_on((placed,)))
+    checked: dict[PlacedTrial, list[DevicesInUse] | RunError] = {}
+    refused: dict[str, str] = {}
+    for name, plan in others.items():
+        other = place_trial(plan, devices)
+        if other not in checked:
+            checked[other] = _check((placed, other))
+        runs = checked[other]
+        if isinstance(runs, RunError):
+            refused[name] = str(runs)
+        elif plan.batch_size > reference.batch_size and _are_on_accelerator(runs):
+            refused[name] = "a live run trains on the same device"
+    errors = [runs for runs in checked.values() if isinstance(runs, RunError)]
+    if errors and len(errors) == len(checked):
+        raise errors[0]
+    return RoomBesideRuns(has_runs or any(checked.values()), refused)
+
+
+def _check(trials: Sequence[PlacedTrial]) -> list[DevicesInUse] | RunError:
+    try:
+        return check_room_on(trials)
+    except RunError as error:
+        return error
+
+
+def _are_on_accelerator(runs: Sequence[DevicesInUse]) -> bool:
+    return any(not device.startswith("cpu") for run in runs for device in run.devices)

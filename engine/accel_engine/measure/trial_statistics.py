@@ -8,6 +8,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TypeVar
 
 from accel_engine.inference.measurement.percentiles import interval_ranks
 
@@ -17,6 +18,15 @@ CONFIDENCE = 0.95
 RELEVANT = 1.02
 """A ratio of rates from which a difference matters; a smaller one is worth no change."""
 
+APART = 1.1
+"""The same of rates that were measured at different times, not in turns: other programs make smaller ones."""
+
+LEAST_ROUNDS = 6
+"""Rounds from which an interval can be told."""
+
+LESS = 0.95
+"""A share of memory or energy below which a plan takes less."""
+
 RELEVANT_LOSS = 0.01
 """A difference of results, as a share of the first one, from which it matters; orders of the examples that end nearly
 the same make smaller ones certain."""
@@ -25,6 +35,9 @@ _STUDENT = (math.inf, 12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2
 """The 97.5th percentile of Student's t distribution by degrees of freedom."""
 
 _NORMAL = 2.0
+
+
+T = TypeVar("T")
 
 
 class Verdict(StrEnum):
@@ -53,16 +66,20 @@ class Comparison:
     verdict: Verdict
     rounds: int
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether the rounds tell: there is a difference that matters, or certainly none."""
+        return self.verdict is not Verdict.NO_DIFFERENCE or (self.low > 1 / RELEVANT and self.high < RELEVANT)
 
-def turn_order(plans: int, round_number: int) -> list[int]:
-    """The order in which plans take turns in a round: A B C, C B A and so on, so that a drift slows all alike.
+
+def in_turn(trials: Sequence[T], round_number: int) -> Sequence[T]:
+    """Trials in the order of a round: A B C, C B A and so on, so that a drift slows all alike.
 
     Args:
-        plans: Their number.
+        trials: The trials.
         round_number: The round, from 0.
     """
-    order = list(range(plans))
-    return order[::-1] if round_number % 2 else order
+    return trials[::-1] if round_number % 2 else trials
 
 
 def compare_rates(before: Sequence[float], after: Sequence[float]) -> Comparison:
@@ -81,14 +98,29 @@ def compare_rates(before: Sequence[float], after: Sequence[float]) -> Comparison
     ranks = interval_ranks(len(ratios), 0.5, CONFIDENCE)
     low = ratios[ranks[0] - 1] if ranks[0] else -math.inf
     high = ratios[ranks[1] - 1] if ranks[1] else math.inf
-    return Comparison(middle, low, high, verdict_of(middle, low, high), len(ratios))
+    return Comparison(middle, low, high, _verdict(middle, low, high), len(ratios))
 
 
-def verdict_of(ratio: float, low: float, high: float) -> Verdict:
+def _verdict(ratio: float, low: float, high: float) -> Verdict:
     """Whether a ratio of rates is on one side of 1 with its whole interval, and matters."""
     if low > 1 and ratio > RELEVANT:
         return Verdict.BETTER
     return Verdict.WORSE if high < 1 and ratio < 1 / RELEVANT else Verdict.NO_DIFFERENCE
+
+
+def compare_apart(before: Sequence[float], after: Sequence[float]) -> Comparison | None:
+    """Compare rates that were not measured in the same rounds; ``None`` without some.
+
+    Nothing is better or worse unless the intervals of the two medians are apart, after enough rounds.
+    """
+    if not before or not after:
+        return None
+    value, rounds = statistics.median(after) / statistics.median(before), min(len(before), len(after))
+    if rounds < LEAST_ROUNDS:
+        return Comparison(value, -math.inf, math.inf, Verdict.NO_DIFFERENCE, rounds)
+    (before_low, before_high), (after_low, after_high) = spread(before), spread(after)
+    low, high = after_low / before_high, after_high / before_low
+    return Comparison(value, low, high, _verdict(value, low, high), rounds)
 
 
 def compare_losses(before: Sequence[float], after: Sequence[float], *, lower_is_better: bool = True) -> Comparison:

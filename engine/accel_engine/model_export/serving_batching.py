@@ -17,7 +17,7 @@ from accel_engine.errors import ModelError
 from accel_engine.formats.savedmodel_format import BATCHING_FILE
 from accel_engine.inference.bench_runtime import BenchSettings, RuntimeBench
 from accel_engine.inference.candidate import Candidate, Setup
-from accel_engine.inference.measurement.batch_sizes import GROWTH
+from accel_engine.inference.measurement.window import TOLERANCE
 from accel_engine.inference.runtime import Arrays, Runtime
 
 SECONDS = 0.3
@@ -132,7 +132,7 @@ def best_size(by_size: Sequence[Candidate], target_latency: float | None) -> int
         p99 = measured[0].percentiles["p99"].value
         raise ModelError(f"a single example takes {p99 * 1000:.3g} ms at p99, more than half of the target latency")
     best = max(each.throughput for each in fits)
-    size = next(each.batch_size for each in fits if each.throughput * GROWTH >= best)
+    size = next(each.batch_size for each in fits if each.throughput * (1 + TOLERANCE) >= best)
     if size == 1:
         raise ModelError("batches are not faster than single examples: serve it without --enable_batching")
     return size
@@ -162,7 +162,7 @@ def choose(
         raise ModelError(by_threads[0][1].problem)
     fits = [each for each in measured if _is_in_time(each[1], target_latency)] or measured[:1]
     best = max(threads * found.throughput for threads, found in fits)
-    threads, found = next(each for each in fits if each[0] * each[1].throughput * GROWTH >= best)
+    threads, found = next(each for each in fits if each[0] * each[1].throughput * (1 + TOLERANCE) >= best)
     lone, batch = by_size[0].percentiles["p50"].value, found.percentiles["p99"].value
     if target_latency is None:
         timeout, queue = lone, threads * QUEUE_SECONDS / batch

@@ -21,6 +21,7 @@ from accel_engine.models.pretrained_application import build_pretrained
 from accel_engine.models.saved_model import load_saved
 from accel_engine.models.user_code import ARGUMENTS, call, reason
 from accel_engine.private_names.keras_names import reset_names
+from accel_engine.words import numbers
 
 DEFAULTS = BuildOptions()
 _OF_CLASSES = ("classification", "multi-label", "segmentation")
@@ -127,7 +128,7 @@ def _check_input(model: keras.Model, name: str, data: DataDescription) -> None:
         return  # unknown before the first call
     if len(inputs) != len(flatten(data.inputs)):
         raise ModelError(
-            f"model {name} takes {len(inputs)} input{'s' * (len(inputs) > 1)}; the data has {describe(data.inputs)}"
+            f"model {name} takes {numbers.counted(len(inputs), 'input')}; the data has {describe(data.inputs)}"
         )
     if shape is None:
         return  # names and shapes are checked when it is called

@@ -1,8 +1,6 @@
-"""Finds the cheapest change of a plan with which its training fits in memory; without TensorFlow.
+"""Finds the cheapest change of a plan with which its training fits in memory, by the estimate; without TensorFlow.
 
-Changes are tried in the order of what they cost. Micro-batches compute the same gradients, but batch normalization
-sees one of them at a time. Rematerialization computes the same with more work. A mixed precision rounds more. A
-smaller batch size is another training. Each is also tried with those before it.
+Remedies are tried in the order of what they cost, each also with those before it.
 """
 
 from bisect import bisect_left
@@ -13,12 +11,7 @@ from typing import Any, Self
 
 from accel_engine.errors import FieldValue, Words
 from accel_engine.plan.memory_estimate import MemoryEstimate, Training, estimate_memory
-
-MIN_MICRO_BATCH = 8
-"""Examples of a micro-batch at least: batch normalization needs several."""
-
-_MIXED = {"gpu": "mixed_float16", "tpu": "mixed_bfloat16"}
-"""The mixed precision of each kind of device; CPUs have none that is fast."""
+from accel_engine.plan.memory_remedies import MIXED, REMEDIES, MemoryFacts
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,25 +59,25 @@ def cheapest_change(training: Training) -> Change | None:
     Returns:
         The change; ``None`` if none is known, or if the memory is unknown.
     """
-    starts = _starts(training)
-    found = (_first_that_fits(start, _micro_batch_counts(start.training), _in_micro_batches) for start in starts)
-    smaller = (_first_that_fits(start, _smaller_batches(start.training), _with_batch) for start in starts)
+    values = _values(training)
+    starts = [Change(training)]
+    for name in ("remat", "precision"):
+        starts += [start.with_field(name, value) for start in starts for value in values[name]]
+    found = (_first_that_fits(start, values["micro_batches"], _in_micro_batches) for start in starts)
+    smaller = (_first_that_fits(start, values["batch_size"], _with_batch) for start in starts)
     return next((change for change in chain(found, smaller) if change is not None), None)
 
 
-def _starts(training: Training) -> list[Change]:
-    """The training with neither, one or both of rematerialization and a mixed precision."""
-    starts = [Change(training)]
-    if (
-        training.size.remat_share is not None
-        and training.plan.remat == "auto"
-        and training.plan.strategy != "parameter-server"
-    ):
-        starts.append(Change(training).with_field("remat", "on"))
-    mixed = _MIXED.get(training.kind)
-    if mixed and training.plan.policy == "float32":
-        starts += [start.with_field("precision", mixed) for start in starts]
-    return starts
+def _values(training: Training) -> dict[str, Sequence[Any]]:
+    """The values of fields that may help, without last resorts, from the mildest on."""
+    plan, size = training.plan, training.size
+    facts = MemoryFacts(
+        batch=training.per_replica_batch,
+        can_split=size.is_divisible,
+        can_recompute=size.remat_share is not None and plan.strategy != "parameter-server",
+        mixed=MIXED.get(training.kind, ""),
+    )
+    return {each.field: each.values(plan, facts) for each in REMEDIES if not each.is_last}
 
 
 def _first_that_fits(start: Change, values: Sequence[int], make: Callable[[Change, int], Change]) -> Change | None:
@@ -95,26 +88,13 @@ def _first_that_fits(start: Change, values: Sequence[int], make: Callable[[Chang
     return make(start, values[first]) if first < len(values) else None
 
 
-def _micro_batch_counts(training: Training) -> Sequence[int]:
-    """Numbers of micro-batches that divide the batch evenly, from the smallest on."""
-    now, batch = training.plan.micro_batches or 1, training.per_replica_batch
-    counts = range(now + 1, batch // MIN_MICRO_BATCH + 1) if training.size.is_divisible else ()
-    return [count for count in counts if batch % count == 0]
-
-
 def _in_micro_batches(start: Change, count: int) -> Change:
     return start.with_field("micro_batches", count)
 
 
-def _smaller_batches(training: Training) -> Sequence[int]:
-    """Smaller per-replica batches, each half of the one before."""
-    batch = training.per_replica_batch
-    return [batch >> halvings for halvings in range(1, batch.bit_length())]
-
-
 def _with_batch(start: Change, batch: int) -> Change:
-    """A smaller batch, without micro-batches."""
+    """A smaller batch of all replicas, without micro-batches."""
     training = start.training
     replicas = max(1, training.plan.batch_size // training.per_replica_batch)
     whole = training.plan.replace(micro_batches=None)
-    return start.with_field("batch_size", batch * replicas, plan=whole, per_replica_batch=batch)
+    return start.with_field("batch_size", batch, plan=whole, per_replica_batch=batch // replicas)

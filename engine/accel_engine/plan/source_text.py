@@ -10,6 +10,7 @@ from typing import Any
 
 from accel_engine.files import regular
 from accel_engine.plan.source_lines import explain_toml_error
+from accel_engine.words import numbers
 
 MAX_BYTES = 1 << 18
 """Size of a file."""
@@ -61,7 +62,7 @@ def read_source(path: Path, *, or_pipe: bool = False) -> str:
     with regular(path, or_pipe=or_pipe).open("rb") as file:
         content = file.read(MAX_BYTES + 1)
     if len(content) > MAX_BYTES:
-        raise OSError(errno.EFBIG, f"it is larger than {MAX_BYTES >> 10} KiB", str(path))
+        raise OSError(errno.EFBIG, f"it is larger than {numbers.size(MAX_BYTES)}", str(path))
     try:
         return content.decode().replace("\r\n", "\n")
     except UnicodeDecodeError as error:

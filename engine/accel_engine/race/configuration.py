@@ -1,10 +1,13 @@
 """A configuration of a plan: the plan with some fields changed."""
 
-from collections.abc import Mapping
+import math
+import statistics
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from accel_engine.measure.trial_statistics import Comparison, Verdict
 from accel_engine.plan import Plan
 from accel_engine.plan.changed_plan import options_text
 
@@ -74,3 +77,148 @@ class UnsupportedConfiguration:
 
     configuration: Configuration
     reason: str
+
+
+CLOSE = 1e-5
+"""The largest difference of losses, as a share of their mean, that comes from another order of rounding."""
+
+LEAST_MEAN = 1e-12
+"""Mean loss below which differences are shares of this instead: losses of zero have no share."""
+
+
+@dataclass(frozen=True, slots=True)
+class LossCheck:
+    """How the first losses of a configuration compare with the reference's.
+
+    Attributes:
+        difference: The largest difference, as a share of the mean of the reference's absolute losses, so that the tiny
+            loss of a small last batch does not count more than others; ``None`` if they cannot be compared.
+        steps: Number of compared steps.
+        is_equal: Whether they are equal to the bit.
+        problem: Why they cannot be compared; empty if they can.
+    """
+
+    difference: float | None = None
+    steps: int = 0
+    is_equal: bool = False
+    problem: str = ""
+
+    @property
+    def text(self) -> str:
+        """The result in words."""
+        if self.difference is None:
+            return self.problem
+        if self.is_equal:
+            return "equal to the bit"
+        if self.is_broken:
+            return "finite in only one of the two"
+        return "within 1e-5" if self.is_close else f"differs by {float(f'{100 * self.difference:.2g}'):g}%"
+
+    @property
+    def is_close(self) -> bool:
+        """Whether they differ by no more than another order of rounding explains."""
+        return self.difference is not None and self.difference <= CLOSE
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether one of them has losses that are not finite, and the other one has not."""
+        return self.difference is not None and not math.isfinite(self.difference)
+
+
+def check_losses(reference: Sequence[float], losses: Sequence[float]) -> LossCheck:
+    """Compare losses of the same steps.
+
+    Args:
+        reference: Those of the reference.
+        losses: Those of the configuration; of more or fewer steps, only the common ones count.
+    """
+    pairs = list(zip(reference, losses, strict=False))
+    if not pairs:
+        return LossCheck(problem="no losses to compare")
+    is_equal = all(first == second or (math.isnan(first) and math.isnan(second)) for first, second in pairs)
+    finite = [abs(first) for first, _ in pairs if math.isfinite(first)]
+    mean = statistics.fmean(finite) if finite else 0.0
+    difference = 0.0 if is_equal else max(_difference(first, second, mean) for first, second in pairs)
+    return LossCheck(difference, len(pairs), is_equal)
+
+
+def _difference(first: float, second: float, mean: float) -> float:
+    if not (math.isfinite(first) and math.isfinite(second)):
+        return 0.0 if str(first) == str(second) else math.inf
+    return abs(first - second) / max(mean, LEAST_MEAN)
+
+
+class ConfigurationState(StrEnum):
+    """How far a configuration is."""
+
+    WAITING = "waiting"
+    COMPILING = "compiling"
+    READY = "ready"
+    MEASURING = "measuring"
+    FINISHED = "finished"
+    ENDED_EARLY = "ended early"
+    FAILED = "failed"
+    REFUSED = "refused"
+    NOT_MEASURED = "not measured"
+
+
+class Best(StrEnum):
+    """What a configuration is the best at."""
+
+    FASTEST = "fastest"
+    LEAST_MEMORY = "least memory"
+    LEAST_ENERGY = "least energy"
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigurationResult:
+    """What is known of a configuration.
+
+    Attributes:
+        configuration: The configuration.
+        state: How far it is.
+        reason: Why it ended early, failed, is refused or is not measured, if that is known; else empty.
+        compile_seconds: How long it took to trace and compile a step, and to take it; ``None`` before.
+        memory: Bytes that a device had allocated at most, or by which the process grew on a CPU; ``None`` if unknown.
+        memory_of: ``host``, or the kind of device whose memory that is; empty before.
+        losses: The check of its first losses; ``None`` before.
+        rates: Examples a second of each turn.
+        ratios: Its rates as shares of the reference's in the same rounds; empty without a reference.
+        examples_per_second: The median, as if it had been measured beside all rounds of the reference.
+        between: The confidence interval of that median.
+        against_reference: How its rate compares with the reference's; ``None`` without rounds of both.
+        joules: Joules an example; ``None`` if unknown.
+        energy_of: ``cpu`` or ``gpu``, whose energy that is; empty if unknown.
+        energy_problem: Why no energy is known; empty if it is.
+    """
+
+    configuration: Configuration
+    state: ConfigurationState = ConfigurationState.WAITING
+    reason: str = ""
+    compile_seconds: float | None = None
+    memory: float | None = None
+    memory_of: str = ""
+    losses: LossCheck | None = None
+    rates: tuple[float, ...] = ()
+    ratios: tuple[float, ...] = ()
+    examples_per_second: float | None = None
+    between: tuple[float, float] | None = None
+    against_reference: Comparison | None = None
+    joules: float | None = None
+    energy_of: str = ""
+    energy_problem: str = ""
+
+    @property
+    def title(self) -> str:
+        """The configuration's title."""
+        return self.configuration.title
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether it has a rate, and has not failed."""
+        return self.examples_per_second is not None and self.state is not ConfigurationState.FAILED
+
+    @property
+    def is_faster(self) -> bool:
+        """Whether it is clearly faster than the reference."""
+        return self.against_reference is not None and self.against_reference.verdict is Verdict.BETTER

@@ -4,24 +4,20 @@ from collections import deque
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 from accel_engine.devices.device_types import Device
-from accel_engine.measure.plan_trials import LEAST_ROUNDS, PlanTrials
+from accel_engine.measure.plan_trials import PlanTrials
 from accel_engine.measure.trial_process import TrialCancelledError
-from accel_engine.measure.trial_room import devices_of
-from accel_engine.measure.trial_statistics import turn_order
+from accel_engine.measure.trial_room import MemoryBudget, devices_of, find_room
+from accel_engine.measure.trial_statistics import LEAST_ROUNDS, in_turn
 from accel_engine.plan.placement import process_count
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.race.comparison import dominating, has_same_energy, winners, with_rates
-from accel_engine.race.configuration import Configuration, ConfigurationKind
-from accel_engine.race.configuration_result import ConfigurationResult, ConfigurationState
+from accel_engine.race.configuration import Configuration, ConfigurationKind, ConfigurationResult, ConfigurationState
+from accel_engine.race.configuration_trial import ConfigurationTrial
 from accel_engine.race.configurations import combine, find_configurations
 from accel_engine.race.energy import MakeMeters, find_meters
-from accel_engine.race.measurement import Measurement, Trial
-from accel_engine.race.memory_budget import MemoryBudget
 from accel_engine.race.remembered import remember
-from accel_engine.race.room_beside_runs import find_room
 from accel_engine.requests.try_plan import TrialStart
 
 SECONDS = 5.0
@@ -40,14 +36,7 @@ OnResult = Callable[[ConfigurationResult], object]
 """Takes the result of a configuration, whenever it changes."""
 
 
-class Trials(Protocol):
-    """Starts processes that try plans."""
-
-    def add(self, start: TrialStart) -> Trial:
-        """Start the process of a plan."""
-
-
-MakeTrials = Callable[[Sequence[TrialStart], Callable[[], bool]], AbstractContextManager[Trials]]
+MakeTrials = Callable[[Sequence[TrialStart], Callable[[], bool]], AbstractContextManager[PlanTrials]]
 """Makes what starts processes, and ends all of them after its block."""
 
 
@@ -105,7 +94,7 @@ class Race:
         self._on_result, self._should_stop = on_result, should_stop
         self._make_trials, self._make_meters = make_trials, make_meters
         self._budget = budget or _budget_of(resolved)
-        self._reference: Measurement | None = None
+        self._reference: ConfigurationTrial | None = None
         self._shares_devices = self._cannot_train = False
         self._retried: set[str] = set()
         self._found = find_configurations(resolved, devices, options.kinds)
@@ -141,7 +130,8 @@ class Race:
         Raises:
             RunError: It, or each other configuration, would take memory that a live run on its devices may need.
         """
-        room = find_room(self._found, self._devices)
+        others = {each.title: each.plan for each in self._found.others}
+        room = find_room(self._found.reference.plan, others, self._devices)
         self._shares_devices = room.has_runs
         for title, reason in room.refused.items():
             self._results[title] = replace(self._results[title], state=ConfigurationState.REFUSED, reason=reason)
@@ -159,7 +149,7 @@ class Race:
         remember(self._resolved, self._devices, self.results)
         return self.results
 
-    def _race(self, trials: Trials) -> None:
+    def _race(self, trials: PlanTrials) -> None:
         reference = self._enter(trials, self._found.reference)
         self._cannot_train = bool(reference and not reference.is_live and not reference.is_out_of_memory)
         if self._cannot_train:
@@ -180,7 +170,7 @@ class Race:
         if reference:
             self._finish(reference)
 
-    def _finish(self, configuration: Measurement) -> None:
+    def _finish(self, configuration: ConfigurationTrial) -> None:
         """End the process of a configuration that has been measured."""
         if configuration.is_live:
             self._update(replace(configuration.result, state=ConfigurationState.FINISHED))
@@ -190,10 +180,10 @@ class Race:
         faster = [result.configuration for result in winners(self.results)]
         return combine(self._resolved, self._devices, faster)
 
-    def _race_groups(self, trials: Trials, configurations: Sequence[Configuration]) -> None:
+    def _race_groups(self, trials: PlanTrials, configurations: Sequence[Configuration]) -> None:
         waiting = deque(configurations)
         while waiting:
-            group: list[Measurement] = []
+            group: list[ConfigurationTrial] = []
             while waiting and (not group or self._has_room(len(group), waiting[0])):
                 configuration = waiting.popleft()
                 entered = None if self._is_too_large(configuration) else self._enter(trials, configuration)
@@ -229,7 +219,7 @@ class Race:
     def _batch_factor(self, configuration: Configuration) -> float:
         return configuration.plan.batch_size / self._resolved.plan.batch_size
 
-    def _enter(self, trials: Trials, configuration: Configuration) -> Measurement | None:
+    def _enter(self, trials: PlanTrials, configuration: Configuration) -> ConfigurationTrial | None:
         """Start a process, compile the steps, and check the first losses; ``None`` if no process can be started."""
         meters = self._make_meters(self._devices, devices_of(configuration.plan, self._devices))
         self._update(ConfigurationResult(configuration, ConfigurationState.COMPILING))
@@ -239,11 +229,11 @@ class Race:
             reason = f"no process can be started: {error.strerror or error}"
             self._update(ConfigurationResult(configuration, ConfigurationState.FAILED, reason))
             return None
-        entered = Measurement(configuration, trial, meters, self._update)
+        entered = ConfigurationTrial(configuration, trial, meters, self._update)
         entered.prepare(None if self._reference is None else self._reference.first_losses)
         return entered
 
-    def _measure(self, group: Sequence[Measurement], seconds: float) -> None:
+    def _measure(self, group: Sequence[ConfigurationTrial], seconds: float) -> None:
         """Let a group and the reference take turns until each configuration is measured, dominated or has failed.
 
         Args:
@@ -257,7 +247,7 @@ class Race:
         number, before = 0, dict(self._results)
         while any(each.is_live and not _is_enough(each, seconds) for each in group):
             taking = [each for each in racing if each.is_live]
-            taken = {id(taking[index]): taking[index].take_turn() for index in turn_order(len(taking), number)}
+            taken = {id(each): each.take_turn() for each in in_turn(taking, number)}
             number += 1
             self._count(taking, taken)
             self._end_dominated(group)
@@ -265,7 +255,7 @@ class Race:
             if result != before[title] and title not in {each.configuration.title for each in racing}:
                 self._on_result(result)
 
-    def _count(self, taking: Sequence[Measurement], taken: dict[int, float | None]) -> None:
+    def _count(self, taking: Sequence[ConfigurationTrial], taken: dict[int, float | None]) -> None:
         """Add the rates of a round to the results, and express all of them by the reference's median so far."""
         rate = taken.get(id(self._reference)) if self._reference else None
         for each in taking:
@@ -277,7 +267,7 @@ class Race:
                 each.result = with_rates(each.result, rates)
                 self._update(each.result)
 
-    def _end_dominated(self, group: Sequence[Measurement]) -> None:
+    def _end_dominated(self, group: Sequence[ConfigurationTrial]) -> None:
         for each in group:
             if not each.is_live or each.configuration.is_reference or len(each.result.rates) < LEAST_ROUNDS:
                 continue
@@ -292,7 +282,7 @@ class Race:
         self._on_result(result)
 
 
-def _is_enough(configuration: Measurement, seconds: float) -> bool:
+def _is_enough(configuration: ConfigurationTrial, seconds: float) -> bool:
     done = configuration.measured_seconds
     return done >= seconds and (len(configuration.result.rates) >= LEAST_ROUNDS or done >= PATIENCE * seconds)
 

@@ -5,8 +5,8 @@ import time
 from collections.abc import Callable
 
 from accel_engine.measure.plan_trials import TURN_SECONDS, WARM_UP_SECONDS
-from accel_engine.race.configuration_result import ConfigurationResult, ConfigurationState
-from accel_engine.race.memory_budget import MAX_CONCURRENT
+from accel_engine.measure.trial_room import MAX_CONCURRENT
+from accel_engine.race.configuration import ConfigurationResult, ConfigurationState
 from accel_engine.race.race import FIRST_SECONDS, SECONDS
 
 _TO_COMPILE = (ConfigurationState.WAITING, ConfigurationState.COMPILING)

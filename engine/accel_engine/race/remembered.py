@@ -1,27 +1,25 @@
-"""Remembers what races found on this machine, by everything that it depends on."""
+"""Remembers what races found on this machine."""
 
-import json
+import socket
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
-from accel_engine import clock
+from accel_engine.advice import FasterPlan, Recorded, read_recorded
+from accel_engine.devices import detect
 from accel_engine.devices.device_types import Device
-from accel_engine.devices.host_probe import processors
-from accel_engine.devices.installation import find_installation
-from accel_engine.json_values import convert_or_none
-from accel_engine.measure.plan_trials import LEAST_ROUNDS
+from accel_engine.errors import AccelError
+from accel_engine.measure.cache import Cache, Rate, key_of
+from accel_engine.measure.trial_statistics import LEAST_ROUNDS
 from accel_engine.models import UserModel
-from accel_engine.plan import SPECS, WORDS, Plan, affecting
-from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
+from accel_engine.plan import WORDS
+from accel_engine.plan.resolved_plan import ResolvedPlan, check, resolve
 from accel_engine.race.comparison import winners
-from accel_engine.race.configuration_result import ConfigurationResult, ConfigurationState
+from accel_engine.race.configuration import ConfigurationResult, ConfigurationState
 from accel_engine.race.configurations import effective
-from accel_engine.run.directory.run_paths import home
-from accel_engine.tuning_cache import Rate, is_recent, load, save_all
-from accel_engine.version import __version__
-
-_FILE = "races.json"
+from accel_engine.run.engine.status import RunInfo
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,20 +30,20 @@ class RememberedResult:
         examples_per_second: The median.
         memory: Bytes; ``None`` if unknown.
         memory_of: ``host``, or the kind of device whose memory that is.
-        measured_at: When, in seconds since the Unix epoch.
         between: The confidence interval of the median; ``None`` if unknown.
         faster_changes: The fields that made it clearly faster, with their values; empty if nothing did, or it was not
             the reference.
         factor: By how much; 1 if nothing did.
+        measured_at: When, in seconds since the Unix epoch.
     """
 
     examples_per_second: Rate
     memory: float | None
     memory_of: str
-    measured_at: float
     between: tuple[float, float] | None = None
     faster_changes: Mapping[str, Any] = field(default_factory=dict)
     factor: float = 1.0
+    measured_at: float = 0.0
 
     def epoch_seconds(self, resolved: ResolvedPlan) -> float | None:
         """How long the steps of an epoch take; ``None`` while their number is unknown."""
@@ -53,6 +51,9 @@ class RememberedResult:
         if counts is None or not counts.steps_per_epoch:
             return None
         return sum(counts.step_sizes(0, counts.steps_per_epoch)) / self.examples_per_second
+
+
+_RACES = Cache("races", RememberedResult)
 
 
 def remember(resolved: ResolvedPlan, devices: Sequence[Device], results: Iterable[ConfigurationResult]) -> None:
@@ -65,20 +66,15 @@ def remember(resolved: ResolvedPlan, devices: Sequence[Device], results: Iterabl
     """
     measured = [result for result in results if _is_settled(result)]
     best = next(iter(winners(measured)), None)
-    now, found = clock.now(), dict[str, Any]()
+    found: dict[str, RememberedResult] = {}
     for result in measured:
         rate = result.examples_per_second or 0.0
-        remembered = RememberedResult(rate, result.memory, result.memory_of, now, result.between)
+        remembered = RememberedResult(rate, result.memory, result.memory_of, result.between)
         if result.configuration.is_reference and best and best.against_reference:
             changes = {name: best.configuration.plan.to_mapping()[name] for name in best.configuration.changes}
             remembered = replace(remembered, faster_changes=changes, factor=best.against_reference.value)
         found[_key(resolve(result.configuration.plan, devices).with_data(resolved.data), devices)] = remembered
-    save_all(_FILE, found, keep=lambda value: _if_recent(convert_or_none(value, RememberedResult)) is not None)
-
-
-def has_races() -> bool:
-    """Whether there is a file of results; it is not read."""
-    return (home() / _FILE).exists()
+    _RACES.save(found)
 
 
 def recall(resolved: ResolvedPlan, devices: Sequence[Device]) -> RememberedResult | None:
@@ -92,7 +88,8 @@ def recall(resolved: ResolvedPlan, devices: Sequence[Device]) -> RememberedResul
     """
     if resolved.errors or resolved.placement is None:
         return None
-    return _if_recent(load(_FILE, _key(resolved, devices), RememberedResult))
+    found = _RACES.all().get(_key(resolved, devices))
+    return replace(found.value, measured_at=found.measured_at) if found else None
 
 
 def _is_settled(result: ConfigurationResult) -> bool:
@@ -105,20 +102,32 @@ def _key(resolved: ResolvedPlan, devices: Sequence[Device]) -> str:
     resolved = resolved.with_chosen_model()
     plan, paths = effective(resolved, devices), resolved.plan.absolute().to_mapping()
     plan |= {name: paths[name] for name, words in WORDS.items() if words.takes_files}
-    defaults = Plan().to_mapping()
-    differing = {name: plan[name] for name in SPECS if name in affecting("speed") and plan[name] != defaults[name]}
-    return json.dumps(
-        [
-            differing,
-            resolved.model.modified if isinstance(resolved.model, UserModel) else None,
-            [device.name for device in devices],
-            processors(),
-            __version__,
-            find_installation().version,
-        ],
-        sort_keys=True,
-    )
+    modified = resolved.model.modified if isinstance(resolved.model, UserModel) else None
+    return key_of([device.name for device in devices], plan, modified=modified)
 
 
-def _if_recent(found: RememberedResult | None) -> RememberedResult | None:
-    return found if found and is_recent(found.measured_at) else None
+def read_with_races(directory: Path) -> Recorded:
+    """Read the records of a run, with what a race has found to be faster for its plan.
+
+    Raises:
+        RunError: There is no run, or this program cannot read it.
+    """
+    recorded = read_recorded(directory)
+    return replace(recorded, faster=faster_plan(recorded.info))
+
+
+def faster_plan(info: RunInfo) -> FasterPlan | None:
+    """What a race on this machine has found to be faster for a run's plan; ``None`` for a run of another machine.
+
+    Args:
+        info: The run.
+    """
+    if not info.has_engine or info.plan is None or info.host != socket.gethostname() or not _RACES.path.exists():
+        return None
+    with suppress(AccelError):  # its data is gone, for example
+        devices = detect().devices
+        found = recall(check(info.plan, devices), devices)
+        tried = {"xla": "on"} if info.plan.xla == "auto" else {}  # by the run itself
+        if found and found.faster_changes and found.faster_changes != tried:
+            return FasterPlan(found.faster_changes, found.factor)
+    return None

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from accel_engine.run_queue.needs import Need
 from accel_engine.run_queue.request import QueueRequest
+from accel_engine.words import numbers
 
 MAX_NAMED = 3
 """Runs that a reason names."""
@@ -120,7 +121,7 @@ class _Plan:
         if request.group and request.at_once and self._groups[request.group] >= request.at_once:
             return f"{self._groups[request.group]} of {request.group} train already, the most at once"
         if at_once is not None and len(self._active) >= at_once:
-            return f"{_trains(self._active)}; at most {at_once} run{'s' * (at_once != 1)} at once"
+            return f"{_trains(self._active)}; at most {numbers.counted(at_once, 'run')} at once"
         on_cpu = [run for run in self._active if not run.devices and not (run.is_starting and self._machine.in_use)]
         if candidate.need.kind == "cpu" and at_once is None and on_cpu:
             return f"{_trains(on_cpu)}; one at once on the CPU"
@@ -138,7 +139,7 @@ class _Plan:
             self._reserved |= {device: max(priority, self._reserved.get(device, priority)) for device in free}
             return self._waits_for_devices(need, free)
         if need.memory > self._memory:
-            return f"needs {need.memory / 1e9:.1f} GB of memory, and {self._memory / 1e9:.1f} GB are available"
+            return f"needs {numbers.size(need.memory)} of memory, and {numbers.size(self._memory)} are available"
         self._start(candidate, tuple(free[: need.count]))
         return ""
 

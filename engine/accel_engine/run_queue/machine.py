@@ -10,11 +10,12 @@ import psutil
 from accel_engine.devices.device_types import ASLEEP, CountedItem, Device, Probe, Reading, Sample
 from accel_engine.devices.nvidia_probe import NvidiaProbe
 from accel_engine.devices.tpu_probe import TpuProbe
+from accel_engine.words import numbers
 
 BUSY_UTILIZATION = 10.0
 """Utilization in percent from which an accelerator is in use; a desktop stays below."""
 
-BUSY_MEMORY = 2e9
+BUSY_MEMORY = float(2 << 30)
 """Bytes of its memory from which an accelerator is in use; a desktop stays below."""
 
 IDLE_SECONDS = 2.0
@@ -74,7 +75,7 @@ def why_in_use(sample: Sample) -> str:
     names = f" ({', '.join(item.name for item in holders[:3])})" if holders else ""
     used, total = values.get("memory_used", 0.0), values.get("memory_total")
     if used > BUSY_MEMORY:
-        return f"has {used / 1e9:.1f}{f' of {total / 1e9:.1f}' if total else ''} GB in use{names}"
+        return f"has {numbers.size(used)}{f' of {numbers.size(total)}' if total else ''} in use{names}"
     if (busy := values.get("utilization", 0.0)) >= BUSY_UTILIZATION:
         return f"is {busy:.0f}% busy{names}"
     is_held = sample.device.startswith("tpu:") or any(item.computes for item in holders)

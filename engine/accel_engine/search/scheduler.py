@@ -23,6 +23,7 @@ from accel_engine.search.study_database import StudyDatabase
 from accel_engine.search.trial import PendingAction, Report, Trial, TrialState
 from accel_engine.search.trial_runs import Observation, TrialRuns, proposal_of, reason_after, state_after
 from accel_engine.search.trial_store import TrialStore
+from accel_engine.words import numbers
 
 STOPPED_WITH_SEARCH = "the search is stopped"
 """Why the runs of a search stop with it."""
@@ -184,7 +185,7 @@ class Scheduler:
 
     def _prune(self, trial: Trial) -> None:
         count = len(self.trials.reports(trial.number))
-        self.stop_trial(trial, PendingAction.PRUNE, f"not promising after {count} report{'s' * (count != 1)}")
+        self.stop_trial(trial, PendingAction.PRUNE, f"not promising after {numbers.counted(count, 'report')}")
 
     def stop_trial(self, trial: Trial, action: PendingAction, reason: str) -> None:
         """Ask the run of a trial to stop.

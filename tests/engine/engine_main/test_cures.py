@@ -14,8 +14,9 @@ from accel_engine import run
 from accel_engine.advice.cures.apply_cure import Method, apply, undo
 from accel_engine.advice.cures.cure_trial import CureProgress, CureResult, try_cure
 from accel_engine.events import CommandAnswered, Outcome, PlanChanged, RunEnded
-from accel_engine.measure.plan_trials import LEAST_ROUNDS, PlanTrials
+from accel_engine.measure.plan_trials import PlanTrials
 from accel_engine.measure.trial_process import TrialCancelledError
+from accel_engine.measure.trial_statistics import LEAST_ROUNDS
 from accel_engine.plan import Plan
 from accel_engine.process.engine_process import start
 from accel_engine.requests.try_plan import TrialStart

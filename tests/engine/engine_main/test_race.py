@@ -11,8 +11,7 @@ from accel_engine.measure.plan_trials import PlanTrials
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import check
 from accel_engine.race.comparison import find_best
-from accel_engine.race.configuration import ConfigurationKind
-from accel_engine.race.configuration_result import ConfigurationResult, ConfigurationState
+from accel_engine.race.configuration import ConfigurationKind, ConfigurationResult, ConfigurationState
 from accel_engine.race.race import Race, RaceOptions
 from accel_engine.race.remembered import recall
 from accel_engine.requests.try_plan import TrialStart

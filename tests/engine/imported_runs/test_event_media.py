@@ -210,7 +210,7 @@ def test_records_beyond_memory_are_skipped(tmp_path: Path, monkeypatch: pytest.M
     file = write(tmp_path, [tensor("long", 0, "x" * 5000, "text"), tensor("word", 0, "kept", "text")])
     items, notes = imported(tmp_path)
     assert [each.name for each in items] == ["word"]
-    assert notes == [f"{file.name}: 1 records of more than 0 MiB are left out"]
+    assert notes == [f"{file.name}: 1 records of more than 3.9 KiB are left out"]
 
 
 def test_any_damage_is_a_note_or_an_item(tmp_path: Path) -> None:

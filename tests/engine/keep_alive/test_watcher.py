@@ -15,7 +15,7 @@ from accel_engine.keep_alive.memory_restart import restart_with_less_memory
 from accel_engine.keep_alive.restart import Restart
 from accel_engine.keep_alive.watcher import MAX_RESTARTS, Restarts, Watcher
 from accel_engine.plan import Plan
-from accel_engine.plan.memory_cures import MemoryFacts
+from accel_engine.plan.memory_remedies import MemoryFacts
 from accel_engine.process import detached, engine_process
 from accel_engine.run import RunReader, RunWriter, Status, reopen
 from accel_engine.run.directory.lock import WriterLock

@@ -5,12 +5,12 @@ import math
 import numpy as np
 import pytest
 
-from accel_engine.measure.trial_statistics import Verdict, compare_losses, compare_rates, spread, turn_order
+from accel_engine.measure.trial_statistics import Verdict, compare_losses, compare_rates, in_turn, spread
 
 
 def test_ways_take_turns_there_and_back() -> None:
-    assert [turn_order(2, number) for number in range(4)] == [[0, 1], [1, 0], [0, 1], [1, 0]]
-    assert turn_order(3, 1) == [2, 1, 0]
+    assert [in_turn("AB", number) for number in range(4)] == ["AB", "BA", "AB", "BA"]
+    assert in_turn("ABC", 1) == "CBA"
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,7 @@ from typing import ClassVar
 import pytest
 
 from accel_engine.errors import RunError
-from accel_engine.inference.candidate import Candidate
-from accel_engine.inference.held_out_metrics import HeldOutMetrics
+from accel_engine.inference.candidate import Candidate, HeldOutMetrics
 from accel_engine.inference.live_window import LiveWindow
 from accel_engine.inference.measurement.percentiles import Percentile
 from accel_engine.inference.text_encoding import sidecar_of

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from accel_engine.devices.device_types import Device
+from accel_engine.measure.plan_trials import PlanTrial
 from accel_engine.measure.trial_process import TrialCancelledError, TrialFailedError
 from accel_engine.plan import Plan
 from accel_engine.race.energy import Meters
@@ -55,12 +56,12 @@ class StandInProcess:
         self.pid = os.getpid()
         self.plan, self._behaviour, self._should_stop = plan, behaviour, should_stop
         self._losses, self._turns = list(behaviour.losses), 0
-        self.is_open = True
+        self.is_open, self.memory = True, behaviour.memory
+        self.ready = TrialReady(1.0, 2.0, plan.batch_size, 10, ("CPU:0",), has_orders=True)
 
-    def wait_ready(self) -> TrialReady:
+    def wait_ready(self, on_progress: Callable[[int, int], object]) -> TrialReady:
         self._check()
-        device = "CPU:0"
-        return TrialReady(1.0, 2.0, self.plan.batch_size, 10, (device,), has_orders=True)
+        return self.ready
 
     def take(self, steps: int) -> Turn:
         self._check()
@@ -82,14 +83,6 @@ class StandInProcess:
             raise TrialCancelledError
         if self._behaviour.problem and self._turns >= self._behaviour.fails_after:
             raise TrialFailedError(self._behaviour.problem, out_of_memory=self._behaviour.out_of_memory)
-
-
-@dataclass
-class StandInTrial:
-    """Stands in for a trial."""
-
-    process: StandInProcess
-    memory: float | None
 
 
 @dataclass
@@ -121,15 +114,16 @@ class StandInTrials:
             for process in self.processes:
                 process.close()
 
-    def add(self, start: TrialStart) -> StandInTrial:
+    def add(self, start: TrialStart) -> PlanTrial:
         before = (self.processes[0].plan if self.processes else start.plan).to_mapping()
         changes = {name: value for name, value in start.plan.to_mapping().items() if value != before[name]}
         name = ",".join(f"{key}={value}" for key, value in changes.items())
         behaviour = self.behaviours.get(name, self.behaviours.get("", Behaviour()))
         speed = lambda: self.slowdown ** len(self.processes)  # noqa: E731
-        self.processes.append(StandInProcess(start.plan, behaviour, self.should_stop, self.on_turn, speed))
+        process = StandInProcess(start.plan, behaviour, self.should_stop, self.on_turn, speed)
+        self.processes.append(process)
         self.most_open = max(self.most_open, sum(process.is_open for process in self.processes))
-        return StandInTrial(self.processes[-1], behaviour.memory)
+        return PlanTrial(start, process)
 
 
 def no_meters(devices: Sequence[Device], names: Sequence[str]) -> Meters:

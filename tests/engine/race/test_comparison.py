@@ -5,9 +5,15 @@ import pytest
 
 from accel_engine.plan import Plan
 from accel_engine.race.comparison import dominating, find_best, winners, with_rates
-from accel_engine.race.configuration import Configuration, ConfigurationKind
-from accel_engine.race.configuration_result import Best, ConfigurationResult, ConfigurationState
-from accel_engine.race.loss_check import LossCheck, check_losses
+from accel_engine.race.configuration import (
+    Best,
+    Configuration,
+    ConfigurationKind,
+    ConfigurationResult,
+    ConfigurationState,
+    LossCheck,
+    check_losses,
+)
 
 PLAN = Plan()
 REFERENCE = Configuration("this plan", PLAN)

@@ -5,18 +5,16 @@ import pytest
 from accel_engine.advice import FasterPlan, advise
 from accel_engine.devices.device_types import Inventory
 from accel_engine.errors import RunError
-from accel_engine.measure.trial_room import PlacedTrial
+from accel_engine.measure import cache, trial_room
+from accel_engine.measure.trial_room import MemoryBudget, PlacedTrial, find_room
 from accel_engine.plan import Plan, isolation
 from accel_engine.plan.resolved_plan import check
-from accel_engine.race import memory_budget, raced_runs, remembered, room_beside_runs
+from accel_engine.race import remembered
 from accel_engine.race.comparison import find_best
-from accel_engine.race.configuration import ConfigurationKind
-from accel_engine.race.configuration_result import Best, ConfigurationState
+from accel_engine.race.configuration import Best, ConfigurationKind, ConfigurationState
 from accel_engine.race.configurations import find_configurations
-from accel_engine.race.memory_budget import MemoryBudget
 from accel_engine.race.race import Race, RaceOptions
 from accel_engine.race.remembered import recall
-from accel_engine.race.room_beside_runs import find_room
 from accel_engine.run import create
 from accel_engine.run.runs.devices_in_use import DevicesInUse
 
@@ -125,7 +123,7 @@ def test_a_race_of_a_plan_that_cannot_train_stops_after_its_first_process() -> N
 
 
 def test_groups_are_as_small_as_the_memory_and_compare_by_the_reference(monkeypatch) -> None:
-    monkeypatch.setattr(memory_budget, "MAX_CONCURRENT", 1)
+    monkeypatch.setattr(trial_room, "MAX_CONCURRENT", 1)
     found, trials, _ = race({"xla=on": Behaviour(2000.0)})
     assert trials.most_open == 2  # the reference and one configuration
     assert found["XLA"].against_reference.value == pytest.approx(2.0)
@@ -137,7 +135,7 @@ def test_groups_are_as_small_as_the_memory_and_compare_by_the_reference(monkeypa
 def test_rates_of_all_groups_are_those_beside_all_rounds_of_the_reference(monkeypatch) -> None:
     """The machine gets slower from group to group; configurations that are equally fast have equal rates at the end."""
     shown = {}
-    monkeypatch.setattr(memory_budget, "MAX_CONCURRENT", 1)
+    monkeypatch.setattr(trial_room, "MAX_CONCURRENT", 1)
     found, _, raced = race(
         {},
         slowdown=0.9,
@@ -152,8 +150,8 @@ def test_rates_of_all_groups_are_those_beside_all_rounds_of_the_reference(monkey
 
 
 def test_a_configuration_of_fewer_processes_takes_less_memory(monkeypatch) -> None:
-    monkeypatch.setattr(memory_budget, "available_memory", lambda: 0)
-    monkeypatch.setattr("accel_engine.race.measurement.resident_bytes", lambda _: 2.6e9)
+    monkeypatch.setattr(trial_room, "available_memory", lambda: 0)
+    monkeypatch.setattr("accel_engine.race.configuration_trial.resident_bytes", lambda _: 2.6e9)
     plan = Plan(model="cnn", strategy="multi-worker", local_workers=2, isolate_workers="off")
     kinds, budget = (ConfigurationKind.DEVICES, ConfigurationKind.PRECISION), MemoryBudget(available=lambda: int(2e9))
     results, *_ = race({"": Behaviour()}, kinds=kinds, budget=budget, plan=plan)
@@ -165,11 +163,11 @@ def test_what_the_host_has_no_memory_for_is_not_started() -> None:
     found, trials, _ = race({}, budget=MemoryBudget(available=lambda: 0))
     assert len(trials.processes) == 1  # the plan itself
     assert found["XLA"].state is ConfigurationState.REFUSED
-    assert found["XLA"].reason.endswith("GB of memory, and 0.0 GB are free")
-    factor = memory_budget.Usage(resident=1e9, grown=2e8)
+    assert found["XLA"].reason.endswith("iB of memory, and 0 B are free")
+    factor = trial_room.Usage(resident=1e9, grown=2e8)
     tight = MemoryBudget(available=lambda: int(1.5e9))
     assert (tight.lacking(factor, 1.0), tight.lacking(factor, 0.5)) == ("", "")
-    assert tight.lacking(factor, 4.0) == "it takes about 2.1 GB of memory, and 1.5 GB are free"
+    assert tight.lacking(factor, 4.0) == "it takes about 1.8 GiB of memory, and 1.4 GiB are free"
 
 
 def test_a_live_run_on_the_same_gpu_keeps_its_memory(monkeypatch) -> None:
@@ -179,7 +177,7 @@ def test_a_live_run_on_the_same_gpu_keeps_its_memory(monkeypatch) -> None:
         asked.append(trials)
         return [DevicesInUse("k3fp", ("gpu:0",))]
 
-    monkeypatch.setattr(room_beside_runs, "check_room_on", check_room_on)
+    monkeypatch.setattr(trial_room, "check_room_on", check_room_on)
     found, trials, _ = race({})
     placed = PlacedTrial(devices=("cpu:0",))
     assert asked == [(placed,), (placed, placed)]
@@ -197,15 +195,15 @@ def test_configurations_without_room_beside_a_live_run_are_refused(monkeypatch) 
     monkeypatch.setattr(isolation, "why_reachable", lambda _: "")
     resolved = check(Plan(model="cnn"), GPUS)
     found = find_configurations(resolved, GPUS, (ConfigurationKind.DEVICES, ConfigurationKind.BATCH_SIZE))
-    monkeypatch.setattr(room_beside_runs, "check_room_on", partial(check_room_on, most=2))
-    room = find_room(found, GPUS)
+    monkeypatch.setattr(trial_room, "check_room_on", partial(check_room_on, most=2))
+    room = find_room(found.reference.plan, {each.title: each.plan for each in found.others}, GPUS)
     assert room.has_runs
     larger = "a live run trains on the same device"
     workers = "multi-worker on 2 GPUs"
     assert room.refused == {workers: "it does not fit", "batch size 128": larger, "batch size 256": larger}
-    monkeypatch.setattr(room_beside_runs, "check_room_on", partial(check_room_on, most=1))
+    monkeypatch.setattr(trial_room, "check_room_on", partial(check_room_on, most=1))
     with pytest.raises(RunError, match="it does not fit"):
-        find_room(found, GPUS)
+        find_room(found.reference.plan, {each.title: each.plan for each in found.others}, GPUS)
 
 
 def test_out_of_memory_beside_others_is_tried_again_alone() -> None:
@@ -273,21 +271,35 @@ def test_what_was_found_is_remembered(monkeypatch) -> None:
     assert (
         recall(check(Plan(model="cnn", batch_size=32, xla="off"), CPU), CPU) is not None
     )  # a configuration of the race
-    now = remembered.clock.now()
-    monkeypatch.setattr(remembered.clock, "now", lambda: now + 8 * 24 * 3600)
+    now = cache.clock.now()
+    monkeypatch.setattr(cache.clock, "now", lambda: now + 8 * 24 * 3600)
     assert recall(same, CPU) is None
 
 
+def test_a_failed_compilation_and_what_other_flags_measured_are_not_remembered(monkeypatch) -> None:
+    compiled, plain = check(Plan(model="cnn", xla="on"), CPU), check(Plan(model="cnn", xla="off"), CPU)
+    race({"xla=on": Behaviour(problem="libdevice not found")})
+    assert recall(compiled, CPU) is None
+    assert recall(plain, CPU).faster_changes == {}
+    race({"xla=on": Behaviour(2000.0)})
+    assert recall(compiled, CPU).examples_per_second == pytest.approx(2000.0)
+    monkeypatch.setenv("XLA_FLAGS", "--xla_cpu_enable_fast_math=true")
+    assert recall(compiled, CPU) is None
+    assert recall(plain, CPU) is None
+    monkeypatch.delenv("XLA_FLAGS")
+    assert recall(plain, CPU).faster_changes == {"xla": "on"}
+
+
 def test_advice_on_a_run_has_what_a_race_of_its_plan_found(monkeypatch) -> None:
-    monkeypatch.setattr(raced_runs, "detect", lambda: Inventory(CPU))
+    monkeypatch.setattr(remembered, "detect", lambda: Inventory(CPU))
     run = create(Plan(model="cnn", xla="off", name="x"))
-    assert raced_runs.read_with_races(run).faster is None
+    assert remembered.read_with_races(run).faster is None
     race({"xla=on": Behaviour(2000.0, memory=3e8)})
-    recorded = raced_runs.read_with_races(run)
+    recorded = remembered.read_with_races(run)
     assert recorded.faster == FasterPlan({"xla": "on"}, pytest.approx(2.0))
     (finding,) = advise(recorded)
     assert finding.evidence[0].text == "--xla on: 2.00 times the examples per second, in turns on this machine"
-    assert raced_runs.read_with_races(create(Plan(model="mlp", xla="off"))).faster is None
+    assert remembered.read_with_races(create(Plan(model="mlp", xla="off"))).faster is None
 
 
 def test_a_damaged_file_is_ignored(tmp_path) -> None:

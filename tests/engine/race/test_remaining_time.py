@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from accel_engine.race.configuration_result import ConfigurationResult, ConfigurationState
+from accel_engine.race.configuration import ConfigurationResult, ConfigurationState
 from accel_engine.race.remaining_time import RemainingTime
 from engine.race.test_comparison import REFERENCE, REMAT, XLA
 

@@ -62,12 +62,12 @@ def test_runs_on_the_cpu_and_on_accelerators_do_not_wait_for_each_other() -> Non
 
 
 def test_what_other_people_use_is_not_free() -> None:
-    machine = Machine({"gpu:0": "has 30.0 of 80.0 GB in use (python)", "gpu:1": ""})
+    machine = Machine({"gpu:0": "has 30.0 GiB of 80.0 GiB in use (python)", "gpu:1": ""})
 
     decision = decide([waits("a", 1), waits("b", 2)], [], machine)
 
     assert decision.starts == {"a": ("gpu:1",)}
-    assert decision.reasons == {"b": "needs 2 free of 2: gpu:0 has 30.0 of 80.0 GB in use (python), gpu:1 run a"}
+    assert decision.reasons == {"b": "needs 2 free of 2: gpu:0 has 30.0 GiB of 80.0 GiB in use (python), gpu:1 run a"}
 
 
 def test_a_run_whose_devices_are_not_known_yet_may_take_any() -> None:
@@ -141,7 +141,7 @@ def test_memory_of_the_host_is_counted_for_all_that_start() -> None:
     decision = decide(candidates, [], Machine(memory=1_300_000_000, at_once=9))
 
     assert list(decision.starts) == ["a", "b"]
-    assert decision.reasons == {"c": "needs 0.6 GB of memory, and 0.1 GB are available"}
+    assert decision.reasons == {"c": "needs 572 MiB of memory, and 95.4 MiB are available"}
 
 
 def test_a_tpu_trains_one_run() -> None:

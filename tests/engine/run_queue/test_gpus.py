@@ -68,7 +68,7 @@ def test_each_run_gets_a_gpu_that_nobody_uses(
         waiter.look()
         assert started == [(one, "GPU-00000002"), (two, "GPU-00000003")]
         reason = queue.entries()[2].reason
-        assert reason.startswith("needs 1 free of 3: gpu:0 has 66.0 of ")
+        assert reason.startswith("needs 1 free of 3: gpu:0 has 61.5 GiB of ")
         assert reason.endswith(f"gpu:1 run {one}, gpu:2 run {two}")
         driver.measure("memory", 0, 0.0)
         driver.measure("utilization", 0, 0)

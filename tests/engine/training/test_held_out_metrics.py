@@ -13,9 +13,8 @@ import pytest
 
 from accel_engine.errors import DataError
 from accel_engine.formats import open_model
-from accel_engine.inference.candidate import Candidate
+from accel_engine.inference.candidate import Candidate, HeldOutMetrics
 from accel_engine.inference.comparison import comparisons
-from accel_engine.inference.held_out_metrics import HeldOutMetrics
 from accel_engine.inference.origin import origin_of
 from accel_engine.model_export.export import export
 from accel_engine.model_export.held_out_metrics import held_out_metrics

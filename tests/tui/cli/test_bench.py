@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from accel_engine.errors import RunError
-from accel_engine.inference.candidate import Candidate
-from accel_engine.inference.held_out_metrics import HeldOutMetrics
+from accel_engine.inference.candidate import Candidate, HeldOutMetrics
 from accel_engine.inference.measurement.percentiles import Percentile
 from accel_engine.plan import Plan
 from accel_engine.process.inference_bench import ModelFile

@@ -5,8 +5,8 @@ import signal
 import pytest
 
 from accel_engine.devices.device_types import Device, Inventory
+from accel_engine.measure.trial_room import MemoryBudget
 from accel_engine.plan import Plan
-from accel_engine.race.memory_budget import MemoryBudget
 from accel_engine.race.race import Race
 from accel_tui.cli import demo
 from engine.race.stand_ins import GPUS, Behaviour, StandInTrials, no_meters

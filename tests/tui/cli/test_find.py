@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from accel_engine.errors import FieldValue, RunError
-from accel_engine.finders.batch_size_finder import FoundSize, SizeOptions, SizeProgress
 from accel_engine.finders.learning_rate_finder import FoundRate, RampOptions, RampProgress
+from accel_engine.finders.throughput import FoundSize, SizeOptions, SizeProgress
 from accel_engine.measure.trial_process import TrialCancelledError
 from accel_engine.plan import SPECS, Plan
 from accel_engine.run.engine.status import Status

@@ -9,12 +9,12 @@ import pytest
 
 from accel_engine.devices.device_types import Inventory
 from accel_engine.errors import FieldValue
+from accel_engine.measure.trial_room import MemoryBudget
 from accel_engine.measure.trial_statistics import Comparison, Verdict
 from accel_engine.plan import SPECS, Plan
-from accel_engine.race.configuration import Configuration
-from accel_engine.race.configuration_result import Best, ConfigurationResult, ConfigurationState
-from accel_engine.race.memory_budget import MemoryBudget
+from accel_engine.race.configuration import Best, Configuration, ConfigurationResult, ConfigurationState
 from accel_engine.race.race import Race
+from accel_engine.words import numbers
 from accel_tui.cli import race
 from accel_tui.cli.race_view import LiveBars
 from accel_tui.formatting import race as race_text
@@ -187,7 +187,7 @@ def test_the_verdict_names_those_whose_intervals_overlap_with_the_fastest_one() 
     assert race_text.verdict([close, fastest]) == (
         "XLA and 1 thread are about as fast; the first is 17 times as fast as this plan: --xla on"
     )
-    assert [race_text.times(ratio) for ratio in (1.254, 2.64, 123.0)] == ["1.25", "2.6", "120"]
+    assert [numbers.times(ratio) for ratio in (1.254, 2.64, 123.0)] == ["1.25 times", "2.6 times", "123 times"]
 
 
 def test_the_memory_of_several_processes_is_that_of_all() -> None:

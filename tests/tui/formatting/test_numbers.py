@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from accel_tui.formatting import numbers
+from accel_engine.words import numbers
 
 
 @pytest.mark.parametrize(
@@ -72,9 +72,9 @@ def test_metrics(value: float, text: str) -> None:
     ],
 )
 def test_bytes(count: float, text: str) -> None:
-    assert numbers.size(count) == text
+    assert numbers.short_size(count) == text
     unit = text[-1] if text[-1] == "B" else f"{text[-1]}iB"
-    assert numbers.long_size(count) == f"{text[:-1]} {unit}"
+    assert numbers.size(count) == f"{text[:-1]} {unit}"
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,11 @@
 import pytest
 
+from accel_engine.measure import cache
+from accel_engine.measure.trial_room import MemoryBudget
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import check
 from accel_engine.race import remembered
 from accel_engine.race.configuration import ConfigurationKind
-from accel_engine.race.memory_budget import MemoryBudget
 from accel_engine.race.race import Race, RaceOptions
 from accel_tui.plan.data_look import PreviewRow
 from accel_tui.plan.measured_text import measured_rows
@@ -32,8 +33,8 @@ def test_what_a_race_measured_is_told_with_its_age(monkeypatch) -> None:
     plan = Plan(model="cnn", xla="off")
     assert rows_of(plan) == ()
     race(plan)
-    now = remembered.clock.now()
-    monkeypatch.setattr(remembered.clock, "now", lambda: now + 2 * 3600 + 60)
+    now = cache.clock.now()
+    monkeypatch.setattr(cache.clock, "now", lambda: now + 2 * 3600 + 60)
     rows = {row.name: row.text for row in rows_of(plan)}
     assert rows == {
         "measured": "5,000 ±0% examples/s, 1.0 GiB (race, 2h ago)",
@@ -47,6 +48,6 @@ def test_a_long_epoch_and_another_plan(monkeypatch) -> None:
     race(plan.replace(xla="off"))
     rows = {row.name: row.text for row in rows_of(plan)}
     assert rows["measured"].startswith("12,500 ±0% examples/s")
-    assert rows["an epoch"] == "0:50 of steps"
+    assert rows["an epoch"] == "50 s of steps"
     assert "faster" not in rows
     assert rows_of(plan.replace(batch_size=32)) == ()

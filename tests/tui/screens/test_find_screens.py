@@ -10,8 +10,8 @@ import pytest
 from textual.pilot import Pilot
 
 from accel_engine.errors import RunError
-from accel_engine.finders.batch_size_finder import SizeProgress
 from accel_engine.finders.learning_rate_finder import RampProgress
+from accel_engine.finders.throughput import SizeProgress
 from accel_engine.measure.trial_process import TrialCancelledError
 from accel_tui.host import Screens
 from accel_tui.screens import find_rate_screen, find_size_screen, finder_screen
@@ -187,7 +187,7 @@ async def test_a_batch_size_is_found_live_and_taken_with_its_learning_rate(
 ) -> None:
     async with StubApp().run_test(size=size) as pilot:
         await open_finder(pilot, "b")
-        await shows(pilot, "measuring batch size 64: starting, about 1:20 left", "examples/s", "memory GB")
+        await shows(pilot, "measuring batch size 64: starting, about 1:20 left", "examples/s", "memory GiB")
         await shows(pilot, "Each size trains for 2 s in processes of its own")
         finders.may_end.set()
         await shows(pilot, "knee: batch size 128", "9.20k")

@@ -8,8 +8,8 @@ from threading import Event
 import pytest
 from textual.pilot import Pilot
 
+from accel_engine.measure.trial_room import MemoryBudget
 from accel_engine.plan import Plan
-from accel_engine.race.memory_budget import MemoryBudget
 from accel_engine.race.race import Race
 from accel_tui.host import Screens
 from accel_tui.screens import race_screen
@@ -89,7 +89,7 @@ async def test_the_selected_configuration_is_explained_and_taken_into_the_form(m
         await open_race(pilot)
         await shows(pilot, "The fastest is")
         await pilot.press("home", "down", "down")
-        await shows(pilot, "--xla on", "memory 286M of the host, compiled in 2.0 s", "within 1e-5, 3 steps")
+        await shows(pilot, "--xla on", "memory 286 MiB of the host, compiled in 2.0 s", "within 1e-5, 3 steps")
         await pilot.press("end")
         await shows(pilot, "is far slower than float32")  # all of the reason
         assert not pilot.app.screen.check_action("take", ())

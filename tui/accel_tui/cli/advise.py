@@ -13,9 +13,9 @@ from accel_engine.advice import Cure, Finding, find_cure
 from accel_engine.advice import advise as find_troubles
 from accel_engine.errors import PlanError, RunError
 from accel_engine.run import RunInfo, find
+from accel_engine.words import numbers
 from accel_tui.cli.finite_number import FiniteNumber
 from accel_tui.cli.output import json_option, print_to_stderr, write, write_json
-from accel_tui.formatting import numbers
 from accel_tui.formatting.advice import (
     command_with,
     cure_text,
@@ -222,7 +222,7 @@ def _found(directory: Path, finding: str, number: int) -> tuple[Finding, Cure]:
     Raises:
         AccelError: There is none, or the run cannot be read.
     """
-    from accel_engine.race.raced_runs import read_with_races  # its imports are slow
+    from accel_engine.race.remembered import read_with_races  # its imports are slow
 
     return find_cure(directory.name, find_troubles(read_with_races(directory), []), finding, number)
 
@@ -261,20 +261,20 @@ def _apply_cure(directory: Path, finding: str, number: int, *, as_json: bool) ->
     from accel_engine.advice.cures import apply_cure  # see _found
 
     _, cure = _found(directory, finding, number)
-    _print_change(apply_cure.apply(directory, cure.changes, finding=finding), as_json=as_json)
+    _print_change(directory, apply_cure.apply(directory, cure.changes, finding=finding), as_json=as_json)
 
 
 def _undo_cure(directory: Path, *, as_json: bool) -> None:
     """Take the last cure of a run back, and print what was done."""
     from accel_engine.advice.cures import apply_cure  # see _found
 
-    _print_change(apply_cure.undo(directory), as_json=as_json)
+    _print_change(directory, apply_cure.undo(directory), as_json=as_json)
 
 
-def _print_change(done: "AppliedCure", *, as_json: bool) -> None:
+def _print_change(directory: Path, done: "AppliedCure", *, as_json: bool) -> None:
     if as_json:
         changes = {"changes": dict(done.changes), "before": dict(done.before)}
-        write_json({"run": done.directory.name, "how": str(done.method), **changes, "text": done.text})
+        write_json({"run": directory.name, "how": str(done.method), **changes, "text": done.text})
     else:
         write(done.text)
 

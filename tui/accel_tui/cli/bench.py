@@ -19,11 +19,11 @@ from accel_engine.process.inference_bench import bench as bench_models
 from accel_engine.requests.bench_models import BenchOptions
 from accel_engine.trained.bench_runs import BenchRuns
 from accel_engine.user_paths import exists, user_path
+from accel_engine.words import numbers
 from accel_tui.cli.bench_options import Latency, Sizes, Words
 from accel_tui.cli.finite_number import FiniteNumber
 from accel_tui.cli.output import print_to_stderr, table, write, write_json
 from accel_tui.cli.trained_models import checkpoint_option, run_or_file
-from accel_tui.formatting import numbers
 from accel_tui.formatting.bench import conclusions, line, notes, tables
 from accel_tui.formatting.devices_in_use import warnings
 from accel_tui.plan.bench_choices import DEVICES, PRECISIONS, XLA, check_scenario

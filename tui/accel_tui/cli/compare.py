@@ -42,7 +42,7 @@ def compare(runs: tuple[str, ...], as_json: bool) -> None:
         same = f"{' and '.join(runs)} are the same run: " if len(runs) > 1 else ""
         raise UsageError(f"{same}give at least two runs to compare")
     compared = [_read_run(directory) for directory in directories]
-    if problem := mixed([each.run for each in compared]):
+    if problem := mixed([each.run.info for each in compared if each.run.info]):
         raise UsageError(problem)
     comparison = compare_runs(compared)
     for each in compared:

@@ -14,12 +14,12 @@ from accel_engine.errors import AccelError, DataError, FieldValue
 from accel_engine.plan import DEFAULTS, Plan
 from accel_engine.process.ask import ask
 from accel_engine.requests.describe_data import DataRequest
-from accel_engine.text import percent
+from accel_engine.words import numbers
+from accel_engine.words.numbers import percent
 from accel_tui.appearance.glyphs import has_unicode
 from accel_tui.cli.catalogue import list_data
 from accel_tui.cli.output import json_option, table, write, write_json
 from accel_tui.cli.plan_options import PlanCommand, given, plan_option
-from accel_tui.formatting import numbers
 from accel_tui.formatting.text import shorten
 from accel_tui.settings.user_settings import load
 

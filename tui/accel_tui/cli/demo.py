@@ -13,8 +13,7 @@ from accel_engine.devices.device_types import Device
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import check
 from accel_engine.process.engine_process import require_installation
-from accel_engine.race.configuration import ConfigurationKind
-from accel_engine.race.configuration_result import ConfigurationResult, ConfigurationState
+from accel_engine.race.configuration import ConfigurationKind, ConfigurationResult, ConfigurationState
 from accel_engine.race.race import Race, RaceOptions
 from accel_tui.cli.finite_number import FiniteNumber
 from accel_tui.cli.output import print_to_stderr, write, write_json

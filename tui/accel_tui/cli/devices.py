@@ -13,8 +13,8 @@ import click
 
 from accel_engine.devices import Sampler
 from accel_engine.devices.device_types import CountedItem, Device, Inventory, Reading, Sample
+from accel_engine.words import numbers
 from accel_tui.cli.output import json_option, table, write, write_json
-from accel_tui.formatting import numbers
 
 EPILOG = """\b
 Examples:
@@ -157,7 +157,7 @@ def _row(device: Device, known: Mapping[str, Reading], extra: Mapping[str, str])
         _format(known.get("temperature")),
         power,
         *(_format(known.get(name)) for name in extra.values()),
-        f"{device.name}, {device.cores} core{'s' * (device.cores > 1)}" if device.cores else device.name,
+        f"{device.name}, {numbers.counted(device.cores, 'core')}" if device.cores else device.name,
     )
 
 
@@ -184,7 +184,7 @@ def _accelerator_lines(readings: Mapping[str, Mapping[str, Reading]]) -> list[st
         for name, word in (("ecc_corrected", "corrected"), ("ecc_uncorrected", "uncorrected")):
             errors = known.get(name)
             if errors and errors.value:
-                lines.append(f"{errors.value:.0f} {word} memory error{'s' * (errors.value != 1)}")
+                lines.append(f"{errors.value:.0f} {word} memory {numbers.plural(errors.value, 'error')}")
         lines += [f"{part.name}, {_part_memory(part)}, {part.id}" for part in _parts(known, "instances")]
         for each in lines:
             devices.setdefault(each, []).append(device)
@@ -196,7 +196,7 @@ def _process_lines(readings: Mapping[str, Mapping[str, Reading]]) -> list[str]:
     uses: dict[tuple[str, str], list[str]] = {}
     for device, known in readings.items():
         for part in _parts(known, "processes"):
-            memory = "" if part.memory is None else f" {numbers.size(part.memory)}"
+            memory = "" if part.memory is None else f" {numbers.short_size(part.memory)}"
             uses.setdefault((part.id, part.name), []).append(device + memory)
     return [f"process {pid} {name}: {', '.join(having)}" for (pid, name), having in uses.items()]
 
@@ -221,8 +221,8 @@ def _parts(known: Mapping[str, Reading], name: str) -> tuple[CountedItem, ...]:
 
 
 def _part_memory(part: CountedItem) -> str:
-    used = "-" if part.memory is None else numbers.size(part.memory)
-    return used if part.total is None else f"{used} / {numbers.size(part.total)}"
+    used = "-" if part.memory is None else numbers.short_size(part.memory)
+    return used if part.total is None else f"{used} / {numbers.short_size(part.total)}"
 
 
 def _format(reading: Reading | None) -> str:
@@ -230,7 +230,7 @@ def _format(reading: Reading | None) -> str:
     if reading is None or reading.value is None:
         return "-"
     if reading.unit == "B/s":
-        return f"{numbers.size(reading.value)}/s"
+        return f"{numbers.short_size(reading.value)}/s"
     unit = {"C": "\N{DEGREE SIGN}C"}.get(reading.unit, reading.unit)
     return f"{reading.value:.0f}{unit if unit == '%' else f' {unit}'}".rstrip()
 
@@ -240,7 +240,7 @@ def _memory(used: Reading | None, total: Reading | None, size: int | None) -> st
     if whole is None:
         return "-"
     part = "-" if used is None or used.value is None else f"{used.value / 2**30:.1f}"
-    return f"{part} / {whole / 2**30:.1f} GiB"
+    return f"{part} / {numbers.size(whole)}"
 
 
 def _readings_to_json(sample: Sample) -> dict[str, dict[str, Any]]:

@@ -11,10 +11,10 @@ import click
 from accel_engine.doctor import Check, Report, Verdict, checks, run_checks
 from accel_engine.errors import UsageError
 from accel_engine.text import printable_fields, suggestion
+from accel_engine.words import numbers
 from accel_tui.appearance.glyphs import has_unicode
 from accel_tui.cli import terminal_checks
 from accel_tui.cli.output import MIN_WIDTH, json_option, write, write_json
-from accel_tui.formatting import numbers
 
 EPILOG = """\b
 Examples:

@@ -81,7 +81,7 @@ def _only_one(context: click.Context, option: click.Parameter, formats: tuple[st
 @click.option("--data", default="", metavar="DATA", help="The data of a MODEL (a FILE.keras or FILE.h5), as in train.")
 @click.option("--table", type=click.Choice(TABLES), help="Table to write to a csv or parquet file.  [default: steps]")
 @click.option("--force", is_flag=True, help="Overwrite an existing file.")
-@click.option("--quantize", type=click.Choice(PRECISIONS), help="Precision of a tflite model.  [default: none]")
+@click.option("--quantize", type=click.Choice(PRECISIONS), help="Precision, such as int8 of tflite.  [default: none]")
 @click.option(
     "--checkpoint", type=Checkpoint(), metavar=CHECKPOINT_METAVAR, help="Weights of the model, as in evaluate."
 )

@@ -142,7 +142,8 @@ def batch_size(
     Sizes grow until one does not fit or gets slower. The answer is the smallest size whose throughput is
     within 10% of the fastest; it is measured again in a fresh process, with a validation.
     """
-    from accel_engine.finders.batch_size_finder import SizeOptions, check_plan
+    from accel_engine.finders.batch_size_finder import check_plan
+    from accel_engine.finders.throughput import SizeOptions
     from accel_tui.cli.find_size import find_size
 
     def check(plan: Plan, _: int) -> None:

@@ -13,7 +13,7 @@ from accel_engine.finders.learning_rate_finder import (
     find_rate_of_run,
 )
 from accel_engine.plan import Plan
-from accel_engine.process.paused_run import read_run
+from accel_engine.process.run_change import read_run
 from accel_tui.cli.finding import PLOT_ROWS, Status, measure, plot_width, readable
 from accel_tui.cli.output import print_to_stderr, table, write, write_json
 from accel_tui.cli.signals import INTERRUPTED

@@ -16,10 +16,11 @@ from accel_engine.events import Event, Phase, RunEnded, to_json_object
 from accel_engine.run import Chunk, RunInfo, Update
 from accel_engine.run.directory.run_paths import LOG, trained_model
 from accel_engine.run.store.series_names import LEARNING_RATE, VALIDATION_PREFIX
-from accel_engine.text import percent, printable_line
+from accel_engine.text import printable_line
+from accel_engine.words import numbers
+from accel_engine.words.numbers import percent
 from accel_tui.appearance.glyphs import has_unicode
 from accel_tui.cli.event_text import format_epoch, format_event, means
-from accel_tui.formatting import numbers
 from accel_tui.run_state.fold_events import apply_update
 from accel_tui.run_state.state import RunState
 
@@ -209,5 +210,5 @@ def _steps(chunk: Chunk) -> dict[str, Any]:
 
 def _numbers(values: npt.NDArray[np.float32]) -> list[float | None]:
     """The shortest numbers that round to the same float32, so that 0.1 stays 0.1; ``None`` if not finite."""
-    numbers = (float(text) for text in values.astype(str))
-    return [number if math.isfinite(number) else None for number in numbers]
+    shortest = (float(text) for text in values.astype(str))
+    return [number if math.isfinite(number) else None for number in shortest]

@@ -16,8 +16,7 @@ from accel_engine.plan.plan_file import read_plan_file
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.process.engine_process import require_installation
 from accel_engine.race.comparison import find_best
-from accel_engine.race.configuration import ConfigurationKind
-from accel_engine.race.configuration_result import Best, ConfigurationResult
+from accel_engine.race.configuration import Best, ConfigurationKind, ConfigurationResult
 from accel_engine.race.configurations import check_raceable
 from accel_engine.race.race import SECONDS, Race, RaceOptions
 from accel_engine.text import suggestion

@@ -6,11 +6,12 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, TextIO
 
-from accel_engine.race.configuration_result import ConfigurationResult, ConfigurationState
+from accel_engine.race.configuration import ConfigurationResult, ConfigurationState
 from accel_engine.text import printable_line
+from accel_engine.words import numbers
 from accel_tui.appearance.glyphs import has_unicode, to_ascii
 from accel_tui.cli.output import print_to_stderr, write_json
-from accel_tui.formatting import numbers, race
+from accel_tui.formatting import race
 from accel_tui.formatting.race_bars import Span, bars
 
 REDRAW_SECONDS = 0.1

@@ -11,8 +11,8 @@ from accel_engine.errors import UsageError
 from accel_engine.run import RunSummary, list_runs, runs_directory
 from accel_engine.text import printable_line, suggestion
 from accel_engine.user_paths import exists, is_directory
+from accel_engine.words import numbers
 from accel_tui.cli.output import json_option, table, write, write_json
-from accel_tui.formatting import numbers
 from accel_tui.formatting.run_damage import left_out
 from accel_tui.formatting.table_columns import SortOrder, ordered
 from accel_tui.formatting.text import shorten

@@ -9,8 +9,9 @@ from accel_engine.search.over import format_value
 from accel_engine.search.results import front, is_counted
 from accel_engine.search.trial import Trial, TrialState
 from accel_engine.text import printable_line
+from accel_engine.words import numbers
 from accel_tui.cli.output import table
-from accel_tui.formatting import field_labels, numbers
+from accel_tui.formatting import field_labels
 from accel_tui.study_state.texts import objective_name, objective_text
 
 BEST = 10
@@ -121,7 +122,7 @@ def _named(found: Sequence[int]) -> str:
     """Trials by their numbers, or how many if they are many."""
     if len(found) > MOST_NUMBERS:
         return numbers.counted(len(found), "trial")
-    return f"trial{'s' * (len(found) > 1)} {', '.join(map(str, found))}"
+    return f"{numbers.plural(len(found), 'trial')} {', '.join(map(str, found))}"
 
 
 def _outcome(ended: Mapping[str, Any]) -> str:

@@ -12,10 +12,10 @@ from accel_engine.search.progress import seconds_left, trials_done
 from accel_engine.search.results import best_trial
 from accel_engine.search.trial import Trial, TrialState
 from accel_engine.text import printable, printable_line
+from accel_engine.words import numbers
 from accel_tui.appearance.glyphs import has_unicode
 from accel_tui.cli.output import write, write_json
 from accel_tui.cli.search_summary import short_value, summary
-from accel_tui.formatting import numbers
 from accel_tui.formatting.text import shorten
 from accel_tui.study_state.texts import objective_name, objective_text
 

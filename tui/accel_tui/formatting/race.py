@@ -6,8 +6,8 @@ from rich.cells import cell_len, set_cell_size
 
 from accel_engine.plan.placement import process_count
 from accel_engine.race.comparison import find_best, has_enough_turns, winners
-from accel_engine.race.configuration_result import Best, ConfigurationResult, ConfigurationState
-from accel_tui.formatting import numbers
+from accel_engine.race.configuration import Best, ConfigurationResult, ConfigurationState
+from accel_engine.words import numbers
 
 TABLE_TITLE = 22
 """The most columns of a title in the table."""
@@ -63,7 +63,7 @@ def ratio_text(result: ConfigurationResult) -> str:
 
 def memory_text(result: ConfigurationResult) -> str:
     """The memory: ``177M``; empty if it is unknown."""
-    return "" if result.memory is None else numbers.size(result.memory)
+    return "" if result.memory is None else numbers.short_size(result.memory)
 
 
 def spread_text(result: ConfigurationResult) -> str:
@@ -169,17 +169,12 @@ def verdict(results: Sequence[ConfigurationResult]) -> str:
         return "No configuration is clearly faster than this plan."
     titles, options = [best.title, *(each.title for each in _about_as_fast(results, best))], best.configuration.options
     ratio = best.against_reference.value if best.against_reference else None
-    factor = f"{times(ratio)} times as fast as this plan" if ratio else ""
+    factor = f"{numbers.times(ratio)} as fast as this plan" if ratio else ""
     if not titles[1:]:
         return f"The fastest is {best.title}{', ' * bool(factor)}{factor}: {options}"
     titles = [*titles[:2], f"{len(titles) - 2} more"] if len(titles) > 3 else titles
     first = f"the first is {factor}" if factor else "the first"
     return f"{', '.join(titles[:-1])} and {titles[-1]} are about as fast; {first}: {options}"
-
-
-def times(ratio: float) -> str:
-    """A ratio of rates in two digits, or three below 2: ``17``, ``2.6``, ``1.25``."""
-    return f"{float(f'{ratio:.{2 if ratio >= 2 else 3}g}'):g}"
 
 
 def _about_as_fast(results: Sequence[ConfigurationResult], best: ConfigurationResult) -> list[ConfigurationResult]:

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 
 from rich.cells import cell_len
 
-from accel_engine.race.configuration_result import Best, ConfigurationResult, ConfigurationState
+from accel_engine.race.configuration import Best, ConfigurationResult, ConfigurationState
 from accel_engine.text import printable_line
-from accel_tui.formatting import numbers, race
+from accel_engine.words import numbers
+from accel_tui.formatting import race
 from accel_tui.formatting.race import cut
 
 Span = tuple[str, str]

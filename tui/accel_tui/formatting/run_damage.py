@@ -5,7 +5,7 @@ from pathlib import Path
 from accel_engine.run import RunInfo
 from accel_engine.run.directory.run_paths import repair_command
 from accel_engine.run.engine.memory_loss import MemoryLoss
-from accel_tui.formatting import numbers
+from accel_engine.words import numbers
 
 DIRECTORY_LOST = "its directory was deleted, moved or replaced"
 """Why no command finds a run any more, as a clause."""

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from accel_engine.plan.monitor import is_better_lower
 from accel_engine.run import RunSummary, Status
 from accel_engine.run.store.series_names import VALIDATION_PREFIX
-from accel_tui.formatting import names, numbers
+from accel_engine.words import numbers
+from accel_tui.formatting import names
 from accel_tui.formatting.bench_figures import figure
 from accel_tui.formatting.table_columns import Column, SortKey
 from accel_tui.formatting.text import shorten, shorten_start

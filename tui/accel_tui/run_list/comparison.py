@@ -8,11 +8,12 @@ from typing import Any
 
 from accel_engine.plan import DEFAULTS
 from accel_engine.plan.monitor import is_better_lower
-from accel_engine.run import RunSummary
+from accel_engine.run import RunInfo, RunSummary
 from accel_engine.run.store.series_names import BATCH_SIZE, LEARNING_RATE, VALIDATION_PREFIX
 from accel_engine.run.store.steps import THROUGHPUT
 from accel_engine.text import printable_line
-from accel_tui.formatting import field_labels, names, numbers
+from accel_engine.words import numbers
+from accel_tui.formatting import field_labels, names
 from accel_tui.formatting.bench_figures import figure
 from accel_tui.run_list.columns import status_of
 from accel_tui.run_state.state import RunState
@@ -172,10 +173,10 @@ def compare(runs: Sequence[ComparedRun]) -> Comparison:
     return Comparison(tuple(runs), tuple(_results(runs)), tuple(differing), equal, len(equal_fields) - len(equal))
 
 
-def mixed(runs: Sequence[RunSummary]) -> str:
+def mixed(runs: Sequence[RunInfo]) -> str:
     """Why runs cannot be compared: some are benches, and others are not. Empty if they can."""
-    benches = [run.id for run in runs if run.info and run.info.bench]
-    others = [run.id for run in runs if run.info and not run.info.bench]
+    benches = [run.id for run in runs if run.bench]
+    others = [run.id for run in runs if not run.bench]
     if not benches or not others:
         return ""
     return f"{benches[0]} is a bench of inference, by batch size, and {others[0]} is not: compare one kind of run"

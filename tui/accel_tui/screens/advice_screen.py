@@ -27,7 +27,7 @@ from accel_tui.host import Screens, host_of, open_screen
 from accel_tui.run_state.advice import Advice
 from accel_tui.run_state.cure_trials import AdviceNotes
 from accel_tui.screens.advice_reader import AdviceReader
-from accel_tui.screens.cure_runner import CureRunner
+from accel_tui.screens.cure_runner import CureRunner, can_apply
 from accel_tui.screens.working_screen import WorkingScreen
 from accel_tui.widgets.advice.cure_list import CureList
 from accel_tui.widgets.advice.evidence_chart import EvidenceChart
@@ -118,10 +118,14 @@ class AdviceScreen(WorkingScreen):
         match action:
             case "try_cure" | "apply" | "new_run":
                 has_plan = self.advice is not None and self.advice.info.plan is not None
-                is_offered = changes and has_plan and not (action == "try_cure" and self._reason_not_to_try)
+                is_offered = bool(changes and has_plan)
+                if action == "try_cure":
+                    is_offered = is_offered and not self._reason_not_to_try
+                elif action == "apply":
+                    is_offered = is_offered and self.advice is not None and can_apply(self.advice.info, changes)
                 return (not self._runner.is_busy or None) if is_offered else False
             case "undo":
-                is_cured = self._notes.new_run or (self.advice and self.advice.is_cured)
+                is_cured = self._notes.is_applied or (self.advice and self.advice.is_cured)
                 return (not self._runner.is_busy or None) if is_cured else False
             case "copy" | "switch_list":
                 return cure is not None

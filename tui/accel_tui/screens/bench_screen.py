@@ -20,7 +20,7 @@ from accel_engine.requests.bench_models import BenchOptions
 from accel_engine.requests.protocol.request import ExamplesDone
 from accel_engine.text import printable
 from accel_engine.trained.bench_runs import BenchRuns
-from accel_tui.formatting import numbers
+from accel_engine.words import numbers
 from accel_tui.formatting.bench import conclusions, notes, tables
 from accel_tui.formatting.devices_in_use import warnings
 from accel_tui.screens.engine_errors import reported

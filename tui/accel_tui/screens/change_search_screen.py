@@ -1,4 +1,4 @@
-"""Dialog that changes the ranges and the number of trials of a running search."""
+"""Dialogs that change a running search: its ranges and number of trials, and the epochs of a trial."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
@@ -14,9 +14,11 @@ from textual.widgets import Input, Label
 from accel_engine.errors import AccelError, PlanError
 from accel_engine.search.definition import StudyDefinition
 from accel_engine.search.over import format_over, format_values, parameter_of
+from accel_engine.words import numbers
 from accel_tui.formatting import field_labels
 from accel_tui.formatting.field_labels import word
 from accel_tui.plan.whole_number import parse_count
+from accel_tui.screens.entry_screen import EntryScreen
 from accel_tui.widgets.line_input import LineInput
 
 Change = tuple[str, Any]
@@ -97,6 +99,31 @@ class ChangeSearchScreen(ModalScreen[Sequence[Change] | None]):
     @on(Input.Submitted)
     def _submit(self) -> None:
         self.action_change()
+
+
+class ProlongScreen(EntryScreen[int]):
+    """Asks for a number of epochs.
+
+    Args:
+        trial: Number of the trial.
+    """
+
+    FIELD = "epochs"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "dismiss(None)", "Cancel", id="prolong.back", tooltip="Close without changes")
+    ]
+
+    def __init__(self, trial: int) -> None:
+        detail = "It continues from its last checkpoint. Number of epochs more:"
+        super().__init__(f"Prolong trial {trial}", detail, "5")
+
+    def parse(self, text: str) -> int:
+        """Parse a number of epochs."""
+        return parse_count(text, "epochs")
+
+    def effect(self, value: int) -> str:
+        """Count the epochs."""
+        return f"trains {numbers.counted(value, 'epoch')} more"
 
 
 def problem_text(error: AccelError) -> str:

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
@@ -11,7 +10,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
 from textual.events import ScreenResume
-from textual.screen import Screen
 from textual.widgets import Static
 
 from accel_engine.run import RunSummary
@@ -21,7 +19,7 @@ from accel_tui.host import Screens, open_screen
 from accel_tui.run_list.columns import has_model
 from accel_tui.run_list.comparison import ComparedRun, compare
 from accel_tui.run_state.run_follower import RunFollower
-from accel_tui.screens.trained_run import open_trained
+from accel_tui.screens.run_actions import COMPARE, RunActionsScreen, TargetRun, run_bindings
 from accel_tui.widgets.chart_panels.compare_charts import CompareCharts
 from accel_tui.widgets.key_bar import KeyBar
 from accel_tui.widgets.runs.compare_table import CompareTable
@@ -35,7 +33,7 @@ SUMMARY_SECONDS = 2.0
 """Seconds between two reads of the runs' summaries while one of them is live."""
 
 
-class CompareScreen(Screen[None]):
+class CompareScreen(RunActionsScreen):
     """Compares several runs side by side.
 
     Args:
@@ -45,18 +43,12 @@ class CompareScreen(Screen[None]):
     CSS_PATH = "compare_screen.tcss"
     AUTO_FOCUS = "CompareCharts"
     BINDING_GROUP_TITLE = "Compare"
+    PLACE = COMPARE
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding(
             "tab", "app.focus_next", "Table", id="compare.table", tooltip="Switch between the charts and the table"
         ),
-        Binding(
-            "v",
-            "evaluate",
-            "Evaluate",
-            id="compare.evaluate",
-            tooltip="Evaluate the runs on the same examples: which one is better?",
-        ),
-        Binding("b", "bench", "Bench", id="compare.bench", tooltip="Measure the inference of the runs"),
+        *run_bindings(COMPARE),
         Binding("escape", "back", "Back", id="compare.back", tooltip="Go back to Runs"),
     ]
 
@@ -83,22 +75,14 @@ class CompareScreen(Screen[None]):
                 yield CompareTable()
         yield KeyBar()
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Evaluate and bench trained models only."""
-        del parameters
-        return bool(self._runs) and all(map(has_model, self._runs)) if action in ("evaluate", "bench") else True
+    @property
+    def selected_runs(self) -> Sequence[TargetRun]:
+        """All runs."""
+        return tuple(TargetRun(run.directory, run.info, has_model(run)) for run in self._runs)
 
     def action_back(self) -> None:
         """Go to the Runs screen, wherever this screen was opened from."""
         open_screen(self, Screens.RUNS)
-
-    def action_evaluate(self) -> None:
-        """Evaluate the runs on the same examples."""
-        open_screen(self, Screens.EVALUATE, self._directories)
-
-    def action_bench(self) -> None:
-        """Measure the inference of the runs."""
-        open_trained(self, self._directories, partial(open_screen, self, Screens.BENCH, self._directories))
 
     def on_mount(self) -> None:
         """Start following the runs."""

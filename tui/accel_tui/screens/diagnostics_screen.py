@@ -18,7 +18,7 @@ from accel_engine.requests.protocol.request import ExamplesDone
 from accel_engine.requests.revalidate import RevalidationRequest
 from accel_engine.run import request
 from accel_engine.run.diagnostics import OutputReport
-from accel_tui.formatting import numbers
+from accel_engine.words import numbers
 from accel_tui.run_state.diagnostics import DiagnosticsReading, read_diagnostics
 from accel_tui.screens.engine_errors import reported
 from accel_tui.terminal.dirty_regions import DirtyRegionScreen

@@ -19,7 +19,7 @@ from accel_engine.requests.evaluate import Evaluation, EvaluationOptions, Evalua
 from accel_engine.requests.protocol.model_reference import ModelReference
 from accel_engine.requests.protocol.request import ExamplesDone
 from accel_engine.text import printable, printable_line
-from accel_tui.formatting import numbers
+from accel_engine.words import numbers
 from accel_tui.formatting.evaluation import headline, tables
 from accel_tui.host import Screens, open_screen
 from accel_tui.screens.engine_errors import reported

@@ -20,7 +20,7 @@ from accel_engine.requests.export_model import Export, ExportRequest, ExportTarg
 from accel_engine.requests.protocol.model_reference import ModelReference
 from accel_engine.requests.protocol.request import ExamplesDone
 from accel_engine.text import printable
-from accel_tui.formatting import numbers
+from accel_engine.words import numbers
 from accel_tui.formatting.devices_in_use import warnings
 from accel_tui.formatting.model_export import (
     FASTEST,

@@ -14,7 +14,7 @@ from accel_engine.finders.learning_rate_finder import (
 )
 from accel_engine.finders.rate_curve import Ramp
 from accel_engine.plan import Plan
-from accel_tui.formatting import numbers
+from accel_engine.words import numbers
 from accel_tui.formatting.finders import ramp_progress, rate_header, rate_notes, rate_rows
 from accel_tui.screens.finder_screen import FinderScreen
 from accel_tui.widgets.finders.finder_plot import FinderPlot

@@ -4,10 +4,10 @@ from collections.abc import Callable, Sequence
 
 from textual.content import Content
 
-from accel_engine.finders.batch_size_finder import FoundSize, SizeOptions, SizeProgress, find_batch_size
-from accel_engine.finders.throughput import MeasuredSize
+from accel_engine.finders.batch_size_finder import find_batch_size
+from accel_engine.finders.throughput import FoundSize, MeasuredSize, SizeOptions, SizeProgress
 from accel_engine.plan import Plan
-from accel_tui.formatting import numbers
+from accel_engine.words import numbers
 from accel_tui.formatting.finders import (
     SIZE_HEADER,
     effect_notes,

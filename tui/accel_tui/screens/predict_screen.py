@@ -22,7 +22,7 @@ from accel_engine.run.diagnostics import DataFormat, read
 from accel_engine.text import printable
 from accel_engine.trained.prediction_files import check_files
 from accel_engine.user_paths import exists
-from accel_tui.formatting import numbers
+from accel_engine.words import numbers
 from accel_tui.predictions.files import write_predictions
 from accel_tui.predictions.inputs import files_of
 from accel_tui.predictions.rows import most_examples

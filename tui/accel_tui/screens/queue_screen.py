@@ -8,7 +8,6 @@ from textual import getters, on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.events import ScreenResume
-from textual.screen import Screen
 from textual.widgets import Static
 
 from accel_engine.errors import AccelError
@@ -20,6 +19,7 @@ from accel_tui.run_list.queue_rows import QueueList, QueueReader
 from accel_tui.screens.cancel_question import CANCEL_RUN, cancel_question
 from accel_tui.screens.entry_screen import EntryScreen
 from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
+from accel_tui.screens.run_actions import RunActionsScreen
 from accel_tui.widgets.key_bar import KeyBar
 from accel_tui.widgets.queue.queue_table import QueueDetail, QueueTable
 from accel_tui.widgets.top_bar import TopBar
@@ -29,33 +29,40 @@ INTERVAL = 1.0
 
 STOP = Answer("stop", "Stop with checkpoint", "s")
 
-_WAITING = frozenset({"move_up", "move_down", "raise", "lower", "hold", "release"})
+_WAITING = frozenset({"reorder", "prioritize", "hold", "release"})
 """Actions on a run that waits."""
 
 _LIMIT_DETAIL = "auto: one per accelerator, or one on the CPU. Runs that train are not stopped."
 
 
-class QueueScreen(Screen[None]):
+class QueueScreen(RunActionsScreen):
     """Lists the queue, and changes it."""
 
     CSS_PATH = "queue_screen.tcss"
     AUTO_FOCUS = "QueueTable"
     BINDING_GROUP_TITLE = "Queue"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("K,shift+up", "move_up", "Move up", id="queue.move-up", tooltip="Let the run start earlier"),
-        Binding("J,shift+down", "move_down", "Move down", id="queue.move-down", tooltip="Let the run start later"),
+        Binding("K,shift+up", "reorder(-1)", "Move up", id="queue.move-up", tooltip="Let the run start earlier"),
+        Binding("J,shift+down", "reorder(1)", "Move down", id="queue.move-down", tooltip="Let the run start later"),
         Binding("h", "hold", "Hold", id="queue.hold", tooltip="Let the run wait until you release it"),
         Binding("h", "release", "Release", id="queue.hold", tooltip="Let the held run start when its turn comes"),
         Binding("c,delete", "cancel", "Cancel run", id="queue.cancel", tooltip="Cancel the run; asks first"),
         Binding(
             "plus,equals_sign",
-            "raise",
+            "prioritize(1)",
             "Priority +",
             id="queue.raise",
             show=False,
             tooltip="Raise the priority of the run",
         ),
-        Binding("minus", "lower", "Priority -", id="queue.lower", show=False, tooltip="Lower the priority of the run"),
+        Binding(
+            "minus",
+            "prioritize(-1)",
+            "Priority -",
+            id="queue.lower",
+            show=False,
+            tooltip="Lower the priority of the run",
+        ),
         Binding("L", "limit", "Limit", id="queue.limit", tooltip="Change how many runs train at once"),
         Binding("escape,Q", "back", "Back", id="queue.back", tooltip="Go back"),
         Binding("p", "app.show_plan", "New run", id="queue.new-run", tooltip="Go to the New run form"),
@@ -84,7 +91,7 @@ class QueueScreen(Screen[None]):
 
     def on_mount(self) -> None:
         """Start reading."""
-        self.set_interval(INTERVAL, self._refresh)
+        self.set_interval(INTERVAL, self.take_changes)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer what can be done with the current run."""
@@ -105,68 +112,48 @@ class QueueScreen(Screen[None]):
         else:
             open_screen(self, Screens.RUNS)
 
-    def action_move_up(self) -> None:
-        """Let the current run start before the one above it."""
-        self._move(-1)
-
-    def action_move_down(self) -> None:
-        """Let the current run start after the one below it."""
-        self._move(1)
-
     def action_hold(self) -> None:
         """Hold the current run."""
-        if row := self._table.current:
-            self._change(partial(queue.hold, row.entry.run))
+        self._change_current(queue.hold)
 
     def action_release(self) -> None:
         """Release the current run."""
+        self._change_current(queue.release)
+
+    def action_reorder(self, by: int) -> None:
+        """Let the current run start before or after others."""
         if row := self._table.current:
-            self._change(partial(queue.release, row.entry.run))
+            self._change_current(queue.move, max(row.entry.position + by, 1))
 
-    def action_raise(self) -> None:
-        """Raise the priority of the current run by 1."""
-        self._prioritize(1)
+    def action_prioritize(self, by: int) -> None:
+        """Change the priority of the current run."""
+        if row := self._table.current:
+            self._change_current(queue.set_priority, row.entry.request.priority + by)
 
-    def action_lower(self) -> None:
-        """Lower the priority of the current run by 1."""
-        self._prioritize(-1)
-
-    def action_cancel(self) -> None:
+    @work(exit_on_error=False, group="actions")
+    async def action_cancel(self) -> None:
         """Ask, then cancel the current run, or stop it."""
-        row = self._table.current
-        if row is None:
-            return
-        run = row.entry.run
-
-        def cancel(answer: str | None) -> None:
+        if row := self._table.current:
+            run, detail = row.entry.run, "It was started already. Continue it later from the checkpoint."
+            stop = QuestionScreen(f"Stop {run}?", detail, (CANCEL, STOP))
+            answer = await self.ask(stop if row.entry.is_started else cancel_question(run, "c"))
             if answer in (CANCEL_RUN, STOP.id):
-                self._change(partial(queue.cancel, run))
+                await self.change(partial(queue.cancel, run))
 
-        question = cancel_question(run, "c")
-        if row.entry.is_started:
-            detail = "It was started already. Continue it later from the checkpoint."
-            question = QuestionScreen(f"Stop {run}?", detail, (CANCEL, STOP))
-        self.app.push_screen(question, cancel)
-
-    def action_limit(self) -> None:
+    @work(exit_on_error=False, group="actions")
+    async def action_limit(self) -> None:
         """Ask for the limit, then change it."""
+        text = await self.ask(LimitScreen(self._queue.at_once))
+        if text is not None:
+            await self.change(partial(queue.set_limit, parse_limit(text)))
 
-        def change(text: str | None) -> None:
-            if text is not None:
-                self._change(partial(queue.set_limit, parse_limit(text)))
-
-        self.app.push_screen(LimitScreen(self._queue.at_once), change)
-
-    def _move(self, by: int) -> None:
+    @work(exit_on_error=False, group="actions")
+    async def _change_current(self, change: Callable[..., None], *arguments: int) -> None:
         if row := self._table.current:
-            self._change(partial(queue.move, row.entry.run, max(row.entry.position + by, 1)))
-
-    def _prioritize(self, by: int) -> None:
-        if row := self._table.current:
-            self._change(partial(queue.set_priority, row.entry.run, row.entry.request.priority + by))
+            await self.change(partial(change, row.entry.run, *arguments))
 
     @on(ScreenResume)
-    def _refresh(self) -> None:
+    def take_changes(self) -> None:
         """Read the queue, unless another screen covers this one."""
         if self.is_current:
             self._read()
@@ -178,15 +165,6 @@ class QueueScreen(Screen[None]):
             self.call_later(self._show, self._reader.read())
         except AccelError as error:
             self.call_later(self._show_problem, str(error))
-
-    @work(thread=True, exit_on_error=False, group="change")
-    def _change(self, change: Callable[[], object]) -> None:
-        """Change the queue in a thread, and read it again."""
-        try:
-            change()
-        except AccelError as error:
-            self.app.notify(str(error), severity="error", markup=False)
-        self.call_later(self._refresh)
 
     def _show(self, found: QueueList) -> None:
         self._queue = found

@@ -13,12 +13,13 @@ from textual.widgets import Static
 from accel_engine.devices import detect
 from accel_engine.plan import Plan, isolation
 from accel_engine.plan.resolved_plan import check
-from accel_engine.race.configuration_result import ConfigurationResult, ConfigurationState
+from accel_engine.race.configuration import ConfigurationResult, ConfigurationState
 from accel_engine.race.configurations import check_raceable
 from accel_engine.race.race import Race
 from accel_engine.race.remaining_time import RemainingTime
 from accel_engine.text import printable
-from accel_tui.formatting import numbers, race
+from accel_engine.words import numbers
+from accel_tui.formatting import race
 from accel_tui.formatting.devices_in_use import warnings
 from accel_tui.host import Screens, open_screen, settings_of
 from accel_tui.screens.engine_errors import reported

@@ -1,20 +1,14 @@
-"""Sends commands to a run's engine, and asks the questions before some of them."""
+"""What is asked before some commands to a run's engine."""
 
 import math
 import re
-from collections.abc import Callable
-from functools import partial
-from pathlib import Path
-from typing import ClassVar, TypeVar
+from typing import ClassVar
 
 from textual.binding import Binding, BindingType
-from textual.screen import ModalScreen, Screen
 
-from accel_engine.errors import AccelError, RunError, UsageError
-from accel_engine.run import request
-from accel_tui.formatting import numbers
+from accel_engine.errors import UsageError
+from accel_engine.words import numbers
 from accel_tui.run_state.state import RunState
-from accel_tui.screens.cancel_question import CANCEL_RUN, cancel_question
 from accel_tui.screens.entry_screen import EntryScreen
 from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
 
@@ -26,8 +20,6 @@ STOP_FIT = Answer("stop", "Stop this fit", "s")
 INTERRUPT = Answer("stop_now", "Interrupt the script", "n", is_destructive=True)
 
 _SIGNALS = "SIGINT, as from Ctrl-C; once more SIGTERM, then SIGKILL"
-
-_Answer = TypeVar("_Answer", str, float)
 
 _FACTOR = re.compile(r"(?P<sign>[x×*/])\s*(?P<number>.+)", re.IGNORECASE)  # noqa: RUF001
 
@@ -63,118 +55,33 @@ def _stop_detail(state: RunState) -> str:
     return "Continue the run later from the checkpoint. Without one, the steps since the last checkpoint are lost."
 
 
-class RunControl:
-    """Sends commands to a run's engine.
+def stop_question(state: RunState) -> QuestionScreen:
+    """Ask how to stop a run."""
+    question = "Stop training?" if state.can_control_training else "Interrupt the script?"
+    return QuestionScreen(question, _stop_detail(state), (*_stop_answers(state), CANCEL))
+
+
+def leave_question(question: str, run: str, state: RunState) -> QuestionScreen:
+    """Ask whether to leave a live run.
 
     Args:
-        screen: Asks the questions, runs the threads, and shows why a command could not be sent.
-        directory: The run's directory.
-        on_change: Called with the commands that the engine has not answered yet.
+        question: What is left.
+        run: Its id.
+        state: Its state.
     """
+    activity = "training" if state.can_control_training else "running the script"
+    again = "" if state.is_directory_lost else f"; accel-tui watch {run} shows it again"
+    stops = _stop_answers(state) if state.is_launched else _stop_answers(state)[:1]
+    return QuestionScreen(
+        f"{question} The run is {'paused' if state.paused else activity}.",
+        f"After Detach it {after_detach(state)}{again}.",
+        (CANCEL, DETACH, *stops),
+    )
 
-    def __init__(self, screen: Screen[None], directory: Path, on_change: Callable[[tuple[str, ...]], None]) -> None:
-        self._screen = screen
-        self._directory = directory
-        self._on_change = on_change
-        self._pending: tuple[str, ...] = ()
-        self._question: ModalScreen[str | None] | ModalScreen[float | None] | None = None
 
-    def send(self, command: str, argument: float | None = None, then: Callable[[], object] | None = None) -> None:
-        """Send a command in a thread; then do something, for example leave: an exiting app runs no more workers."""
-        self._set_pending((*self._pending, command))
-        work = partial(self._request, command, argument, then)
-        self._screen.run_worker(work, thread=True, exit_on_error=False, group="request")
-
-    def drop_pending(self, *commands: str) -> None:
-        """Stop waiting for the answers to commands."""
-        self._set_pending(tuple(command for command in self._pending if command not in commands))
-
-    def end(self) -> None:
-        """Wait for no more answers, and withdraw a question: it was about a live run."""
-        self._set_pending(())
-        if self._question and self._question.is_active:
-            self._question.dismiss(None)
-
-    def stop(self, state: RunState) -> None:
-        """Ask how to stop, then stop."""
-        if state.is_queued:
-            self._ask(cancel_question(self._directory.name, "s"), self._cancel)
-            return
-
-        def stop(answer: str | None) -> None:
-            if answer in ("stop", "stop_now"):
-                self._send_stop(answer, state)
-
-        question = "Stop training?" if state.can_control_training else "Interrupt the script?"
-        self._ask(QuestionScreen(question, _stop_detail(state), (*_stop_answers(state), CANCEL)), stop)
-
-    def _cancel(self, answer: str | None) -> None:
-        """Cancel the run that waits, in a thread."""
-
-        def cancel() -> None:
-            from accel_engine.run_queue.queue import cancel  # seldom needed
-
-            try:
-                cancel(self._directory.name)
-            except AccelError as error:
-                self._screen.call_later(self._failed, "stop", str(error))
-
-        if answer == CANCEL_RUN:
-            self._screen.run_worker(cancel, thread=True, exit_on_error=False, group="request")
-
-    def _send_stop(self, command: str, state: RunState, then: Callable[[], object] | None = None) -> None:
-        """Stop; of a script, the part that the question was about and no later one."""
-        part = state.part.started.part if state.part and command == "stop" else None
-        self.send(command, part, then)
-
-    def change_learning_rate(self, state: RunState) -> None:
-        """Ask for a learning rate, then set it."""
-
-        def change(rate: float | None) -> None:
-            if rate is not None:
-                self.send("learning_rate", rate)
-
-        self._ask(LearningRateScreen(state.learning_rate), change)
-
-    def leave(self, question: str, state: RunState, leave: Callable[[], object]) -> None:
-        """Leave; asks first while the run is live."""
-
-        def go(answer: str | None) -> None:
-            if answer in ("stop", "stop_now"):
-                self._send_stop(answer, state, leave)
-            elif answer == "detach":
-                leave()
-
-        if not state.live or state.is_queued:
-            leave()
-            return
-        activity = "training" if state.can_control_training else "running the script"
-        question = f"{question} The run is {'paused' if state.paused else activity}."
-        again = "" if state.is_directory_lost else f"; accel-tui watch {self._directory.name} shows it again"
-        detail = f"After Detach it {after_detach(state)}{again}."
-        stops = _stop_answers(state) if state.is_launched else _stop_answers(state)[:1]
-        self._ask(QuestionScreen(question, detail, (CANCEL, DETACH, *stops)), go)
-
-    def _ask(self, question: ModalScreen[_Answer | None], answer: Callable[[_Answer | None], None]) -> None:
-        self._question = question
-        self._screen.app.push_screen(question, answer)
-
-    def _set_pending(self, commands: tuple[str, ...]) -> None:
-        self._pending = commands
-        self._on_change(commands)
-
-    def _request(self, command: str, argument: float | None, then: Callable[[], object] | None) -> None:
-        try:
-            request(self._directory, command, argument)
-        except RunError as error:
-            self._screen.call_later(self._failed, command, str(error))
-        else:
-            if then:
-                self._screen.app.call_later(then)
-
-    def _failed(self, command: str, problem: str) -> None:
-        self.drop_pending(command)
-        self._screen.notify(problem, severity="error", markup=False)
+def stop_command(answer: str, state: RunState) -> tuple[str, float | None]:
+    """The command of an answer, and its argument: of a script, the part that the question was about."""
+    return answer, state.part.started.part if state.part and answer == "stop" else None
 
 
 def parse_rate(text: str, current: float | None) -> float:

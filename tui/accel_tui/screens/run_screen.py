@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from textual import getters, on, work
 from textual.app import ComposeResult
-from textual.binding import BindingType
+from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, VerticalScroll
 from textual.events import ScreenResume
 from textual.reactive import reactive
@@ -18,7 +18,6 @@ from textual.worker import Worker, WorkerState
 
 from accel_engine.advice import Finding
 from accel_engine.events import CommandAnswered
-from accel_engine.run.runs.listing import summarize
 from accel_engine.text import printable
 from accel_tui.formatting.run_damage import DIRECTORY_LOST
 from accel_tui.host import Screens, host_of, open_screen
@@ -27,12 +26,10 @@ from accel_tui.run_state.hardware import inventory_of, meters_of
 from accel_tui.run_state.run_follower import RunFollower
 from accel_tui.run_state.state import RunState
 from accel_tui.screens.advice_reader import AdviceReader
-from accel_tui.screens.run_control import RunControl, after_detach
-from accel_tui.screens.run_keys import BINDINGS, OFFERED_BY, has_log, is_offered
+from accel_tui.screens.run_actions import RUN, RunActionsScreen, TargetRun, run_bindings
+from accel_tui.screens.run_control import DETACH, after_detach, leave_question, stop_command
 from accel_tui.screens.run_toasts import notify_end, notify_notices
 from accel_tui.screens.select_charts_screen import SelectChartsScreen
-from accel_tui.screens.train_longer_screen import ask_to_train_longer
-from accel_tui.screens.trained_run import open_trained
 from accel_tui.terminal.dirty_regions import DirtyRegionScreen
 from accel_tui.terminal.textual_private import is_being_removed
 from accel_tui.widgets.chart_panels.run_charts import RunCharts
@@ -58,7 +55,11 @@ TICK_SECONDS = 1.0
 """Seconds between updates of elapsed times while the run has no news."""
 
 
-class RunScreen(DirtyRegionScreen):
+OFFERED_BY = ("live", "is_queued", "paused", "checkpoint", "can_control_training", "is_directory_lost")
+"""What of a state decides which actions are offered."""
+
+
+class RunScreen(DirtyRegionScreen, RunActionsScreen):
     """Shows a run, live or ended.
 
     Args:
@@ -72,14 +73,19 @@ class RunScreen(DirtyRegionScreen):
     AUTO_FOCUS = "RunCharts"  # From Python 3.12 on, the first focusable widget would be the hidden log.
 
     BINDING_GROUP_TITLE = "Run"
-
-    BINDINGS: ClassVar[list[BindingType]] = [*BINDINGS]
+    PLACE = RUN
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *run_bindings(RUN),
+        Binding("l", "log", "Log", id="run.log", tooltip="Show or hide the log"),
+        Binding("slash", "search_log", id="run.search", tooltip="Search the log"),
+        Binding("i", "details", "Details", id="run.details", tooltip="Show or hide the details and notices"),
+        Binding("d", "detach", "Detach", id="run.detach", tooltip="Leave the run; it keeps training"),
+        Binding("escape", "leave", "Back", id="run.back", tooltip="Go back; asks first while the run is live"),
+        Binding("q", "quit", "Quit", id="run.quit", tooltip="Quit accel-tui; asks first while the run is live"),
+    ]
 
     state: reactive[RunState] = reactive(RunState(), repaint=False, init=False)
     """The latest state of the run."""
-
-    pending_commands: reactive[tuple[str, ...]] = reactive((), repaint=False, init=False)
-    """Commands that the engine has not answered yet."""
 
     problem: reactive[str] = reactive("", repaint=False, init=False)
     """Why the run cannot be read."""
@@ -98,7 +104,6 @@ class RunScreen(DirtyRegionScreen):
         self._shown_devices: tuple[object, ...] = (None,) * 5
         self._evidence = evidence
         self._advice = AdviceReader(self, directory, self._take_advice)
-        self._control = RunControl(self, directory, on_change=partial(setattr, self, "pending_commands"))
         self._follower = RunFollower(
             directory,
             on_news=lambda: self._loop.call_soon_threadsafe(self._update_event.set),
@@ -180,14 +185,11 @@ class RunScreen(DirtyRegionScreen):
         self.set_class(full, "-full")
 
     @on(RunCharts.SelectionRequested)
-    def _select_charts(self, message: RunCharts.SelectionRequested) -> None:
-        message.stop()
-
-        def choose(selected: tuple[str, ...] | None) -> None:
-            if selected is not None:
-                self.query_one(RunCharts).selected = selected
-
-        self.app.push_screen(SelectChartsScreen(message.panels, message.shown), choose)
+    @work(exit_on_error=False, group="actions")
+    async def _select_charts(self, message: RunCharts.SelectionRequested) -> None:
+        selected = await self.app.push_screen_wait(SelectChartsScreen(message.panels, message.shown))
+        if selected is not None:
+            self.query_one(RunCharts).selected = selected
 
     @on(Worker.StateChanged)
     def _show_failure(self, event: Worker.StateChanged) -> None:
@@ -217,7 +219,8 @@ class RunScreen(DirtyRegionScreen):
             if state.info and state.info.memory_loss:
                 host_of(self).launcher.restart_with_less_memory(self.directory)
             notify_end(self, host_of(self).notifier, state)
-            self._control.end()
+            self.pending_commands = ()
+            self.withdraw_question()  # it was about a live run
         if any(getattr(before, name) != getattr(state, name) for name in OFFERED_BY):
             self.refresh_bindings()
 
@@ -253,7 +256,7 @@ class RunScreen(DirtyRegionScreen):
         if not new_count:
             return
         notices = state.notices[-new_count:]
-        self._control.drop_pending(*(notice.command for notice in notices if isinstance(notice, CommandAnswered)))
+        self.drop_pending(*(notice.command for notice in notices if isinstance(notice, CommandAnswered)))
         if not self.query_one(Notices).is_on_screen:  # no toast for a notice that is visible
             notify_notices(self, notices)
 
@@ -263,44 +266,25 @@ class RunScreen(DirtyRegionScreen):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer the actions that the run's state allows."""
-        del parameters
-        return is_offered(action, self.state, self.pending_commands)
+        if action == "detach":
+            return self.state.live
+        if action in ("log", "search_log"):
+            return has_log(self.state)
+        return super().check_action(action, parameters)
 
-    def action_pause(self) -> None:
-        """Pause training."""
-        self._control.send("pause")
-
-    def action_resume(self) -> None:
-        """Resume training."""
-        self._control.send("resume")
-
-    def action_checkpoint(self) -> None:
-        """Save a checkpoint."""
-        self._control.send("checkpoint")
-
-    def action_stop(self) -> None:
-        """Ask how to stop, then stop."""
-        self._control.stop(self.state)
-
-    def action_learning_rate(self) -> None:
-        """Ask for a learning rate, then set it."""
-        self._control.change_learning_rate(self.state)
-
-    def action_find_rate(self) -> None:
-        """Find a learning rate from the last checkpoint."""
-        open_screen(self, Screens.FIND_RATE, self.directory, partial(self._control.send, "learning_rate"))
-
-    def action_continue(self) -> None:
-        """Continue from the last checkpoint."""
-        host_of(self).launcher.continue_run(self.directory)
-
-    def action_train_longer(self) -> None:
-        """Ask for the number of epochs, then continue from the last checkpoint."""
-        self._ask_to_train_longer()
-
-    @work(thread=True, exclusive=True, exit_on_error=False, group="summarize")
-    def _ask_to_train_longer(self) -> None:
-        self.call_later(ask_to_train_longer, self, summarize(self.directory))
+    @property
+    def current_run(self) -> TargetRun:
+        """The run."""
+        state = self.state
+        has_engine = state.info is None or state.info.has_engine
+        has_model = state.checkpoint is not None and has_engine and not state.is_directory_lost
+        return TargetRun(
+            self.directory,
+            state.info,
+            has_model or (None if state.live and has_engine else False),
+            state=state,
+            pending=self.pending_commands,
+        )
 
     def action_detach(self) -> None:
         """Leave the run; it keeps training."""
@@ -313,13 +297,27 @@ class RunScreen(DirtyRegionScreen):
         )
         self._go_back()
 
-    def action_leave(self) -> None:
+    @work(exit_on_error=False, group="actions")
+    async def action_leave(self) -> None:
         """Go back; asks first while the run is live."""
-        self._control.leave("Leave the run?", self.state, self._go_back)
+        if await self._may_leave("Leave the run?"):
+            self._go_back()
 
-    def action_quit(self) -> None:
+    @work(exit_on_error=False, group="actions")
+    async def action_quit(self) -> None:
         """Quit; asks first while the run is live."""
-        self._control.leave("Quit accel-tui?", self.state, self.app.exit)
+        if await self._may_leave("Quit accel-tui?"):
+            self.app.exit()
+
+    async def _may_leave(self, question: str) -> bool:
+        """Ask whether to leave a live run, and stop it if that is the answer; returns whether to leave."""
+        run = self.current_run
+        if not run.state.live or run.state.is_queued:
+            return True
+        answer = await self.ask(leave_question(question, run.id, run.state))
+        if answer in ("stop", "stop_now"):
+            return await self.send(run, *stop_command(str(answer), run.state))
+        return answer == DETACH.id
 
     def _go_back(self) -> None:
         if len(self.app.screen_stack) > 1:
@@ -364,23 +362,7 @@ class RunScreen(DirtyRegionScreen):
         self.query_one("#middle").set_class(shows_log, "-curveless")
         self.query_one(AdviceLines).set_class(shows_log, "-curveless")
 
-    def action_advice(self) -> None:
-        """Open the Advice screen."""
-        open_screen(self, Screens.ADVICE, self.directory)
 
-    def action_bench(self) -> None:
-        """Measure the inference of the run's model."""
-        directories = (self.directory,)
-        open_trained(self, directories, partial(open_screen, self, Screens.BENCH, directories))
-
-    def action_diagnostics(self) -> None:
-        """Open the Diagnostics screen."""
-        open_screen(self, Screens.DIAGNOSTICS, self.directory)
-
-    def action_export(self) -> None:
-        """Open the Export screen."""
-        open_trained(self, (self.directory,), partial(open_screen, self, Screens.EXPORT, self.directory))
-
-    def action_predict(self) -> None:
-        """Open the Predict screen."""
-        open_trained(self, (self.directory,), partial(open_screen, self, Screens.PREDICT, self.directory))
+def has_log(state: RunState) -> bool:
+    """Whether the output of the process that trains is in the run's log."""
+    return state.is_launched or state.info is None or state.info.has_engine

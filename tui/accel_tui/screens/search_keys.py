@@ -3,6 +3,7 @@
 from textual.binding import Binding, BindingType
 
 from accel_engine.search.trial import Trial
+from accel_tui.screens.run_actions import SEARCH, run_bindings
 from accel_tui.study_state.state import StudyState
 from accel_tui.widgets.search.study_view import VIEWS
 
@@ -23,9 +24,7 @@ BINDINGS: tuple[BindingType, ...] = (
         id="search.take-best",
         tooltip="Take the best plan into the form of New run",
     ),
-    Binding("c", "compare", "Compare", id="search.compare", tooltip="Compare the runs of the selected trials"),
-    Binding("A", "advice", "Advice", id="search.advice", tooltip="Show what is wrong with the trial's run"),
-    Binding("E", "export", "Export", id="search.export", tooltip="Export the trial's trained model"),
+    *run_bindings(SEARCH),
     Binding("X", "stop_search", "Stop all", id="search.stop-all", tooltip="Stop the whole search; asks first"),
     Binding("R", "resume_search", "Continue", id="search.resume", tooltip="Continue the search"),
     *(
@@ -60,8 +59,6 @@ def is_offered(action: str, state: StudyState, trial: Trial | None) -> bool:
             return is_running and trial is not None
         case "prolong":
             return is_running and trial is not None and not trial.state.live
-        case "advice" | "export":
-            return trial is not None and bool(trial.run)
         case "take":
             return trial is not None
         case "take_best":

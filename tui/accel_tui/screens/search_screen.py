@@ -1,5 +1,7 @@
 """Search screen: the trials of a search as curves, plots and a table, and its keys."""
 
+import asyncio
+from collections.abc import Iterable, Iterator
 from contextvars import copy_context
 from functools import partial
 from pathlib import Path
@@ -12,7 +14,6 @@ from textual.binding import BindingType
 from textual.containers import Container
 from textual.events import ScreenResume
 from textual.notifications import SeverityLevel
-from textual.screen import Screen
 from textual.timer import Timer
 from textual.widgets import Tab, Tabs
 
@@ -22,10 +23,11 @@ from accel_engine.search.trial import Trial
 from accel_engine.search.trial_plan import plan_to_train
 from accel_engine.text import printable_line
 from accel_tui.host import Screens, open_screen
-from accel_tui.run_list.comparison import MAX_COMPARED_RUNS
-from accel_tui.screens.search_control import SearchControl
+from accel_tui.screens.change_search_screen import ChangeSearchScreen, ProlongScreen
+from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
+from accel_tui.screens.run_actions import SEARCH, RunActionsScreen, TargetRun
+from accel_tui.screens.run_control import STOP as STOP_TRIAL
 from accel_tui.screens.search_keys import BINDINGS, is_offered
-from accel_tui.screens.trained_run import open_trained
 from accel_tui.study_state.state import StudyState
 from accel_tui.study_state.study_follower import StudyFollower, StudyRequest
 from accel_tui.study_state.trial_columns import columns_of
@@ -43,8 +45,11 @@ SETTLE_SECONDS = 0.25
 
 _TAB = "-tab"
 
+QUIT = Answer("quit", "Quit", "q")
+STOP = Answer("stop", "Stop the search", "s", is_destructive=True)
 
-class SearchScreen(DirtyRegionScreen, Screen[None]):
+
+class SearchScreen(DirtyRegionScreen, RunActionsScreen):
     """Shows a search while it runs, and afterwards.
 
     Args:
@@ -54,6 +59,7 @@ class SearchScreen(DirtyRegionScreen, Screen[None]):
     CSS_PATH = "search_screen.tcss"
     AUTO_FOCUS = "TrialsTable"
     BINDING_GROUP_TITLE = "Search"
+    PLACE = SEARCH
     BINDINGS: ClassVar[list[BindingType]] = [*BINDINGS]
 
     _table = getters.query_one(TrialsTable)
@@ -73,7 +79,6 @@ class SearchScreen(DirtyRegionScreen, Screen[None]):
             on_problem=partial(self.call_later, self._take_problem),
             on_answer=partial(self.call_later, self._take_answer),
         )
-        self._control = SearchControl(self, directory, self._follower.send)
         self._settling: Timer | None = None
 
     def compose(self) -> ComposeResult:
@@ -113,7 +118,17 @@ class SearchScreen(DirtyRegionScreen, Screen[None]):
             return self._has_pictures
         if action == "tab":
             return list(VIEWS)[int(str(parameters[0])) - 1] in views_of(self.state)
-        return is_offered(action, self.state, self._trial)
+        return is_offered(action, self.state, self._trial) and super().check_action(action, parameters)
+
+    @property
+    def current_run(self) -> TargetRun | None:
+        """The run of the trial under the cursor."""
+        return next(_targets([self._trial] if self._trial else []), None)
+
+    @property
+    def selected_runs(self) -> tuple[TargetRun, ...]:
+        """The runs of the selected trials."""
+        return tuple(_targets(self._table.selected_rows)) if self.is_mounted else ()
 
     @property
     def _trial(self) -> Trial | None:
@@ -182,27 +197,23 @@ class SearchScreen(DirtyRegionScreen, Screen[None]):
 
     def _show_loss(self) -> None:
         trial = self._trial
-        self._loss.follow(trial, self._run_of(trial) if trial else None)
-
-    def _run_of(self, trial: Trial) -> Path | None:
-        """The directory of a trial's run; ``None`` if it has none here."""
-        return runs_directory() / trial.run if trial.run else None
+        self._loss.follow(trial, _run_of(trial) if trial else None)
 
     @on(TrialsTable.Opened)
     def _open(self, event: TrialsTable.Opened) -> None:
-        run = self._run_of(event.row)
+        run = _run_of(event.row)
         if run is None:
             where = f": it trains on {event.row.machine}" if event.row.machine else " yet"
             self.notify(f"Trial {event.row.number} has no run here{where}.", severity="warning", markup=False)
         else:
             self._open_run(run)
 
-    @work(thread=True, exclusive=True, exit_on_error=False, group="open")
-    def _open_run(self, run: Path) -> None:
-        if run.is_dir():
-            self.call_later(open_screen, self, Screens.RUN, run)
+    @work(exclusive=True, exit_on_error=False, group="open")
+    async def _open_run(self, run: Path) -> None:
+        if await asyncio.to_thread(run.is_dir):
+            open_screen(self, Screens.RUN, run)
         else:
-            self.call_later(partial(self.notify, f"The run {run.name} was deleted.", severity="warning", markup=False))
+            self.notify(f"The run {run.name} was deleted.", severity="warning", markup=False)
 
     @on(Tabs.TabActivated)
     def _show_tab(self, event: Tabs.TabActivated) -> None:
@@ -234,10 +245,16 @@ class SearchScreen(DirtyRegionScreen, Screen[None]):
         self._table.toggle_class("-hidden")
         self._show_reason()
 
-    def action_stop_trial(self) -> None:
-        """Ask, then stop the trial under the cursor."""
-        if self._trial:
-            self._control.stop_trial(self._trial)
+    @work(exit_on_error=False, group="actions")
+    async def action_stop_trial(self) -> None:
+        """Ask, then stop the trial under the cursor, as the screen of its run does."""
+        if trial := self._trial:
+            detail = "What it has reached counts. l trains it for more epochs later."
+            if (
+                await self.ask(QuestionScreen(f"Stop trial {trial.number}?", detail, (STOP_TRIAL, CANCEL)))
+                == STOP_TRIAL.id
+            ):
+                self._follower.send(StudyRequest("stop_trial", trial.number))
 
     def action_prune(self) -> None:
         """Prune the trial under the cursor."""
@@ -252,27 +269,45 @@ class SearchScreen(DirtyRegionScreen, Screen[None]):
         if self._trial:
             self._send("unpin" if self._trial.pinned else "pin")
 
-    def action_prolong(self) -> None:
+    @work(exit_on_error=False, group="actions")
+    async def action_prolong(self) -> None:
         """Ask for how many more epochs to train the trial under the cursor."""
-        if self._trial:
-            self._control.prolong(self._trial)
+        if trial := self._trial:
+            epochs = await self.ask(ProlongScreen(trial.number))
+            if epochs is not None:
+                self._follower.send(StudyRequest("prolong", trial.number, epochs))
 
-    def action_change(self) -> None:
+    @work(exit_on_error=False, group="actions")
+    async def action_change(self) -> None:
         """Ask for other ranges and another number of trials."""
         if self.state.definition:
-            self._control.change(self.state.definition)
+            for name, argument in await self.ask(ChangeSearchScreen(self.state.definition)) or ():
+                self._follower.send(StudyRequest(name, argument=argument))
 
-    def action_stop_search(self) -> None:
+    @work(exit_on_error=False, group="actions")
+    async def action_stop_search(self) -> None:
         """Ask, then stop the search."""
-        self._control.stop()
+        detail = "Its live trials stop with a checkpoint. R continues the search later."
+        if await self.ask(QuestionScreen("Stop the search?", detail, (CANCEL, STOP))) == STOP.id:
+            self._follower.send(StudyRequest("stop"))
 
-    def action_quit(self) -> None:
+    @work(exit_on_error=False, group="actions")
+    async def action_quit(self) -> None:
         """Quit; asks first while the search runs."""
-        self._control.quit(is_running=self.state.is_running)
+        detail = f"It runs on; accel-tui search --resume {printable_line(self.directory.name)} shows it again."
+        question = QuestionScreen("Quit accel-tui? The search is running.", detail, (CANCEL, QUIT))
+        if not self.state.is_running or await self.ask(question) == QUIT.id:
+            self.app.exit()
 
-    def action_resume_search(self) -> None:
+    @work(exclusive=True, exit_on_error=False, group="resume")
+    async def action_resume_search(self) -> None:
         """Continue the search in a process of its own."""
-        self._control.resume()
+        from accel_engine.search.start_study import resume_study  # seldom needed
+
+        try:
+            await asyncio.to_thread(resume_study, self.directory)
+        except AccelError as error:
+            self.app.notify(str(error), title="Not continued", severity="error", markup=False)
 
     def action_take(self) -> None:
         """Take the plan of the trial under the cursor into the form."""
@@ -281,27 +316,6 @@ class SearchScreen(DirtyRegionScreen, Screen[None]):
     def action_take_best(self) -> None:
         """Take the best plan into the form."""
         self._take(self.state.best)
-
-    def action_compare(self) -> None:
-        """Compare the runs of the selected trials."""
-        trials = [trial for trial in self._table.selected_rows if trial.run]
-        if len(trials) < 2:
-            self.notify("Select two or more trials with space, then compare them.", severity="warning")
-            return
-        if len(trials) > MAX_COMPARED_RUNS:
-            self.notify(f"At most {MAX_COMPARED_RUNS} runs can be compared: showing the first {MAX_COMPARED_RUNS}.")
-        runs = [runs_directory() / trial.run for trial in trials[:MAX_COMPARED_RUNS]]
-        open_screen(self, Screens.COMPARE, runs)
-
-    def action_advice(self) -> None:
-        """Show the advice on the run of the trial under the cursor."""
-        if self._trial and (run := self._run_of(self._trial)):
-            open_screen(self, Screens.ADVICE, run)
-
-    def action_export(self) -> None:
-        """Export the trained model of the trial under the cursor."""
-        if self._trial and (run := self._run_of(self._trial)):
-            open_trained(self, (run,), partial(open_screen, self, Screens.EXPORT, run))
 
     def action_show_searches(self) -> None:
         """List all searches."""
@@ -321,3 +335,13 @@ class SearchScreen(DirtyRegionScreen, Screen[None]):
             self.notify(str(error), title=f"Trial {trial.number} has no valid plan", severity="error", markup=False)
         else:
             open_screen(self, Screens.NEW_RUN, plan)
+
+
+def _run_of(trial: Trial) -> Path | None:
+    """The directory of a trial's run; ``None`` if it has none here."""
+    return runs_directory() / trial.run if trial.run else None
+
+
+def _targets(trials: Iterable[Trial]) -> Iterator[TargetRun]:
+    """The runs of trials that have one; whether one has a model is looked up when that is needed."""
+    return (TargetRun(run, has_model=True) for trial in trials if (run := _run_of(trial)))

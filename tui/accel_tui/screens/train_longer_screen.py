@@ -3,11 +3,8 @@
 from typing import ClassVar
 
 from textual.binding import Binding, BindingType
-from textual.widget import Widget
 
-from accel_engine.run.runs.listing import RunSummary
-from accel_tui.formatting import numbers
-from accel_tui.host import host_of
+from accel_engine.words import numbers
 from accel_tui.plan.trained_run import TrainedRun, parse_epochs
 from accel_tui.screens.entry_screen import EntryScreen
 
@@ -41,15 +38,3 @@ class TrainLongerScreen(EntryScreen[int]):
     def effect(self, value: int) -> str:
         """Count the epochs."""
         return f"trains {value - self._run.trained:,} more, {numbers.counted(value, 'epoch')} in total"
-
-
-def ask_to_train_longer(node: Widget, run: RunSummary) -> None:
-    """Ask for the number of epochs, then continue the run from its last checkpoint."""
-    if run.info is None or run.info.plan is None:
-        return
-
-    def train(epochs: int | None) -> None:
-        if epochs is not None:
-            host_of(node).launcher.continue_run(run.directory, epochs)
-
-    node.app.push_screen(TrainLongerScreen(TrainedRun(run.info, run.info.plan, run.epochs)), train)

@@ -9,7 +9,8 @@ from accel_engine.search.progress import trials_done
 from accel_engine.search.study_database import StudyDatabase
 from accel_engine.search.study_paths import studies
 from accel_engine.text import printable_line
-from accel_tui.formatting import field_labels, names, numbers
+from accel_engine.words import numbers
+from accel_tui.formatting import field_labels, names
 from accel_tui.formatting.table_columns import ALL_ROOM, Column
 from accel_tui.study_state.fold_study import apply_update
 from accel_tui.study_state.state import StudyState

@@ -9,7 +9,7 @@ from accel_engine.search.over import format_value
 from accel_engine.search.progress import seconds_left, trials_done
 from accel_engine.search.trial import Trial, TrialState
 from accel_engine.text import printable_line
-from accel_tui.formatting import numbers
+from accel_engine.words import numbers
 from accel_tui.study_state.state import StudyState
 
 SYMBOLS: Mapping[TrialState, tuple[str, str]] = {
@@ -48,7 +48,7 @@ def objective_text(name: str, value: float) -> str:
         case "time":
             return f"{value:.2f} s" if value < 9.995 else numbers.duration(value)
         case "memory":
-            return numbers.size(value)
+            return numbers.short_size(value)
         case "latency":
             return numbers.latency(value)
     return numbers.metric(value)

@@ -14,8 +14,8 @@ from accel_engine.events import Event
 from accel_engine.measure.equal_examples import Learned, compare_learning
 from accel_engine.measure.plan_trials import PlanTrial, PlanTrials
 from accel_engine.measure.trial_room import PlacedTrial, check_room
-from accel_engine.measure.trial_statistics import Comparison, Verdict
-from accel_engine.process.paused_run import paused
+from accel_engine.measure.trial_statistics import LESS, Comparison, Verdict
+from accel_engine.process.run_change import paused
 from accel_engine.run import RunInfo, RunReader
 from accel_engine.run.reading.reader import drop_discarded
 
@@ -24,9 +24,6 @@ PREPARATION_SECONDS = 10.0
 
 LONGEST_PAUSE = 5.0
 """How much longer than planned a trial may take, as a factor, until the engine resumes a paused run by itself."""
-
-LESS_MEMORY = 0.97
-"""A ratio of peaks from which memory is saved; two processes of one plan differed by less than a percent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +48,7 @@ class CureResult:
     Attributes:
         before: The measured value without the changes; infinite where memory ran out.
         after: The same with them; infinite where memory ran out.
-        unit: Of both, such as ``examples/s``, ``GB`` or ``validation loss``.
+        unit: Of both, such as ``examples/s``, ``GiB`` or ``validation loss``.
         low: The lower end of the 95 percent interval of the value with the changes, if that without is ``before``;
             ``-inf`` if there were too few rounds to tell.
         high: The upper end; ``inf`` if there were too few rounds to tell.
@@ -178,19 +175,19 @@ def memory_result(without: PlanTrial, changed: PlanTrial, task: CureTask) -> Cur
     for trial in (without, changed):
         if trial.problem and not trial.problem.out_of_memory:
             raise trial.problem
-    before, after = (math.inf if each.problem else _gigabytes(each) for each in (without, changed))
-    better = after < LESS_MEMORY * before or (math.isfinite(after) and not math.isfinite(before))
-    shown = [f"{value:.2f} GB" if math.isfinite(value) else "out of memory" for value in (after, before)]
+    before, after = (math.inf if each.problem else _gibibytes(each) for each in (without, changed))
+    better = after < LESS * before or (math.isfinite(after) and not math.isfinite(before))
+    shown = [f"{value:.2f} GiB" if math.isfinite(value) else "out of memory" for value in (after, before)]
     text = f"peak memory: {shown[0]} with the changes, {shown[1]} without; {task.start}"
     if without.turns and changed.turns and not (without.problem or changed.problem):
         text += f"; {_factor(changed.compared_with(without))}"
-    return CureResult(before, after, "GB", after, after, better, text)
+    return CureResult(before, after, "GiB", after, after, better, text)
 
 
-def _gigabytes(trial: PlanTrial) -> float:
+def _gibibytes(trial: PlanTrial) -> float:
     if trial.memory is None:
         raise RunError("this system does not tell how much memory a process takes, so a trial cannot compare it")
-    return trial.memory / 1e9
+    return trial.memory / 2**30
 
 
 def learning_result(learned: Learned, task: CureTask) -> CureResult:

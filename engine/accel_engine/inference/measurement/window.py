@@ -1,7 +1,7 @@
 """A stretch of a measurement, and whether the last ones agree."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -78,9 +78,10 @@ class Window:
 
 def disagreement(windows: Sequence[Window]) -> float:
     """The largest relative deviation of a throughput or a median latency from its mean in some windows."""
-    return max(_deviation([each.throughput for each in windows]), _deviation([each.median for each in windows]))
+    return max(deviation([each.throughput for each in windows]), deviation([each.median for each in windows]))
 
 
-def _deviation(values: Sequence[float]) -> float:
+def deviation(values: Collection[float]) -> float:
+    """The largest deviation of some values from their mean, as a share of it."""
     mean = sum(values) / len(values)
     return max(abs(value - mean) for value in values) / mean if mean else 0.0

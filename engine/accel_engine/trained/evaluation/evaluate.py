@@ -143,11 +143,14 @@ def _measure(source: TrainedModel, options: EvaluationOptions, on_progress: Call
         beside = baseline.measure(batch, outputs, mask) if baseline else tf.zeros([0])
         return states.measure(batch, outputs), pairs, states.measure_batch(batch, outputs), beside
 
-    measure_batch = tf.function(measure, autograph=False, reduce_retracing=fixed_batch(model) is None)
+    traced = tf.function(measure, autograph=False)
     values, classes, sums, reports = [], [], np.zeros(states.width), ProgressReports(on_progress, count)
     baseline_sums = np.zeros(baseline.width if baseline else 0)
     for rows, raw in batches(examples, source.plan.batch_size):
-        found, pairs, whole, beside = measure_batch(map_structure(tf.convert_to_tensor, raw))
+        tensors = map_structure(tf.convert_to_tensor, raw)
+        # One graph for batches of any size, as the last one is smaller.
+        run = traced if fixed_batch(model) else traced.get_concrete_function(map_structure(_of_any_size, tensors))
+        found, pairs, whole, beside = run(tensors)
         values.append(found.numpy())
         classes.append(pairs.numpy())
         sums += whole.numpy()
@@ -163,6 +166,10 @@ def _measure(source: TrainedModel, options: EvaluationOptions, on_progress: Call
     resampled = np.where(is_mean, resampled, np.nan)
     reached = baseline.result(baseline_sums) if baseline else None
     return _Measured(source, states, every, labels, reached, metrics, is_mean, block, resampled)
+
+
+def _of_any_size(batch: tf.Tensor) -> tf.TensorSpec:
+    return tf.TensorSpec((None, *batch.shape[1:]), batch.dtype)
 
 
 def _dependent_examples(source: TrainedModel) -> int:

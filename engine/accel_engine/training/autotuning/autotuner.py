@@ -13,9 +13,8 @@ from collections.abc import Callable
 from accel_engine.events import MicroBatchesTried, Phase, XlaTried
 from accel_engine.training.autotuning.candidates import alternative_mode, plan_mode
 from accel_engine.training.autotuning.loop_compilation import LoopCompilation
-from accel_engine.training.autotuning.mode_choice import ModeChoice
-from accel_engine.training.autotuning.remembered import load_trial, save_trial, trial_key
-from accel_engine.training.autotuning.trial import TrialSpeeds
+from accel_engine.training.autotuning.mode_choice import ModeChoice, TrialSpeeds
+from accel_engine.training.autotuning.remembered import TRIALS, RememberedTrial, trial_key
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.feed import Segment
 from accel_engine.training.core.loop import ChunkResult, ExecutionMode, Loop
@@ -60,7 +59,7 @@ class AutoTuner:
         self._seconds_left = seconds_left
         self._alternative = alternative_mode(assembly, plan_mode(assembly))
         self._key = trial_key(assembly, hardware, self._alternative) if self._alternative else ""
-        self._remembered = load_trial(self._key) if self._alternative else None
+        self._remembered = TRIALS.load(self._key) if self._alternative else None
         self._compile_seconds = COMPILE_FACTOR * trace_seconds
         self._measured = StepRate(warm_up=True)
         self._compilation: LoopCompilation | None = None
@@ -115,7 +114,7 @@ class AutoTuner:
 
     def _end_trial(self, speeds: TrialSpeeds, compile_seconds: float) -> None:
         if speeds.settled:
-            save_trial(self._key, speeds, compile_seconds)
+            TRIALS.save({self._key: RememberedTrial(speeds.default, speeds.alternative, compile_seconds)})
         self._report(speeds, remembered=False)
 
     def _compile(self, mode: ExecutionMode, segment: Segment) -> LoopCompilation:

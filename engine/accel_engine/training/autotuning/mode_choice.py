@@ -1,8 +1,88 @@
-"""Chooses between two execution modes whose loops are compiled."""
+"""Compares two execution modes that take the steps of a run in turns, and chooses between them."""
 
-from accel_engine.training.autotuning.trial import Trial, TrialSpeeds
+import statistics
+from dataclasses import dataclass
+
+from accel_engine.measure.trial_statistics import LEAST_ROUNDS, RELEVANT, compare_rates
 from accel_engine.training.core.loop import ChunkResult
 from accel_engine.training.core.step_rate import StepRate
+
+TURN_SECONDS = 0.1
+"""How long a turn takes at least."""
+
+TURN_CHUNKS = 2
+"""The fewest chunks of a turn."""
+
+ROUNDS = 9
+"""Turns of each mode at most: in so many, one that is disturbed hides no difference."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrialSpeeds:
+    """The rates that a trial measured.
+
+    Attributes:
+        default: Steps per second in the plan's mode; the median of its turns.
+        alternative: Steps per second in the alternative mode; 0 if it cannot run the step.
+        settled: Whether the rounds tell which is faster; not where something else used the machine.
+    """
+
+    default: float
+    alternative: float
+    settled: bool = True
+
+    @property
+    def alternative_is_faster(self) -> bool:
+        """Whether the alternative mode is faster by as much as matters."""
+        return self.alternative > RELEVANT * self.default
+
+    @property
+    def gain(self) -> float:
+        """The rate of the faster mode, divided by that of the plan's mode; at least 1."""
+        return max(1.0, self.alternative / self.default)
+
+
+class ModeTrial:
+    """Collects the rates of turns.
+
+    The alternative mode begins with a turn that does not count, in which the length of its chunks is adapted. Then
+    both take turns, so that what slows the machine down for longer than a turn slows both.
+
+    Attributes:
+        on_alternative: Whether it is the turn of the alternative mode.
+    """
+
+    def __init__(self) -> None:
+        self.on_alternative = True
+        self._warm = False
+        self._rates: tuple[list[float], list[float]] = ([], [])
+        self._turn = StepRate()
+
+    def add(self, chunk: ChunkResult) -> None:
+        """Add a chunk of the mode whose turn it is."""
+        self._turn.add(chunk)
+        if self._turn.chunks < TURN_CHUNKS or self._turn.seconds < TURN_SECONDS:
+            return
+        if self._warm:
+            self._rates[self.on_alternative].append(self._turn.value)
+        self._warm = True
+        self.on_alternative = not self.on_alternative
+        self._turn = StepRate()
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether there are enough rounds."""
+        rounds = len(self._rates[0])
+        if rounds != len(self._rates[1]) or rounds < LEAST_ROUNDS:
+            return False
+        return rounds >= ROUNDS or compare_rates(*self._rates).is_settled
+
+    @property
+    def speeds(self) -> TrialSpeeds:
+        """The rates of a trial that has ended."""
+        default, alternative = map(statistics.median, self._rates)
+        return TrialSpeeds(default, alternative, settled=compare_rates(*self._rates).is_settled)
+
 
 WINDOW_SECONDS = 2.0
 """Steps of this many seconds give a rate."""
@@ -18,7 +98,7 @@ class ModeChoice:
     """Chooses by trials: the first one at once, others where the rate of the faster mode has changed."""
 
     def __init__(self) -> None:
-        self._trial: Trial | None = None
+        self._trial: ModeTrial | None = None
         self._alternative_is_faster = False
         self._watch = RateWatch()
 
@@ -42,7 +122,7 @@ class ModeChoice:
         """Add a chunk of the mode in use; returns the rates of a trial that ends with it."""
         if self._trial is None:
             self._watch.add(chunk)
-            self._trial = Trial() if self._watch.trial_is_due else None
+            self._trial = ModeTrial() if self._watch.trial_is_due else None
             return None
         self._trial.add(chunk)
         if not self._trial.has_ended:

@@ -1,38 +1,23 @@
 """Remembers what runs of the same kind measured on this machine: trials of modes, and rates by number of threads."""
 
-import json
-import os
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Annotated
 
-import keras
-import msgspec
-import tensorflow as tf
-
-from accel_engine import clock
 from accel_engine.data.structure import describe
 from accel_engine.devices.device_types import Inventory
-from accel_engine.devices.host_probe import processors
+from accel_engine.measure.cache import Cache, Rate, key_of
+from accel_engine.measure.trial_statistics import APART
 from accel_engine.models import UserModel
-from accel_engine.plan import affecting
 from accel_engine.plan.resolved_plan import ResolvedPlan
-from accel_engine.training.autotuning.thread_choice import WORTHWHILE
-from accel_engine.training.autotuning.trial import TrialSpeeds
+from accel_engine.training.autotuning.mode_choice import TrialSpeeds
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.loop import ExecutionMode
 from accel_engine.training.core.operation_threads import threads_in_use
-from accel_engine.tuning_cache import Rate, is_recent, load, save
-from accel_engine.version import __version__
 
-_TRIALS_FILE = "autotune.json"
+_DATA = ("data", "batch_size")
+"""Fields instead of which a trial depends on the form of the data, and on each replica's batch."""
 
-_THREADS_FILE = "threads.json"
-
-_Threads = Annotated[int, msgspec.Meta(ge=1)]
-
-_VARIABLES = ("TF_ENABLE_ONEDNN_OPTS", "TF_NUM_INTEROP_THREADS", "OMP_NUM_THREADS", "TF_XLA_FLAGS", "XLA_FLAGS")
-"""Variables of the environment on which it depends."""
+_TRIED = ("xla", "micro_batches", "threads")
+"""Fields instead of which a trial depends on the modes, and on the threads in use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +28,11 @@ class RememberedTrial:
         default: Steps per second in the plan's mode.
         alternative: Steps per second in the alternative mode.
         compile_seconds: How long the alternative mode took to trace and compile while training went on.
-        measured_at: When, in seconds since the Unix epoch.
     """
 
     default: Rate
     alternative: Rate
     compile_seconds: float
-    measured_at: float
 
     @property
     def speeds(self) -> TrialSpeeds:
@@ -61,65 +44,32 @@ class RememberedTrial:
         return steps_left / self.default * (1 - 1 / self.speeds.gain) > self.compile_seconds
 
 
-def load_trial(key: str) -> RememberedTrial | None:
-    """The trial of an earlier run; ``None`` if there is none or it is too old."""
-    trial = load(_TRIALS_FILE, key, RememberedTrial)
-    return trial if trial and is_recent(trial.measured_at) else None
+TRIALS = Cache("autotune", RememberedTrial)
+"""The trials of earlier runs, by :func:`trial_key`."""
 
-
-def save_trial(key: str, speeds: TrialSpeeds, compile_seconds: float) -> None:
-    """Remember a trial."""
-    trial = RememberedTrial(speeds.default, speeds.alternative, compile_seconds, clock.now())
-    save(_TRIALS_FILE, key, trial)
+_RATES = Cache[float]("threads", Rate)
+"""Steps per second, by the number of threads and :func:`rates_key`."""
 
 
 def trial_key(assembly: Assembly, hardware: tuple[str, ...], alternative: ExecutionMode) -> str:
     """Everything that a trial's rates depend on, as JSON."""
-    plan = assembly.plan
-    key = [
-        plan.model,
-        assembly.model_modified,
-        describe(assembly.dataset.spec),
-        assembly.dataset.classes,
-        assembly.step_counts.per_replica_batch,
-        plan.policy,
-        plan.optimizer,
-        plan.gradient_norm,
-        plan.cpu_kernels,
-        plan.augmentation,
-        plan.remat,
-        plan.remat_layers,
-        len(assembly.model.trainable_variables),
-        plan.strategy,
-        assembly.devices,
+    plan = {name: value for name, value in assembly.plan.to_mapping().items() if name not in (*_DATA, *_TRIED)}
+    return key_of(
         hardware,
-        processors(),
-        threads_in_use(),
-        __version__,
-        tf.__version__,
-        keras.__version__,
-        asdict(alternative),
-        [os.environ.get(name) for name in ("TF_ENABLE_ONEDNN_OPTS", "XLA_FLAGS", "TF_XLA_FLAGS")],
-    ]
-    return json.dumps(key)
-
-
-@dataclass(frozen=True, slots=True)
-class _RememberedRate:
-    """The rate of an earlier run.
-
-    Attributes:
-        rate: Steps per second.
-        measured_at: When, in seconds since the Unix epoch.
-    """
-
-    rate: Rate
-    measured_at: float
+        plan,
+        modified=assembly.model_modified,
+        data=[describe(assembly.dataset.spec), assembly.dataset.classes, assembly.step_counts.per_replica_batch],
+        variables=len(assembly.model.trainable_variables),
+        logical=assembly.devices,
+        threads=threads_in_use(),
+        tried=asdict(alternative),
+    )
 
 
 def load_rates(key: str) -> dict[int, float]:
-    """Steps per second of earlier runs by number of threads; without those that are too old or damaged."""
-    return {count: remembered.rate for count, remembered in _load_rates(key).items()}
+    """Steps per second of earlier runs by number of threads."""
+    found = ((name.partition(" "), each.value) for name, each in _RATES.all().items())
+    return {int(count): rate for (count, _, rest), rate in found if rest == key and count.isdecimal()}
 
 
 def save_rate(key: str, threads: int, rate: float) -> None:
@@ -128,37 +78,18 @@ def save_rate(key: str, threads: int, rate: float) -> None:
     A rate that is clearly lower than an earlier run's is not: other programs may slow a run down, but never make it
     faster.
     """
-    rates = _load_rates(key)
-    if threads not in rates or rates[threads].rate < WORTHWHILE * rate:
-        _save_rates(key, {**rates, threads: _RememberedRate(rate, clock.now())})
+    earlier = load_rates(key).get(threads)
+    if earlier is None or earlier < APART * rate:
+        _RATES.save({f"{threads} {key}": rate})
 
 
 def forget_rate(key: str, threads: int) -> None:
     """Forget the rate of runs with a number of threads."""
-    _save_rates(key, {count: rate for count, rate in _load_rates(key).items() if count != threads})
+    _RATES.save({}, forgotten=[f"{threads} {key}"])
 
 
 def rates_key(resolved: ResolvedPlan, inventory: Inventory) -> str:
     """Everything that the rate of a run depends on and that is known before TensorFlow starts, as JSON."""
-    plan, model = resolved.plan.changed(), resolved.model
-    key = [
-        {name: value for name, value in plan.items() if name in affecting("speed") - {"threads"}},
-        model.modified if isinstance(model, UserModel) else None,
-        [device.name for device in inventory.of_kind("cpu")],
-        processors(),
-        __version__,
-        tf.__version__,
-        keras.__version__,
-        *(os.environ.get(name) for name in _VARIABLES),
-    ]
-    return json.dumps(key)
-
-
-def _load_rates(key: str) -> dict[int, _RememberedRate]:
-    """The remembered rates by number of threads."""
-    rates = load(_THREADS_FILE, key, dict[_Threads, _RememberedRate]) or {}
-    return {threads: remembered for threads, remembered in rates.items() if is_recent(remembered.measured_at)}
-
-
-def _save_rates(key: str, rates: Mapping[int, _RememberedRate]) -> None:
-    save(_THREADS_FILE, key, rates)
+    plan = {name: value for name, value in resolved.plan.to_mapping().items() if name != "threads"}
+    modified = resolved.model.modified if isinstance(resolved.model, UserModel) else None
+    return key_of([device.name for device in inventory.of_kind("cpu")], plan, modified=modified)

@@ -7,26 +7,78 @@ runs, so no run tries another one: rates come from runs that a user starts with 
 
 import statistics
 from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
 
 from accel_engine.devices.device_types import Inventory
 from accel_engine.devices.host_probe import processors
 from accel_engine.events import ThreadsChosen, Warned
+from accel_engine.inference.measurement.window import LAST, TOLERANCE, deviation
+from accel_engine.measure.trial_statistics import APART
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.training.autotuning.remembered import forget_rate, load_rates, rates_key, save_rate
-from accel_engine.training.autotuning.thread_choice import WORTHWHILE, ThreadSource, choose
 from accel_engine.training.core.loop import ChunkResult, ExecutionMode
 from accel_engine.training.core.operation_threads import threads_of_user
 from accel_engine.training.core.step_rate import StepRate
 from accel_engine.training.reporting.run_reporter import RunReporter
 
+
+class ThreadSource(StrEnum):
+    """Where a number of threads comes from."""
+
+    TENSORFLOW = "tensorflow"
+    PLAN = "plan"
+    ENVIRONMENT = "environment"
+    EARLIER_RUNS = "earlier runs"
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadChoice:
+    """The number of threads per operation of a run.
+
+    Attributes:
+        count: The number of threads.
+        default: TensorFlow's own: the number of processors.
+        source: Where it comes from.
+        rate: Steps per second of an earlier run with ``count`` threads; 0 unless the choice is because of it.
+        default_rate: The same with ``default`` threads.
+    """
+
+    count: int
+    default: int
+    source: ThreadSource
+    rate: float = 0.0
+    default_rate: float = 0.0
+
+    @property
+    def setting(self) -> int | None:
+        """The number to set in TensorFlow; ``None`` if it uses that number by itself."""
+        return self.count if self.source in (ThreadSource.PLAN, ThreadSource.EARLIER_RUNS) else None
+
+
+def choose(planned: int | None, of_user: int | None, default: int, rates: Mapping[int, float]) -> ThreadChoice:
+    """Choose the number of threads: the plan's, the user's, or that with which earlier runs were clearly fastest.
+
+    Args:
+        planned: The plan's number; ``None`` for ``auto``.
+        of_user: The number in the user's environment; ``None`` without one.
+        default: TensorFlow's own number.
+        rates: Steps per second of earlier runs by number of threads.
+    """
+    if planned is not None:
+        return ThreadChoice(planned, default, ThreadSource.PLAN)
+    if of_user is not None:
+        return ThreadChoice(of_user, default, ThreadSource.ENVIRONMENT)
+    if default in rates:
+        best = max(rates, key=rates.__getitem__)
+        if best != default and rates[best] / rates[default] >= APART:
+            return ThreadChoice(best, default, ThreadSource.EARLIER_RUNS, rates[best], rates[default])
+    return ThreadChoice(default, default, ThreadSource.TENSORFLOW)
+
+
 WINDOW_SECONDS = 1.0
 """Steps of this many seconds give a rate."""
-
-WINDOWS = 3
-"""How many rates in succession must agree."""
-
-AGREEMENT = 1.1
-"""How much they may differ, as a ratio."""
 
 
 class RunThreads:
@@ -76,7 +128,7 @@ class RunThreads:
             return
         self._rate.add(chunk, mode)
         rate = self._rate.value
-        if rate is None or rate < WORTHWHILE * self._saved:
+        if rate is None or rate < APART * self._saved:
             return
         if self.choice.source is ThreadSource.EARLIER_RUNS and rate < self.choice.default_rate:
             self._forget(rate)
@@ -101,7 +153,7 @@ class SettledRate:
 
     def __init__(self) -> None:
         self._mode: ExecutionMode | None = None
-        self._rates: deque[float] = deque(maxlen=WINDOWS)
+        self._rates: deque[float] = deque(maxlen=LAST)
         self._window = StepRate()
 
     def add(self, chunk: ChunkResult, mode: ExecutionMode) -> None:
@@ -119,6 +171,6 @@ class SettledRate:
     @property
     def value(self) -> float | None:
         """The median of the latest windows; ``None`` while there are too few or they disagree."""
-        if len(self._rates) < WINDOWS or max(self._rates) > AGREEMENT * min(self._rates):
+        if len(self._rates) < LAST or deviation(self._rates) > TOLERANCE:
             return None
         return statistics.median(self._rates)

@@ -17,7 +17,7 @@ import tensorflow as tf
 
 from accel_engine.data.dataset import Split
 from accel_engine.errors import RunError
-from accel_engine.plan.scaled_rate import scaling_factor
+from accel_engine.plan.changed_plan import scaling_factor
 from accel_engine.run.directory import checkpoint_files
 from accel_engine.run.directory.checkpoint_files import steps_in
 from accel_engine.run.directory.run_paths import CHECKPOINTS

@@ -23,7 +23,7 @@ from accel_engine.models.model_call import call_model
 from accel_engine.private_names.keras_names import LayerLosses, layer_losses
 from accel_engine.run.diagnostics import DiagnosticsItem
 from accel_engine.training.core.assembly import Assembly
-from accel_engine.training.core.feed import Feed, choose_feed
+from accel_engine.training.core.feed import CachedFeed, Feed, choose_feed
 from accel_engine.training.core.metric_states import MetricStates, mean_loss, pack
 from accel_engine.training.core.replica_statistics import ReplicaStatistics
 from accel_engine.training.core.step import main_loss
@@ -83,8 +83,8 @@ class Validation:
 
     def retrace(self) -> None:
         """Trace the graph again, as other layers train now: the loss has the regularizers of trainable weights only."""
-        takes_any = fixed_batch(self._assembly.model) is None
-        self._batch = graph_of(self._run_batch, self._assembly, reduce_retracing=takes_any)
+        self._takes_any = fixed_batch(self._assembly.model) is None
+        self._batch = graph_of(self._run_batch, self._assembly, reduce_retracing=self._takes_any)
 
     def halve_batches(self) -> int:
         """Take half of the examples at a time that the last :meth:`run` took at most.
@@ -194,8 +194,16 @@ class Validation:
             yield from self._run_on_workers(part.order)
             return
         source = self._feed.open(part.order)
+        run = self._traced_for(source)
         for step in range(part.steps):
-            yield self._batch(source, tf.constant(step)).numpy()
+            yield run(source, tf.constant(step)).numpy()
+
+    def _traced_for(self, source: Any) -> Any:
+        """The graph for a source: one for batches of any size, where the examples are on the devices."""
+        if not (self._takes_any and isinstance(self._feed, CachedFeed)):
+            return self._batch
+        rows = tf.TensorSpec((None, self._replicas, None), source.dtype)
+        return self._batch.get_concrete_function(rows, tf.TensorSpec((), tf.int32))
 
     def _run_on_workers(self, order: npt.NDArray[np.int32]) -> Iterator[npt.NDArray[np.float32]]:
         workers, pending = WorkerPool(self._assembly.strategy), deque[Any]()

@@ -4,19 +4,18 @@ Vendors state no such figure. It is measured once per machine, between two chunk
 cores, and saved.
 """
 
-import json
-import os
+import math
 import time
 
 import tensorflow as tf
 
 from accel_engine.devices.host_probe import processors
-from accel_engine.tuning_cache import Rate, load, save
+from accel_engine.measure.cache import Cache, Rate, key_of
 
 SECONDS = 0.3
 """How long a measurement takes, about."""
 
-_FILE = "cpu_peak.json"
+_PEAKS = Cache[float]("cpu_peak", Rate, math.inf)
 _SIDES = (512, 1024, 2048, 4096)
 _MIN_SECONDS = 0.02  # of a product, so that the overhead of dispatch and threads is negligible
 _MIN_CPU_SHARE = 0.8  # of the cores' time in the fastest product, else other programs were using them
@@ -28,7 +27,7 @@ def cached_peak(name: str) -> float | None:
     Args:
         name: The processor's product name.
     """
-    return load(_FILE, _key(name), Rate)
+    return _PEAKS.load(key_of([name]))
 
 
 def measure_peak(name: str) -> float | None:
@@ -58,7 +57,7 @@ def measure_peak(name: str) -> float | None:
     if share < _MIN_CPU_SHARE:
         return None
     best = max(best, cached_peak(name) or 0.0)
-    save(_FILE, _key(name), best)
+    _PEAKS.save({key_of([name]): best})
     return best
 
 
@@ -66,7 +65,3 @@ def _matrix(side: int) -> tf.Tensor:
     # Not random: that would advance the run's random generator.
     with tf.device("CPU:0"):
         return tf.fill((side, side), 0.5)
-
-
-def _key(name: str) -> str:
-    return json.dumps([name, processors(), tf.__version__, os.environ.get("TF_ENABLE_ONEDNN_OPTS")])

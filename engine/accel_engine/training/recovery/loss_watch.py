@@ -14,12 +14,12 @@ from accel_engine.events import Warned
 from accel_engine.keras_support.optimizers import inner_optimizer
 from accel_engine.private_names.keras_names import output_losses
 from accel_engine.run.store.series_names import series_name
-from accel_engine.text import format_metric
 from accel_engine.training.checkpoints.checkpoint import NotFiniteError
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.float16_range import CURE, LARGEST
 from accel_engine.training.recovery.exploding_loss import CUSTOM_FACTOR, FACTOR, ExplodingLoss
 from accel_engine.training.reporting.run_reporter import RunReporter
+from accel_engine.words import numbers
 
 SCALED_STEPS = 20
 """Steps in a row whose losses may not be finite with ``mixed_float16``: the loss scale is halved at each of them."""
@@ -102,7 +102,7 @@ class LossWatch:
         elif explosion:
             text = (
                 f"the loss explodes from step {explosion.step:,} on: it is far above its highest level before, "
-                f"{format_metric(explosion.level)}, and was {format_metric(explosion.loss)} at last"
+                f"{numbers.metric(explosion.level)}, and was {numbers.metric(explosion.loss)} at last"
             )
             raise NotANumberError(Trouble(explosion.step, text, explodes=True, grew_from=explosion.step))
 

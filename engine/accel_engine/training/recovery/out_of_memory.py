@@ -21,7 +21,7 @@ from accel_engine.keras_support.divisibility import why_indivisible
 from accel_engine.keras_support.losses import is_keras_defined, is_mean
 from accel_engine.keras_support.model_structure import walk
 from accel_engine.plan import Plan
-from accel_engine.plan.memory_cures import Cure, MemoryFacts, next_cure
+from accel_engine.plan.memory_remedies import MemoryFacts, MemoryRepair, next_repair
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.private_names.keras_names import all_layers
 from accel_engine.run.directory import checkpoint_files
@@ -85,30 +85,32 @@ class OutOfMemory:
             before = {"remat": self._remat_before}
         elif not is_out_of_memory(error):
             return None
-        cure = self._next_cure(plan.replace(**before), error, resolved, compiled=compiled)
-        self._remat_before = plan.remat if cure and "remat" in cure.changes else ""
-        if cure is None:
+        found = self._next_repair(plan.replace(**before), error, resolved, compiled=compiled)
+        self._remat_before = plan.remat if found and "remat" in found.changes else ""
+        if found is None:
             return None
         return Repair(
             OUT_OF_MEMORY,
             _reason(error, step) if not before else f"rematerialization is impossible: {error}",
-            f"the run {cure.action}",
+            f"the run {found.action}",
             newest_whole(self._run.directory, step),
-            {**before, **cure.changes},
-            streams_data=cure.streams_data,
-            needs_process=self._facts is not None and self._facts.on_host and not cure.streams_data,
+            {**before, **found.changes},
+            streams_data=found.streams_data,
+            needs_process=self._facts is not None and self._facts.on_host and not found.streams_data,
         )
 
-    def _next_cure(self, plan: Plan, error: BaseException, resolved: ResolvedPlan, *, compiled: bool) -> Cure | None:
+    def _next_repair(
+        self, plan: Plan, error: BaseException, resolved: ResolvedPlan, *, compiled: bool
+    ) -> MemoryRepair | None:
         facts = self._facts
         if facts is None:  # before the model was assembled
             caches = not resolved.streams_data and _failed_in(error, choose_feed.__name__)
-            return next_cure(plan, MemoryFacts(batch=0, caches_data=caches))
+            return next_repair(plan, MemoryFacts(batch=0, caches_data=caches))
         if not facts.on_host and is_of_host(error):  # smaller steps take less of the accelerator's memory only
             return None
         model = self._model() if self._model else None
         can_recompute = facts.can_recompute and not self._cannot_recompute and (model is None or has_parts(model))
-        return next_cure(plan, replace(facts, can_recompute=can_recompute, tries_xla=facts.tries_xla and compiled))
+        return next_repair(plan, replace(facts, can_recompute=can_recompute, tries_xla=facts.tries_xla and compiled))
 
 
 def newest_whole(directory: Path, limit: int) -> int:
@@ -135,7 +137,7 @@ def _failed_in(error: BaseException, function: str) -> bool:
 
 
 def memory_facts(assembly: Assembly) -> MemoryFacts:
-    """What decides which cures a training has that runs out of memory."""
+    """What decides which remedies a training has that runs out of memory."""
     model, custom_step = assembly.model, assembly.has_custom_train_step
     can_split = not custom_step and is_mean(model.loss) and not why_indivisible(model) and not _is_stateful(model)
     data = assembly.dataset.train

@@ -12,6 +12,8 @@ from accel_engine.errors import AccelError, DatabaseError
 from accel_engine.graph_errors import frames_in
 from accel_engine.models.user_code import one_line
 from accel_engine.plan import Plan
+from accel_engine.plan.changed_plan import options_text
+from accel_engine.plan.memory_remedies import MIXED, MemoryFacts, advised
 from accel_engine.training.reporting.memory_errors import is_out_of_memory
 
 _DISK_FULL = (os.strerror(errno.ENOSPC), os.strerror(errno.EDQUOT), "database or disk is full")
@@ -46,18 +48,13 @@ def explain_error(error: BaseException, plan: Plan) -> tuple[str, str]:
 
 def _memory_advice(plan: Plan) -> str:
     """What did not help a run that is out of memory, and what else may."""
-    advice = [f"a smaller batch size ({max(1, plan.batch_size // 2)} instead of {plan.batch_size})"]
-    parts = 2 * (plan.micro_batches or 1)
     several = strategies.find(plan.strategy).processes  # none of them changes the plan by itself
-    if plan.on_oom == "fail" or several:
-        if plan.batch_size % parts == 0:
-            advice.insert(0, f"--micro-batches {parts}, which takes less memory for the same batch")
-        if plan.remat != "on":
-            advice.insert(0, "--remat on, which computes parts of the model again instead of keeping them")
-        if not several:
-            advice.insert(0, "--on-oom adapt, which does both by itself as far as needed")
-    if plan.policy == "float32":
-        advice.append("--precision mixed_bfloat16")
+    is_left = plan.on_oom == "fail" or several
+    facts = MemoryFacts(batch=plan.batch_size, can_split=True, can_recompute=True, mixed=MIXED["tpu"])
+    advice = ["--on-oom adapt, which changes what is needed by itself"] if is_left and not several else []
+    for remedy, value in advised(plan, facts):
+        if is_left or not remedy.by_itself:
+            advice.append(f"{remedy.words}: {options_text({remedy.field: value})}")
     advice.append("a smaller model")
     split = f"{plan.micro_batches} micro-batches" if (plan.micro_batches or 1) > 1 else ""
     done = " and ".join(filter(None, (split, "rematerialization" if plan.remat == "on" else "")))

@@ -13,7 +13,7 @@ from accel_engine import clock
 from accel_engine.json_values import decode_or_none, encode
 from accel_engine.keep_alive.memory_restart import adapted, was_killed_for_memory
 from accel_engine.plan import Plan
-from accel_engine.plan.memory_cures import MemoryFacts
+from accel_engine.plan.memory_remedies import MemoryFacts
 from accel_engine.run import RunReader, RunWriter, Status, reopen
 from accel_engine.run.directory.run_paths import LOG
 from accel_engine.run.engine import memory_loss as module
@@ -176,7 +176,7 @@ def test_a_killed_run_is_continued_with_less_memory(directory: Path, writer: Run
     found = adapted(directory)
     assert found is not None
     assert found.plan == Plan(model="cnn", name="first try", micro_batches=2)
-    assert found.cure.changes == {"micro_batches": 2}
+    assert found.repair.changes == {"micro_batches": 2}
 
     writer.write_plan(Plan(micro_batches=64))
     assert adapted(directory) is None

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from accel_engine.training.autotuning import autotuner, loop_compilation, trial
+from accel_engine.training.autotuning import autotuner, loop_compilation, mode_choice
 from accel_engine.training.autotuning.autotuner import AutoTuner
 from accel_engine.training.core.feed import Segment
 from accel_engine.training.core.loop import ChunkResult, ExecutionMode
@@ -17,7 +17,8 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(autotuner, "SETTLED_SECONDS", 0.0)
     monkeypatch.setattr(autotuner, "WORTHWHILE_SECONDS", 0.0)
     monkeypatch.setattr(autotuner, "COMPILE_FACTOR", 0.0)
-    monkeypatch.setattr(trial, "TURN_SECONDS", 0.0)
+    monkeypatch.setattr(mode_choice, "TURN_SECONDS", 0.0)
+    monkeypatch.setattr(mode_choice, "TURN_CHUNKS", 1)
     compile_ = loop_compilation.LoopCompilation.__init__
 
     def wait(self: loop_compilation.LoopCompilation, *arguments: object, background: bool) -> None:

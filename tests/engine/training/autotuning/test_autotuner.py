@@ -5,8 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from accel_engine import clock, tuning_cache
+from accel_engine import clock
 from accel_engine.events import MicroBatchesTried, XlaTried
+from accel_engine.measure import cache
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import resolve
 from accel_engine.training.autotuning import autotuner, loop_compilation, remembered
@@ -74,18 +75,18 @@ def test_a_trial_is_forgotten_after_a_week(
     gym.train(PLAN)
     now = clock.now
 
-    monkeypatch.setattr(tuning_cache.clock, "now", lambda: now() + tuning_cache.MAX_AGE_SECONDS)
+    monkeypatch.setattr(cache.clock, "now", lambda: now() + cache.MAX_AGE_SECONDS)
     assert not gym.train(PLAN).only(XlaTried).remembered
 
 
 def test_a_damaged_memory_is_ignored(gym: Gym, measured: Callable[[float], None]) -> None:
     measured(300.0)
     gym.train(PLAN)
-    (key,) = tuning_cache._read("autotune.json")
-    assert remembered.load_trial(key)
-    for damaged in ({"default": 0.0, "alternative": 1.0, "compile_seconds": 1.0, "measured_at": clock.now()}, 1, None):
-        tuning_cache.save("autotune.json", key, damaged)
-        assert remembered.load_trial(key) is None
+    (key,) = remembered.TRIALS.all()
+    assert remembered.TRIALS.load(key)
+    for damaged in ({"default": 0.0, "alternative": 1.0, "compile_seconds": 1.0}, 1, None):
+        remembered.TRIALS.save({key: damaged})
+        assert remembered.TRIALS.load(key) is None
     assert not gym.train(PLAN).only(XlaTried).remembered
 
 
@@ -105,8 +106,12 @@ def test_batch_threads_processor_and_version_are_part_of_the_key(
     assert key(PLAN) == keys[0]
     monkeypatch.setenv("XLA_FLAGS", "--xla_gpu_autotune_level=0")
     keys.append(key(PLAN))
-    for name, value in (("threads_in_use", lambda: 1000), ("processors", lambda: 1000), ("__version__", "another")):
-        monkeypatch.setattr(remembered, name, value)
+    for module, name, value in (
+        (remembered, "threads_in_use", lambda: 1000),
+        (cache, "processors", lambda: 1000),
+        (cache, "__version__", "another"),
+    ):
+        monkeypatch.setattr(module, name, value)
         keys.append(key(PLAN))
     assert len(set(keys)) == len(keys)
 

@@ -1,7 +1,12 @@
 import pytest
 
-from accel_engine.training.autotuning.mode_choice import FIRST_PAUSE_SECONDS, WINDOW_SECONDS, ModeChoice, RateWatch
-from accel_engine.training.autotuning.trial import TrialSpeeds
+from accel_engine.training.autotuning.mode_choice import (
+    FIRST_PAUSE_SECONDS,
+    WINDOW_SECONDS,
+    ModeChoice,
+    RateWatch,
+    TrialSpeeds,
+)
 from accel_engine.training.core.loop import ChunkResult
 
 

@@ -1,14 +1,15 @@
+import json
 import math
 import os
 from pathlib import Path
 
 import pytest
 
-from accel_engine import clock, tuning_cache
+from accel_engine import clock
 from accel_engine.devices.device_types import Device, Inventory
+from accel_engine.measure import cache
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import resolve
-from accel_engine.training.autotuning import remembered
 from accel_engine.training.autotuning.remembered import forget_rate, load_rates, rates_key, save_rate
 
 PLAN = Plan(model="fashion-cnn")
@@ -31,15 +32,15 @@ def test_rates_are_remembered_by_kind_of_run_and_number_of_threads() -> None:
 
 def test_a_rate_is_forgotten_after_a_week(monkeypatch: pytest.MonkeyPatch) -> None:
     now = clock.now()
-    monkeypatch.setattr(remembered.clock, "now", lambda: now)
+    monkeypatch.setattr(cache.clock, "now", lambda: now)
     save_rate(key(), 2, 99.0)
-    monkeypatch.setattr(remembered.clock, "now", lambda: now + tuning_cache.MAX_AGE_SECONDS - 1)
+    monkeypatch.setattr(cache.clock, "now", lambda: now + cache.MAX_AGE_SECONDS - 1)
     save_rate(key(), 1, 128.0)
     assert load_rates(key()) == {1: 128.0, 2: 99.0}
 
-    monkeypatch.setattr(remembered.clock, "now", lambda: now + tuning_cache.MAX_AGE_SECONDS)
+    monkeypatch.setattr(cache.clock, "now", lambda: now + cache.MAX_AGE_SECONDS)
     assert load_rates(key()) == {1: 128.0}
-    monkeypatch.setattr(remembered.clock, "now", lambda: now - 1)  # the clock was wrong, then or now
+    monkeypatch.setattr(cache.clock, "now", lambda: now - 1)  # the clock was wrong, then or now
     assert load_rates(key()) == {}
 
 
@@ -49,20 +50,21 @@ def test_a_rate_is_forgotten_after_a_week(monkeypatch: pytest.MonkeyPatch) -> No
         None,
         1,
         [1],
-        {"1": None},
-        {"1": {"rate": 5.0}},
-        {"1": {"rate": 0.0, "measured_at": 0.0}},
-        {"one": {"rate": 5.0, "measured_at": 0.0}},
-        {"0": {"rate": 5.0, "measured_at": 0.0}},
-        {"1": {"rate": "fast", "measured_at": 0.0}},
-        {"1": {"rate": 5.0, "measured_at": "today"}},
-        {"1": {"rate": math.nan, "measured_at": 0.0}},
-        {"1": {"rate": math.inf, "measured_at": 0.0}},
+        {"value": 5.0},
+        {"value": None, "measured_at": 0.0},
+        {"value": 0.0, "measured_at": 0.0},
+        {"value": "fast", "measured_at": 0.0},
+        {"value": 5.0, "measured_at": "today"},
+        {"value": math.nan, "measured_at": 0.0},
+        {"value": math.inf, "measured_at": 0.0},
     ],
 )
 def test_a_damaged_memory_is_ignored(damaged: object, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remembered.clock, "now", lambda: 1.0)
-    tuning_cache.save("threads.json", key(), damaged)
+    monkeypatch.setattr(cache.clock, "now", lambda: 1.0)
+    path = Path(os.environ["ACCEL_TUI_HOME"]) / "threads.json"
+    path.parent.mkdir(exist_ok=True, parents=True)
+    right = {"value": 5.0, "measured_at": 0.0}
+    path.write_text(json.dumps({f"1 {key()}": damaged, f"one {key()}": right, key(): right}))
     assert load_rates(key()) == {}
 
     save_rate(key(), 2, 99.0)
@@ -123,12 +125,18 @@ def test_what_happens_between_steps_is_not(changes: dict[str, object]) -> None:
 
 def test_machine_versions_and_environment_are_part_of_the_key(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     keys = [key(), key(processor="another processor")]
-    monkeypatch.setattr(remembered, "processors", lambda: 1000)
+    monkeypatch.setattr(cache, "processors", lambda: 1000)
     keys.append(key())
-    monkeypatch.setattr(remembered, "__version__", "another version")
+    monkeypatch.setattr(cache, "__version__", "another version")
     keys.append(key())
-    monkeypatch.setenv("TF_NUM_INTEROP_THREADS", "1")
-    keys.append(key())
+    for name in ("TF_NUM_INTEROP_THREADS", "XLA_FLAGS", "TF_XLA_FLAGS"):
+        monkeypatch.setenv(name, "1")
+        keys.append(key())
+    driver = tmp_path / "version"
+    monkeypatch.setattr(cache, "_DRIVER", driver)
+    for version in ("NVRM version: 580.1", "NVRM version: 590.2"):
+        driver.write_text(f"{version}\nGCC version: 13")
+        keys.append(key())
     model = tmp_path / "model.py"
     for modified in (1, 2):
         model.write_text("def build(input_shape, classes): ...")

@@ -6,14 +6,15 @@ import pytest
 
 from accel_engine.devices.device_types import Device, Inventory
 from accel_engine.events import Event, ThreadsChosen, Warned, XlaTried
+from accel_engine.inference.measurement.window import LAST
+from accel_engine.measure import cache
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import resolve
 from accel_engine.run import RunReader, RunWriter, create
-from accel_engine.training.autotuning import remembered, run_threads
+from accel_engine.training.autotuning import run_threads
+from accel_engine.training.autotuning.mode_choice import ModeTrial, TrialSpeeds
 from accel_engine.training.autotuning.remembered import load_rates, rates_key
-from accel_engine.training.autotuning.run_threads import WINDOW_SECONDS, WINDOWS, RunThreads, SettledRate
-from accel_engine.training.autotuning.thread_choice import ThreadSource
-from accel_engine.training.autotuning.trial import Trial, TrialSpeeds
+from accel_engine.training.autotuning.run_threads import WINDOW_SECONDS, RunThreads, SettledRate, ThreadSource
 from accel_engine.training.core.loop import ChunkResult, ExecutionMode
 from accel_engine.training.core.operation_threads import VARIABLE
 from accel_engine.training.reporting.run_reporter import RunReporter
@@ -28,7 +29,7 @@ WHOLE, SPLIT = ExecutionMode(), ExecutionMode(micro_batches=4)
 
 @pytest.fixture(autouse=True)
 def two_processors(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (run_threads, remembered):
+    for module in (run_threads, cache):
         monkeypatch.setattr(module, "processors", lambda: 2)
     monkeypatch.delenv(VARIABLE, raising=False)
 
@@ -45,7 +46,7 @@ class Run:
 
     def train(self, *rates: float, mode: ExecutionMode = ExecutionMode()) -> None:  # noqa: B008 (immutable)
         """Take steps at these rates, each long enough to count, after a warm-up."""
-        seconds, windows = run_threads.WINDOW_SECONDS, run_threads.WINDOWS
+        seconds, windows = run_threads.WINDOW_SECONDS, LAST
         for rate in (1.0, *(each for each in rates for _ in range(windows))):
             self.threads.observe(ChunkResult(round(rate * seconds), 0.0, seconds, {}, 64), mode)
 
@@ -175,7 +176,7 @@ def observed(monkeypatch: pytest.MonkeyPatch) -> list[tuple[ExecutionMode, int]]
 
     monkeypatch.setattr(RunThreads, "observe", record)
     monkeypatch.setattr(run_threads, "WINDOW_SECONDS", 0.0)
-    monkeypatch.setattr(run_threads, "AGREEMENT", float("inf"))
+    monkeypatch.setattr(run_threads, "TOLERANCE", float("inf"))
     return seen
 
 
@@ -205,7 +206,7 @@ def test_a_run_whose_trial_is_disturbed_remembers_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     measured(300.0)
-    monkeypatch.setattr(Trial, "speeds", TrialSpeeds(100.0, 300.0, settled=False))
+    monkeypatch.setattr(ModeTrial, "speeds", TrialSpeeds(100.0, 300.0, settled=False))
 
     assert not gym.train(TRIED).only(XlaTried).settled
 
@@ -231,7 +232,7 @@ def add(rate: SettledRate, values: Iterable[float], mode: ExecutionMode = WHOLE)
 def test_a_rate_is_the_median_of_windows_that_agree() -> None:
     rate = SettledRate()
     add(rate, [1])  # the warm-up
-    add(rate, [100] * (WINDOWS - 1))
+    add(rate, [100] * (LAST - 1))
     assert rate.value is None
 
     add(rate, [104])
@@ -244,18 +245,18 @@ def test_a_rate_is_the_median_of_windows_that_agree() -> None:
 @pytest.mark.parametrize("disturbed", [50, 200])
 def test_windows_that_disagree_have_no_rate(disturbed: float) -> None:
     rate = SettledRate()
-    add(rate, [1, *[100] * WINDOWS, disturbed])
+    add(rate, [1, *[100] * LAST, disturbed])
     assert rate.value is None
 
-    add(rate, [100] * WINDOWS)
+    add(rate, [100] * LAST)
     assert rate.value == 100
 
 
 def test_another_mode_begins_anew_with_a_warm_up() -> None:
     rate = SettledRate()
-    add(rate, [1, *[100] * WINDOWS])
+    add(rate, [1, *[100] * LAST])
 
-    add(rate, [1, *[150] * (WINDOWS - 1)], SPLIT)
+    add(rate, [1, *[150] * (LAST - 1)], SPLIT)
     assert rate.value is None
 
     add(rate, [150], SPLIT)
@@ -264,6 +265,6 @@ def test_another_mode_begins_anew_with_a_warm_up() -> None:
 
 def test_short_chunks_make_a_window_together() -> None:
     rate = SettledRate()
-    for _ in range(1 + 4 * WINDOWS):
+    for _ in range(1 + 4 * LAST):
         rate.add(ChunkResult(25, 0.0, WINDOW_SECONDS / 4, {}, 1), WHOLE)
     assert rate.value == pytest.approx(100 / WINDOW_SECONDS)

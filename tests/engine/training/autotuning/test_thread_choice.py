@@ -1,6 +1,6 @@
 import pytest
 
-from accel_engine.training.autotuning.thread_choice import ThreadChoice, ThreadSource, choose
+from accel_engine.training.autotuning.run_threads import ThreadChoice, ThreadSource, choose
 
 
 @pytest.mark.parametrize(

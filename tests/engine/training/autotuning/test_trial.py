@@ -1,7 +1,7 @@
 import pytest
 
-from accel_engine.training.autotuning import trial
-from accel_engine.training.autotuning.trial import ROUNDS, TURN_CHUNKS, TURN_SECONDS, Trial, TrialSpeeds
+from accel_engine.measure.trial_statistics import LEAST_ROUNDS, RELEVANT
+from accel_engine.training.autotuning.mode_choice import ROUNDS, TURN_CHUNKS, TURN_SECONDS, ModeTrial, TrialSpeeds
 from accel_engine.training.core.loop import ChunkResult
 
 
@@ -11,7 +11,7 @@ def chunk(rate: float, seconds: float = TURN_SECONDS) -> ChunkResult:
 
 def run(default: list[float], alternative: list[float]) -> tuple[TrialSpeeds, int]:
     """The result of a trial whose turns have these rates, and the number of turns of each mode."""
-    turns, sides = Trial(), (iter(default), iter([1.0, *alternative]))
+    turns, sides = ModeTrial(), (iter(default), iter([1.0, *alternative]))
     taken = [0, 0]
     while not turns.has_ended:
         side = int(turns.on_alternative)
@@ -24,7 +24,7 @@ def run(default: list[float], alternative: list[float]) -> tuple[TrialSpeeds, in
 
 
 def test_modes_take_turns_of_some_chunks_and_some_time() -> None:
-    turns = Trial()
+    turns = ModeTrial()
     assert turns.on_alternative
 
     for _ in range(TURN_CHUNKS - 1):
@@ -41,32 +41,39 @@ def test_modes_take_turns_of_some_chunks_and_some_time() -> None:
 
 
 def test_rates_are_medians_of_all_rounds() -> None:
-    speeds, rounds = run([100, 110, 120, 130, 140], [130, 120, 140, 150, 160])
+    speeds, rounds = run([100, 110, 120, 120, 130, 140], [130, 125, 140, 140, 150, 160])
 
     assert speeds == TrialSpeeds(120, 140, settled=True)
     assert speeds.alternative_is_faster
     assert speeds.gain == pytest.approx(140 / 120)
-    assert rounds == ROUNDS
+    assert rounds == LEAST_ROUNDS
 
 
 @pytest.mark.parametrize(("alternative", "faster"), [(400, True), (30, False)])
 def test_a_clear_difference_ends_a_trial_early(alternative: float, faster: bool) -> None:
-    speeds, rounds = run([100] * 5, [alternative] * 5)
+    speeds, rounds = run([100] * ROUNDS, [alternative] * ROUNDS)
 
     assert speeds == TrialSpeeds(100, alternative)
     assert speeds.alternative_is_faster is faster
-    assert rounds == trial.CLEAR_ROUNDS
+    assert rounds == LEAST_ROUNDS
 
 
 def test_rounds_that_disagree_are_not_settled() -> None:
-    speeds, rounds = run([100] * 5, [130, 80, 130, 80, 130])
+    speeds, rounds = run([100] * 9, [130, 80, 130, 80, 130, 80, 130, 80, 130])
 
-    assert (speeds.settled, speeds.alternative_is_faster, rounds) == (False, True, 5)
+    assert (speeds.settled, speeds.alternative_is_faster, rounds) == (False, True, ROUNDS)
 
 
 def test_one_disturbed_round_does_not_hide_a_distinct_difference() -> None:
-    assert run([100] * 5, [130, 130, 20, 130, 130])[0].settled
-    assert not run([1000] * 5, [1020, 1020, 200, 1020, 1020])[0].settled
+    assert run([100] * 9, [130, 130, 20, *[130] * 6])[0].settled
+    assert not run([1000] * 9, [1015, 1015, 200, *[1015] * 5, 990])[0].settled
+
+
+def test_a_difference_that_does_not_matter_is_settled_and_keeps_the_plans_mode() -> None:
+    speeds, rounds = run([1000] * 9, [1010] * 9)
+
+    assert (speeds.settled, speeds.alternative_is_faster, rounds) == (True, False, LEAST_ROUNDS)
+    assert not TrialSpeeds(100, 100 * RELEVANT).alternative_is_faster
 
 
 def test_the_gain_of_a_slower_mode_is_none() -> None:

@@ -128,7 +128,7 @@ def test_a_run_fails_once_nothing_is_left(gym: Gym, folder: Path) -> None:
         {"micro_batches": 4},
     ]
     assert (trained.ended.outcome, trained.ended.reason) == (Outcome.FAILED, "out of memory")
-    assert "4 micro-batches and rematerialization did not help; try a smaller batch size" in trained.ended.hint
+    assert "4 micro-batches and rematerialization did not help; try keep activations" in trained.ended.hint
     assert adapted(trained.directory) is None
 
 

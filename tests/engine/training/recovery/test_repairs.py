@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from accel_engine.errors import DataError, ModelError, PlanError
 from accel_engine.plan import Plan
-from accel_engine.plan.memory_cures import MemoryFacts
+from accel_engine.plan.memory_remedies import MemoryFacts
 from accel_engine.run import RunWriter, create
 from accel_engine.training.recovery import out_of_memory
 from accel_engine.training.recovery.out_of_memory import OutOfMemory

@@ -36,7 +36,7 @@ def test_out_of_memory_comes_with_suggestions(plan: Plan) -> None:
     assert reason == "out of memory"
     assert "--micro-batches 2" in hint
     assert "--remat on" in hint
-    assert "(32 instead of 64)" in hint
+    assert "--batch-size 32" in hint
     assert "mixed_bfloat16" in hint
     assert ("--on-oom adapt" in hint) == (plan.on_oom == "fail")
 
@@ -46,8 +46,8 @@ def test_what_was_tried_because_memory_ran_out_is_not_suggested() -> None:
 
     assert explain_error(error, plan) == (
         "out of memory",
-        "4 micro-batches and rematerialization did not help; try "
-        "a smaller batch size (32 instead of 64), --precision mixed_bfloat16, a smaller model",
+        "4 micro-batches and rematerialization did not help; try keep activations in half the bytes: "
+        "--precision mixed_bfloat16, a smaller batch: --batch-size 32, a smaller model",
     )
 
 
@@ -55,7 +55,8 @@ def test_suggested_micro_batches_divide_the_batch() -> None:
     error = tf.errors.ResourceExhaustedError(None, None, "OOM when allocating")
 
     assert "--micro-batches 8" in explain_error(error, Plan(batch_size=1000, micro_batches=4, on_oom="fail"))[1]
-    assert "--micro-batches" not in explain_error(error, Plan(batch_size=100, micro_batches=4, on_oom="fail"))[1]
+    assert "--micro-batches 10" in explain_error(error, Plan(batch_size=100, micro_batches=4, on_oom="fail"))[1]
+    assert "--micro-batches" not in explain_error(error, Plan(batch_size=97, micro_batches=97, on_oom="fail"))[1]
 
 
 def test_errors_for_the_user_are_unchanged() -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from accel_engine.devices.device_types import Device, Inventory
 from accel_engine.events import RunEnded, TensorFlowDevice, WorkCounted, from_stored
+from accel_engine.measure.cache import key_of
 from accel_engine.plan import Plan
 from accel_engine.run.directory.run_paths import home
 from accel_engine.training.core import device_visibility
@@ -98,7 +99,7 @@ def test_a_cpu_is_measured_once_without_changing_the_run(gym: Gym, monkeypatch: 
 def test_an_exceeded_peak_is_measured_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cpu_peak, "SECONDS", 0.01)
     monkeypatch.setattr(cpu_peak, "_MIN_CPU_SHARE", 0.0)
-    cpu_peak.save("cpu_peak.json", cpu_peak._key("a processor"), 1.0)
+    cpu_peak._PEAKS.save({key_of(["a processor"]): 1.0})
     cpu, told = on(("CPU:0",), ("a processor",), monkeypatch)
     assert told.last["peak"] == 1.0
 
@@ -140,7 +141,7 @@ def test_no_share_of_a_peak_that_training_exceeds(monkeypatch: pytest.MonkeyPatc
 
 
 def test_logical_cpus_share_one_peak(monkeypatch: pytest.MonkeyPatch) -> None:
-    cpu_peak.save("cpu_peak.json", cpu_peak._key("a processor"), 5e9)
+    cpu_peak._PEAKS.save({key_of(["a processor"]): 5e9})
 
     _, told = on(("CPU:0", "CPU:1"), ("a processor",) * 2, monkeypatch)
 
@@ -179,9 +180,9 @@ def test_unknown_values_have_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_corrupt_cache_is_ignored() -> None:
-    cpu_peak.save("cpu_peak.json", "other", 1.0)
+    cpu_peak._PEAKS.save({"other": 1.0})
     path: Path = home() / "cpu_peak.json"
-    for words in ("", "[]", json.dumps({cpu_peak._key("a processor"): "fast"})):
+    for words in ("", "[]", json.dumps({key_of(["a processor"]): "fast"})):
         path.write_text(words)
         assert cpu_peak.cached_peak("a processor") is None
 

@@ -14,7 +14,7 @@ from textual.widget import Widget
 
 from accel_engine.inference.candidate import Candidate
 from accel_engine.inference.live_window import LiveWindow
-from accel_tui.formatting import numbers
+from accel_engine.words import numbers
 from accel_tui.run_state.curve import Curve
 from accel_tui.widgets.chart.axes import LogAxis, round_down, round_up
 from accel_tui.widgets.chart.cell_frame import STYLES, Frame

@@ -11,7 +11,7 @@ from textual.reactive import reactive
 from accel_engine.run import RunInfo
 from accel_engine.run.store.series_names import BATCH_SIZE, LEARNING_RATE
 from accel_engine.run.store.steps import THROUGHPUT
-from accel_tui.formatting import numbers
+from accel_engine.words import numbers
 from accel_tui.formatting.bench_figures import figure
 from accel_tui.run_list.comparison import ComparedRun, compared_series_names, kinds_of_value
 from accel_tui.run_state.learning_rate_curve import has_learning_rate, learning_rate_curve, visible_learning_rate_curve

@@ -11,7 +11,7 @@ from textual.reactive import reactive
 
 from accel_engine.advice import Finding
 from accel_engine.run.store.series_names import LEARNING_RATE, VALIDATION_PREFIX
-from accel_tui.formatting import numbers
+from accel_engine.words import numbers
 from accel_tui.formatting.bench_figures import figure
 from accel_tui.run_state.marks import Marks, with_advice
 from accel_tui.run_state.parts import part_of

@@ -14,7 +14,7 @@ from textual.widgets import Static
 
 from accel_engine.run.diagnostics import MultiLabelReport, OutputReport, SegmentationReport
 from accel_engine.run.diagnostics.figures import ClassFigures, class_figures
-from accel_tui.formatting import numbers
+from accel_engine.words import numbers
 from accel_tui.formatting.table_columns import Column, SortOrder, width_of
 from accel_tui.widgets.diagnostics.confused_pairs import confusion_of
 from accel_tui.widgets.table import Table

@@ -14,9 +14,9 @@ from textual.events import Click, MouseScrollDown, MouseScrollUp
 from textual.reactive import reactive
 from textual.strip import Strip
 
-from accel_engine.text import percent
+from accel_engine.words import numbers
+from accel_engine.words.numbers import percent
 from accel_tui.appearance import colour_scales
-from accel_tui.formatting import numbers
 from accel_tui.formatting.text import fit, shorten
 from accel_tui.widgets.diagnostics.confused_pairs import Confusion, confused, pair_name
 from accel_tui.widgets.diagnostics.confusion_layout import HEAT_WIDTH, LIST_WIDTH, ConfusionLayout, layout_for

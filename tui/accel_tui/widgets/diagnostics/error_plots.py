@@ -9,7 +9,7 @@ from textual.reactive import reactive
 from textual.strip import Strip
 
 from accel_engine.run.diagnostics import ForecastReport, ReconstructionReport
-from accel_tui.formatting import numbers
+from accel_engine.words import numbers
 from accel_tui.widgets.chart.axes import Axis
 from accel_tui.widgets.chart.plot import Plot, PlotSeries
 from accel_tui.widgets.diagnostics.plot_page import PlotPage

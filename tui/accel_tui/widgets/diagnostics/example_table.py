@@ -8,7 +8,7 @@ from textual.widgets import Static
 
 from accel_engine.run.diagnostics import Example
 from accel_engine.run.diagnostics.views import Row
-from accel_tui.formatting import numbers
+from accel_engine.words import numbers
 from accel_tui.formatting.text import shorten
 from accel_tui.widgets.diagnostics.examples import Examples, captions, is_correct, leaves
 from accel_tui.widgets.text_table import TextRow, TextTable

@@ -7,7 +7,7 @@ from textual.reactive import reactive
 from textual.strip import Strip
 
 from accel_engine.run.diagnostics import SequenceReport
-from accel_tui.formatting import numbers
+from accel_engine.words import numbers
 from accel_tui.widgets.diagnostics.scroll_page import ScrollPage
 from accel_tui.widgets.styled_text import TextSpan, wrapped
 

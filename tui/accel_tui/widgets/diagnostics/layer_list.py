@@ -10,8 +10,8 @@ from textual.reactive import reactive
 from textual.widgets import Static
 
 from accel_engine.run.diagnostics import Layer, LayerTable
-from accel_engine.text import percent
-from accel_tui.formatting import numbers
+from accel_engine.words import numbers
+from accel_engine.words.numbers import percent
 from accel_tui.formatting.table_columns import Column, SortKey, width_of
 from accel_tui.widgets.styled_text import TextSpan
 from accel_tui.widgets.table import Table

@@ -12,7 +12,7 @@ from textual.strip import Strip
 
 from accel_engine.run.media import Histogram, Image, Text
 from accel_engine.text import printable_line
-from accel_tui.formatting import numbers
+from accel_engine.words import numbers
 from accel_tui.formatting.text import shorten_middle
 from accel_tui.run_state.diagnostics import ChosenItem
 from accel_tui.widgets.chart.cell_frame import STYLES

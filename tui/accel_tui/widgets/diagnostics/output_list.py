@@ -6,7 +6,7 @@ from textual.reactive import reactive
 from textual.strip import Strip
 
 from accel_engine.run.diagnostics import CustomReport
-from accel_tui.formatting import numbers
+from accel_engine.words import numbers
 from accel_tui.formatting.text import fit
 from accel_tui.widgets.diagnostics.scroll_page import ScrollPage
 

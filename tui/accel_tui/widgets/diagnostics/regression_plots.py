@@ -9,7 +9,7 @@ from textual.reactive import reactive
 from textual.strip import Strip
 
 from accel_engine.run.diagnostics import RegressionReport
-from accel_tui.formatting import numbers
+from accel_engine.words import numbers
 from accel_tui.formatting.text import fit
 from accel_tui.widgets.chart.axes import Axis, significant
 from accel_tui.widgets.chart.plot import Plot, PlotSeries

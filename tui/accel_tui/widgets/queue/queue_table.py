@@ -6,7 +6,7 @@ from collections.abc import Hashable, Sequence
 from textual.content import Content
 from textual.widgets import Static
 
-from accel_tui.formatting import numbers
+from accel_engine.words import numbers
 from accel_tui.formatting.queued_runs import devices_of, waits
 from accel_tui.formatting.table_columns import ALL_ROOM, Column
 from accel_tui.run_list.columns import SYMBOLS

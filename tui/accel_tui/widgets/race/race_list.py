@@ -8,9 +8,10 @@ from textual.message import Message
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
-from accel_engine.race.configuration_result import ConfigurationResult, ConfigurationState
+from accel_engine.race.configuration import ConfigurationResult, ConfigurationState
 from accel_engine.text import printable
-from accel_tui.formatting import numbers, race
+from accel_engine.words import numbers
+from accel_tui.formatting import race
 from accel_tui.formatting.race_bars import Span, bars, heading
 from accel_tui.widgets.list_keys import ItemList
 

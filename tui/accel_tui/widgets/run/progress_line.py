@@ -1,7 +1,7 @@
 """The progress bar of a run."""
 
 from accel_engine.events import Outcome
-from accel_tui.formatting import numbers
+from accel_engine.words import numbers
 from accel_tui.run_state.state import RunState
 from accel_tui.widgets.run.run_line import RunLine
 from accel_tui.widgets.styled_text import TextSpan

@@ -7,8 +7,8 @@ from textual.reactive import reactive
 
 from accel_engine.events import Outcome, RunEnded
 from accel_engine.run import RunInfo
-from accel_engine.text import percent
-from accel_tui.formatting import numbers
+from accel_engine.words import numbers
+from accel_engine.words.numbers import percent
 from accel_tui.formatting.bench_figures import described
 from accel_tui.formatting.metrics import ranges
 from accel_tui.formatting.run_damage import DIRECTORY_LOST, how_lost

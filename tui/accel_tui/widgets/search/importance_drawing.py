@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from accel_engine.text import percent
+from accel_engine.words.numbers import percent
 from accel_tui.formatting import field_labels
 from accel_tui.widgets.chart.cell_frame import Frame
 from accel_tui.widgets.search.study_styles import write

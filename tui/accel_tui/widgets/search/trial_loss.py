@@ -8,7 +8,7 @@ from threading import Thread
 from textual import on
 
 from accel_engine.search.trial import Trial
-from accel_tui.formatting import numbers
+from accel_engine.words import numbers
 from accel_tui.run_state.run_follower import RunFollower
 from accel_tui.run_state.state import RunState
 from accel_tui.widgets.chart.chart import Chart

@@ -8,7 +8,8 @@ from textual.containers import VerticalScroll
 from textual.widgets import Label
 
 from accel_engine.requests.predict import ExamplePredictions
-from accel_engine.text import percent, printable_line
+from accel_engine.text import printable_line
+from accel_engine.words.numbers import percent
 from accel_tui.predictions.rows import PredictionTable, most_examples, prediction_tables, problem_rows
 from accel_tui.widgets.text_table import TextRow, TextTable
 

@@ -15,8 +15,7 @@ from accel_engine.private_names.keras_names import all_layers
 from accel_engine.text import suggestion
 from accel_engine.training.core.rematerialization.division import divide, divide_by_layers
 from accel_engine.training.core.rematerialization.parts import ModelParts
-
-_GIB = 1 << 30
+from accel_engine.words import numbers
 
 
 def choose_parts(
@@ -69,7 +68,7 @@ def _parts_if_needed(resolved: ResolvedPlan, model: keras.Model, memory: int) ->
     needed = _estimated_memory(resolved, model, parts)
     if needed is None or needed <= memory:
         return ModelParts(), []
-    why = f"a step may need {needed / _GIB:.1f} GiB, and a device has {memory / _GIB:.1f} GiB; --remat off turns it off"
+    why = f"a step may need {numbers.size(needed)}, and a device has {numbers.size(memory)}; --remat off turns it off"
     return parts, [f"{_described(parts)}: {why}"]
 
 

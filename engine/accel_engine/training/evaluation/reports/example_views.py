@@ -22,9 +22,9 @@ from accel_engine.run.diagnostics.views import (
     Tokens,
     View,
 )
-from accel_engine.text import format_value
 from accel_engine.training.evaluation.reports.pixels import image_views, is_picture, value_range
 from accel_engine.training.evaluation.reports.spectrogram import spectrogram
+from accel_engine.words import numbers
 
 Array = npt.NDArray[Any]
 
@@ -119,7 +119,7 @@ def value_text(value: Any) -> str:
     if isinstance(value, bytes):
         value = value.decode(errors="replace")
     if isinstance(value, float | np.floating):
-        return format_value(float(value))
+        return numbers.value(float(value))
     return str(value)[:100]
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from accel_engine.plan import SPECS, Plan
-from accel_engine.plan.live_changes import BY_COMMAND, command_argument, command_problem
+from accel_engine.plan.changed_plan import BY_COMMAND, command_argument, command_problem
 from accel_engine.run.engine.commands import COMMANDS
 
 

@@ -1,21 +1,26 @@
 """How near a run is to the limit of its memory, what takes it, and what would fit."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
+from math import prod
 
 from accel_engine.advice.finding import Confidence, Cure, Evidence, Finding, Trouble
-from accel_engine.advice.memory.contents import contents
 from accel_engine.advice.recorded import Recorded
-from accel_engine.advice.wording import percent, size
+from accel_engine.advice.rule import Rule
 from accel_engine.events import OUT_OF_MEMORY, Outcome, Recovered, RunEnded
-from accel_engine.plan.plan import option_words
-from accel_engine.text import shell_command
+from accel_engine.plan import Plan
+from accel_engine.plan.array_bytes import FLOAT32_BYTES, activation_bytes, gradient_bytes, slot_bytes, weight_bytes
+from accel_engine.plan.changed_plan import options_text
+from accel_engine.plan.memory_remedies import MIXED, MemoryFacts, advised
+from accel_engine.words.numbers import percent, size
 
 NEAR = 0.92
 """Share of a device's memory in use from which the next larger step may fail."""
 
 MIN_SAMPLES = 3
 """Readings from which memory is judged."""
+
+LAYERS = 3
+"""Layers that are named, those with the largest outputs."""
 
 
 def out_of_memory(recorded: Recorded) -> Iterator[Finding]:
@@ -31,11 +36,11 @@ def out_of_memory(recorded: Recorded) -> Iterator[Finding]:
             title="The run was out of memory, and adapted its steps",
             evidence=(
                 Evidence(f"{adapted.reason}: {adapted.action}", steps=(adapted.step, adapted.failed_step)),
-                *contents(recorded),
+                *_contents(recorded),
             ),
             confidence=Confidence.CERTAIN,
             cost=f"{again:,} steps were trained again" if again else "the steps were built again",
-            cures=(Cure("start the next run with what this one changed: " + _options(adapted.changes)),),
+            cures=(Cure("start the next run with what this one changed: " + options_text(adapted.changes)),),
             weight=0.3,
         )
 
@@ -56,7 +61,7 @@ def near_limit(recorded: Recorded) -> Iterator[Finding]:
             id="memory-nearly-full",
             trouble=Trouble.MEMORY,
             title=f"{percent(used / total)} of the memory of {device} was in use",
-            evidence=(Evidence(f"{what}: {size(used)} of {size(total)}"), *contents(recorded)),
+            evidence=(Evidence(f"{what}: {size(used)} of {size(total)}"), *_contents(recorded)),
             confidence=Confidence.LIKELY,
             cost="a larger batch, or another program, would end the run",
             cures=_cures(recorded),
@@ -72,7 +77,7 @@ def _failed(recorded: Recorded, ended: RunEnded) -> Finding:
         title="The run failed: out of memory",
         evidence=(
             Evidence(f"after step {ended.steps:,}: {ended.reason}", steps=(ended.steps, ended.steps)),
-            *contents(recorded),
+            *_contents(recorded),
         ),
         confidence=Confidence.CERTAIN,
         cost="the run",
@@ -101,21 +106,48 @@ def _use(recorded: Recorded, device: str) -> tuple[float, float, str]:
 
 
 def _cures(recorded: Recorded) -> tuple[Cure, ...]:
-    """Changes that take less memory for the same training, before those that change it."""
-    plan = recorded.plan
-    script = "accumulate gradients (gradient_accumulation_steps of the optimizer) with a smaller batch"
-    if plan is None:
-        return (Cure(script, script=script),)
-    cures, parts = [], 2 * (plan.micro_batches or 1)
-    if plan.batch_size % parts == 0:
-        cures.append(Cure(f"split each batch: --micro-batches {parts}", {"micro_batches": parts}, script=script))
-    if plan.remat != "on":
-        words = "compute parts of the model again instead of keeping them: --remat on"
-        cures.append(Cure(words, {"remat": "on"}, script="keras.RematScope around the model's layers"))
-    half = max(1, plan.batch_size // 2)
-    cures.append(Cure(f"a smaller batch: --batch-size {half}", {"batch_size": half}, script=f"a batch size of {half}"))
+    """What takes less memory, those that cost least first."""
+    plan = recorded.plan or Plan()
+    batch = (recorded.built.per_replica_batch if recorded.built else 0) or plan.batch_size
+    mixed = next((MIXED[kind] for kind in recorded.device_kinds if kind in MIXED), "")
+    facts = MemoryFacts(batch=batch, can_split=True, can_recompute=True, mixed=mixed)
+    cures = []
+    for remedy, value in advised(plan, facts):
+        changes = {remedy.field: value} if recorded.plan else {}
+        option = f": {options_text(changes)}" if changes else ""
+        cures.append(Cure(f"{remedy.words}{option}", changes, script=remedy.script.format(value)))
     return tuple(cures)
 
 
-def _options(changes: Mapping[str, Any]) -> str:
-    return shell_command(word for name, value in changes.items() for word in option_words(name, value))
+def _contents(recorded: Recorded) -> Iterator[Evidence]:
+    """The computed bytes of the arrays of a step on a replica, the largest outputs of layers last."""
+    built, plan = recorded.built, recorded.plan or Plan()
+    if built is None or built.parameters is None:
+        return
+    trainable = built.parameters if built.trainable is None else built.trainable
+    parts = {
+        "weights": weight_bytes(plan, built.parameters),
+        "gradients": gradient_bytes(plan, trainable),
+        "optimizer state": slot_bytes(plan, trainable),
+    }
+    layers = _outputs(recorded, plan, built.per_replica_batch or 0)
+    if layers:
+        parts["outputs of layers"] = sum(layers.values())
+    yield Evidence("computed: " + ", ".join(f"{name} {size(nbytes)}" for name, nbytes in parts.items()))
+    largest = sorted(layers.items(), key=lambda item: -item[1])[:LAYERS]
+    if largest:
+        yield Evidence("largest outputs: " + ", ".join(f"{name} {size(nbytes)}" for name, nbytes in largest))
+
+
+def _outputs(recorded: Recorded, plan: Plan, batch: int) -> dict[str, int]:
+    """Bytes of the output of each layer for a batch, by name; layers within others are left out."""
+    table = recorded.diagnostics.layers
+    found: dict[str, int] = {}
+    for layer in table.layers if table and batch else ():
+        shape = [side for side in layer.shape or () if side]
+        if shape and not layer.inner:
+            found[layer.name] = activation_bytes(plan, FLOAT32_BYTES * prod(shape), batch)
+    return found
+
+
+RULES: tuple[Rule, ...] = (out_of_memory, near_limit)

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
-from accel_engine.race.memory_budget import resident_bytes
+from accel_engine.measure.trial_room import resident_bytes
 
 
 class StandIn:

@@ -1,12 +1,12 @@
-"""What a run that is out of memory does next."""
+"""What a run that is out of memory does next, and what its user can choose from."""
 
 from dataclasses import replace
 
 import pytest
 
 from accel_engine.json_values import decode_or_none, encode
-from accel_engine.plan import Plan
-from accel_engine.plan.memory_cures import MemoryFacts, next_cure
+from accel_engine.plan import SPECS, Plan
+from accel_engine.plan.memory_remedies import REMEDIES, MemoryFacts, advised, next_repair
 
 EXACT = MemoryFacts(batch=64, can_split=True, can_recompute=True)
 INEXACT = replace(EXACT, splitting_changes=("batch normalization", "dropout"))
@@ -15,7 +15,7 @@ INEXACT = replace(EXACT, splitting_changes=("batch normalization", "dropout"))
 def cures(plan: Plan, facts: MemoryFacts) -> list[str | int]:
     """What a run that is out of memory again and again does: the values of the changed fields, or ``streams``."""
     done: list[str | int] = []
-    while (cure := next_cure(plan, facts)) is not None:
+    while (cure := next_repair(plan, facts)) is not None:
         plan = plan.replace(**cure.changes)  # also checks it
         facts = replace(facts, caches_data=facts.caches_data and not cure.streams_data)
         done += cure.changes.values() or ["streams"]
@@ -29,7 +29,7 @@ def test_micro_batches_come_first_where_they_change_nothing() -> None:
 def test_rematerialization_comes_first_where_micro_batches_change_the_losses() -> None:
     assert cures(Plan(), INEXACT) == ["on", 2, 4, 8, 16, 32]
 
-    cure = next_cure(Plan(remat="on"), INEXACT)
+    cure = next_repair(Plan(remat="on"), INEXACT)
     assert cure is not None
     assert "in 2 micro-batches of 32 examples" in cure.action
     assert "changes the losses: batch normalization and dropout" in cure.action
@@ -59,7 +59,7 @@ def test_the_users_remat_off_stays_until_nothing_else_is_left() -> None:
     assert cures(Plan(remat="off"), EXACT) == [2, 4, 8, 16, 32, 64, "on"]
     assert cures(Plan(remat="off", micro_batches=32), INEXACT) == ["on"]
 
-    cure = next_cure(Plan(remat="off", micro_batches=64), EXACT)
+    cure = next_repair(Plan(remat="off", micro_batches=64), EXACT)
     assert cure is not None
     assert "although the plan says --remat off" in cure.action
 
@@ -80,3 +80,25 @@ def test_facts_are_stored_as_text() -> None:
     assert decode_or_none(encode(facts), MemoryFacts) == facts
     assert decode_or_none("{}", MemoryFacts) is None
     assert decode_or_none(None, MemoryFacts) is None
+
+
+def choices(plan: Plan, facts: MemoryFacts) -> dict[str, str | int]:
+    return {remedy.field: value for remedy, value in advised(plan, facts)}
+
+
+def test_a_user_can_choose_from_one_of_each_field_those_that_cost_least_first() -> None:
+    on_gpu = replace(EXACT, mixed="mixed_float16")
+    every = {"micro_batches": 2, "remat": "on", "precision": "mixed_float16", "batch_size": 32}
+    assert choices(Plan(), on_gpu) == every
+    assert list(choices(Plan(), on_gpu)) == list(every)
+    assert choices(Plan(remat="off"), replace(EXACT, batch=12)) == {"micro_batches": 2, "remat": "on", "batch_size": 30}
+    done = Plan(micro_batches=64, remat="on", precision="mixed_float16")
+    assert choices(done, on_gpu) == {"batch_size": 32}
+    for name, value in every.items():
+        Plan(**{name: value})
+
+
+def test_runs_change_by_themselves_what_keeps_their_losses_only() -> None:
+    left = {remedy.field for remedy in REMEDIES if not remedy.by_itself}
+    assert left == {"precision", "batch_size"}
+    assert {remedy.field for remedy in REMEDIES if remedy.field} <= set(SPECS)

@@ -3,17 +3,19 @@
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Protocol
 
-from accel_engine.measure.plan_trials import TURN_SECONDS, WARM_UP_SECONDS
+from accel_engine.measure.plan_trials import PlanTrial
 from accel_engine.measure.trial_process import TrialFailedError
+from accel_engine.measure.trial_room import Usage, resident_bytes
 from accel_engine.plan.placement import process_count
-from accel_engine.race.configuration import Configuration
-from accel_engine.race.configuration_result import ConfigurationResult, ConfigurationState
+from accel_engine.race.configuration import (
+    Configuration,
+    ConfigurationResult,
+    ConfigurationState,
+    LossCheck,
+    check_losses,
+)
 from accel_engine.race.energy import Meters
-from accel_engine.race.loss_check import LossCheck, check_losses
-from accel_engine.race.memory_budget import Usage, resident_bytes
-from accel_engine.requests.try_plan import TrialReady, Turn
 
 LOSS_STEPS = 10
 """How many first losses are compared, at most."""
@@ -22,39 +24,7 @@ LOSS_SECONDS = 2.0
 """How long the steps for them take, about; at least two are taken."""
 
 
-class Process(Protocol):
-    """A process that tries a plan, as :class:`accel_engine.measure.trial_process.TrialProcess`."""
-
-    @property
-    def pid(self) -> int:
-        """Its id."""
-
-    def wait_ready(self) -> TrialReady:
-        """Wait until its steps are compiled."""
-
-    def take(self, steps: int) -> Turn:
-        """Take a number of steps."""
-
-    def take_for(self, seconds: float) -> Turn:
-        """Take steps for some seconds."""
-
-    def close(self, seconds: float = ...) -> None:
-        """End it; may be called again."""
-
-
-class Trial(Protocol):
-    """A plan that is tried, as :class:`accel_engine.measure.plan_trials.PlanTrial`."""
-
-    @property
-    def process(self) -> Process:
-        """Its process."""
-
-    @property
-    def memory(self) -> float | None:
-        """Bytes that it has taken at most."""
-
-
-class Measurement:
+class ConfigurationTrial:
     """A configuration in a race.
 
     Args:
@@ -67,7 +37,6 @@ class Measurement:
         configuration: The configuration.
         result: What is known of it.
         first_losses: Its losses from the start on.
-        measured_seconds: How long its turns took.
         is_live: Whether its process runs.
         is_out_of_memory: Whether it failed for lack of memory.
     """
@@ -75,7 +44,7 @@ class Measurement:
     def __init__(
         self,
         configuration: Configuration,
-        trial: Trial,
+        trial: PlanTrial,
         meters: Meters,
         on_result: Callable[[ConfigurationResult], object],
     ) -> None:
@@ -84,12 +53,10 @@ class Measurement:
             configuration, ConfigurationState.COMPILING, energy_of=meters.measured, energy_problem=meters.problem
         )
         self.first_losses: tuple[float, ...] = ()
-        self.measured_seconds = 0.0
         self.is_live = True
         self.is_out_of_memory = False
         self._trial, self._meters, self._on_result = trial, meters, on_result
         self._joules, self._joule_examples = 0.0, 0
-        self._is_warm = False
 
     def usage_with(self, processes: int) -> Usage:
         """Its memory, if it had a number of processes."""
@@ -106,12 +73,15 @@ class Measurement:
         Raises:
             TrialCancelledError: It should stop.
         """
-        try:
-            ready = self._trial.process.wait_ready()
-            self.first_losses = self._take_first()
-        except TrialFailedError as error:
-            self._fail(error)
+        self._trial.wait_ready()
+        if not self._trial.problem:
+            try:
+                self.first_losses = self._take_first()
+            except TrialFailedError as error:
+                self._trial.problem = error
+        if self._has_failed():
             return
+        ready = self._trial.ready
         self._set(
             state=ConfigurationState.READY,
             compile_seconds=ready.compile_seconds,
@@ -136,28 +106,26 @@ class Measurement:
             losses += found
         return tuple(losses)
 
+    @property
+    def measured_seconds(self) -> float:
+        """How long its turns took."""
+        return sum(turn.seconds for turn in self._trial.turns)
+
     def warm_up(self) -> None:
         """Take steps that do not count, before the first turn; raises as :meth:`prepare`."""
-        if self.is_live and not self._is_warm:
-            self._is_warm = True
-            try:
-                self._trial.process.take_for(WARM_UP_SECONDS)
-            except TrialFailedError as error:
-                self._fail(error)
+        if self.is_live:
+            self._trial.warm_up()
+            self._has_failed()
 
     def take_turn(self) -> float | None:
         """Take steps for a turn; examples a second, ``None`` if that fails. Raises as :meth:`prepare`."""
         self._meters.start()
-        try:
-            turn = self._trial.process.take_for(TURN_SECONDS)
-        except TrialFailedError as error:
-            self._meters.stop()
-            self._fail(error)
+        turn, joules = self._trial.take_turn(), self._meters.stop()
+        if turn is None:
+            self._has_failed()
             return None
-        joules = self._meters.stop()
         if joules is not None:
             self._joules, self._joule_examples = self._joules + joules, self._joule_examples + turn.examples
-        self.measured_seconds += turn.seconds
         return turn.examples_per_second
 
     def count(self, rate: float | None, reference: float | None) -> None:
@@ -186,10 +154,14 @@ class Measurement:
         self.is_live = False
         self._trial.process.close(0.0)
 
-    def _fail(self, error: TrialFailedError) -> None:
-        self.is_out_of_memory = error.out_of_memory
-        self._set(state=ConfigurationState.FAILED, reason=str(error))
-        self.close()
+    def _has_failed(self) -> bool:
+        """Whether its plan cannot be tried any further, which ends it."""
+        problem = self._trial.problem
+        if problem is not None and self.is_live:
+            self.is_out_of_memory = problem.out_of_memory
+            self._set(state=ConfigurationState.FAILED, reason=str(problem))
+            self.close()
+        return problem is not None
 
     def _set(self, **changes: object) -> None:
         self.result = replace(self.result, **changes)  # type: ignore[arg-type]

@@ -1,9 +1,11 @@
-"""Formats numbers: durations, rates, metrics, bytes, counts, FLOPs, shapes and ages."""
+"""Amounts as text: durations, sizes, counts, numbers, rates and percentages, each with its style and its unit."""
 
 import math
 from collections.abc import Sequence
 
-from accel_engine.text import format_metric, percent
+_DECIMAL = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+
+_LENGTHS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
 
 _BINARY = ("B", "K", "M", "G", "T")
 
@@ -26,6 +28,18 @@ def latency(seconds: float) -> str:
         if seconds < 999.5 * unit:
             return f"{compact(float(seconds / unit))} {name}"
     return f"{compact(float(seconds))} s"
+
+
+def span(seconds: float, digits: int = 2) -> str:
+    """A length of time in a sentence, in its largest unit: ``0.35 s``, ``42 s``, ``2.5 h``, ``1 d``.
+
+    Args:
+        seconds: The time.
+        digits: Significant digits, at least.
+    """
+    length, unit = next((each for each in _LENGTHS if seconds >= each[0]), _LENGTHS[-1])
+    number = seconds / length
+    return f"{number:.0f} {unit}" if number >= 10**digits - 0.5 else f"{number:.{digits}g} {unit}"
 
 
 def time_taken(word: str, seconds: float, before: float | None, first_step: int) -> str:
@@ -56,16 +70,33 @@ def compact(number: float) -> str:
     return f"{number:.{3 - whole}f}{prefixes[-1]}"
 
 
+def metric(number: float) -> str:
+    """A measured value, written the same way everywhere, in eight characters at most.
+
+    Four digits, with a decimal prefix from 10,000 on: ``0.2867``, ``12.35``, ``1234``, ``12.35k``, ``1.557G``. What is
+    smaller or larger has three and a power of ten: ``3.2e-5``, ``2.15e20``.
+    """
+    rounded = float(f"{number:.4g}")
+    size = abs(rounded)
+    if not math.isfinite(number) or 1e-3 <= size < 10 or not size:
+        return f"{number:.4f}"
+    if not 1e-3 <= size < 1e15:
+        return f"{number:.3g}".replace("e-0", "e-").replace("e+", "e")
+    unit, suffix = next((each for each in _DECIMAL if size >= each[0] and size >= 1e4), (1.0, ""))
+    return f"{rounded / unit:.4g}{suffix}"
+
+
+def value(number: float) -> str:
+    """A value of the user's data: six digits, or all before the decimal point: ``208.8``, ``1331440``, ``3e-09``."""
+    return f"{number:.0f}" if 1e6 <= abs(number) < 1e15 else f"{number:.6g}"
+
+
 def learning_rate(value: float) -> str:
     """A learning rate in four digits: ``0.0005``, ``3e-6``."""
     return f"{value:.4g}".replace("e-0", "e-")
 
 
-metric = format_metric
-"""A loss or an accuracy as in the engine's messages."""
-
-
-def size(count: float) -> str:
+def short_size(count: float) -> str:
     """A number of bytes in binary multiples: ``80B``, ``1.2M``, ``512M``, ``23.4G``."""
     step = 0
     while count >= 1000 and step < len(_BINARY) - 1:
@@ -74,10 +105,42 @@ def size(count: float) -> str:
     return f"{count:.1f}{_BINARY[step]}" if step and count < 99.95 else f"{count:.0f}{_BINARY[step]}"
 
 
-def long_size(count: float) -> str:
+def size(count: float) -> str:
     """A number of bytes with its unit: ``80 B``, ``1.2 MiB``, ``23.4 GiB``."""
-    text = size(count)
+    text = short_size(count)
     return f"{text[:-1]} B" if text.endswith("B") else f"{text[:-1]} {text[-1]}iB"
+
+
+def percent(share: float, digits: int | None = None) -> str:
+    """A share from 0 to 1 as a percentage; only all is ``100%``, and only none ``0%``.
+
+    Args:
+        share: The share; one above 1 is above 100%.
+        digits: Digits behind the point, with ``>99%`` and ``<1%`` next to the ends; by default two digits, and near
+            100% as many as tell it from that: ``41%``, ``3.2%``, ``0.05%``, ``99.7%``, ``over 99.99%``.
+    """
+    if share in (0.0, 1.0) or not math.isfinite(share):
+        return f"{share:.{digits or 0}%}"
+    if digits is not None:
+        shown, least = f"{share:.{digits}%}", 10.0**-digits
+        if float(shown[:-1]) not in (0.0, 100.0):
+            return shown
+        return f"<{least:.{digits}f}%" if share < 0.5 else f"{'>' if share < 1 else ''}{100 - least:.{digits}f}%"
+    if share < 0.0001:
+        return "under 0.01%"
+    if share < 0.0995:
+        return f"{100 * share:.2g}%"
+    if not 0.995 <= share < 1.005:
+        return f"{share:.0%}"
+    shown = next((text for text in (f"{share:.1%}", f"{share:.2%}") if float(text[:-1]) != 100), "")
+    return shown or ("over 99.99%" if share < 1 else "over 100%")
+
+
+def times(ratio: float) -> str:
+    """How many times as much, in two digits, or three from 1 to 2: ``0.28 times``, ``1.25 times``, ``17 times``."""
+    if ratio >= 9.95:
+        return f"{ratio:,.0f} times"
+    return f"{float(f'{ratio:.{3 if 1 <= ratio < 2 else 2}g}'):g} times"
 
 
 def count(number: int) -> str:
@@ -87,8 +150,12 @@ def count(number: int) -> str:
 
 def counted(number: int, noun: str) -> str:
     """A count with its noun: ``1 step``, ``1,437 steps``, ``10 classes``."""
-    suffix = "" if number == 1 else "es" if noun.endswith("s") else "s"
-    return f"{count(number)} {noun}{suffix}"
+    return f"{count(number)} {plural(number, noun)}"
+
+
+def plural(number: float, noun: str) -> str:
+    """A noun as it follows a number: ``step``, ``steps``, ``classes``."""
+    return noun if number == 1 else f"{noun}{'es' if noun.endswith('s') else 's'}"
 
 
 def examples_done(done: int, of: int) -> str:

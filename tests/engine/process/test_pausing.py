@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from accel_engine.plan import Plan
-from accel_engine.process.paused_run import BESIDE, PauseNote, paused
+from accel_engine.process.run_change import BESIDE, PauseNote, paused
 from accel_engine.run import Command, RunWriter, create
 
 

@@ -1,0 +1,211 @@
+"""What helps a training that lacks memory, in the order of what it costs: for recovery, for estimates and for advice.
+
+Micro-batches and rematerialization give the same losses, but for the rounding of sums. Micro-batches come first, as
+they take any amount of memory; where layers such as batch normalization make them differ, rematerialization does.
+What changes results, a mixed precision or another batch size, is left to the user.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from accel_engine.json_values import Count, Text
+from accel_engine.plan.plan import Plan
+from accel_engine.words import numbers
+
+MIN_MICRO_BATCH = 8
+"""Examples of a micro-batch below which other remedies come first: a device is badly used with fewer."""
+
+_LEAST, _LEAST_TOGETHER = 1, 2
+"""Examples of a micro-batch at least, and where layers depend on those of the same batch."""
+
+MIXED = {"gpu": "mixed_float16", "tpu": "mixed_bfloat16"}
+"""The mixed precision of each kind of device; CPUs have none that is fast."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryFacts:
+    """What decides which remedies a training has.
+
+    Attributes:
+        batch: Examples per step on each replica.
+        can_split: Whether gradients can be accumulated over micro-batches.
+        splitting_changes: What micro-batches change besides the rounding of sums, such as ``dropout``.
+        can_recompute: Whether parts of the model can be computed again for their gradients.
+        caches_data: Whether the training examples are cached on the devices.
+        tries_xla: Whether the autotuner may compile the steps with XLA.
+        on_host: Whether CPUs train, whose memory is the host's.
+        mixed: The mixed precision of its devices; empty if it is none, or unknown.
+        variables: The environment variables that chose the engine's GPUs, such as those that the queue has assigned.
+    """
+
+    batch: Count
+    can_split: bool = False
+    splitting_changes: tuple[Text, ...] = ()
+    can_recompute: bool = False
+    caches_data: bool = False
+    tries_xla: bool = False
+    on_host: bool = True
+    mixed: Text = ""
+    variables: Mapping[str, Text] = field(default_factory=dict)
+
+    @property
+    def splits_exactly(self) -> bool:
+        """Whether micro-batches give the same losses."""
+        return self.can_split and not self.splitting_changes
+
+
+Values = Callable[[Plan, MemoryFacts], Sequence[Any]]
+"""The values of a field with which a plan takes less and less memory; none if they do not help, or cannot be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """A change of a field with which a training takes less memory.
+
+    Attributes:
+        field: The field of the plan; empty for the cache of the training data, which is no field.
+        values: Its values.
+        words: What it does, in words, for the user to do.
+        script: The same in a script with Keras; ``{}`` stands for the value.
+        by_itself: Whether a run that is out of memory makes the change by itself.
+        is_last: Whether it is for what nothing else helps: it ignores what the user has set, or uses devices badly.
+    """
+
+    field: str
+    values: Values
+    words: str = ""
+    script: str = ""
+    by_itself: bool = True
+    is_last: bool = False
+
+    def value(self, plan: Plan, facts: MemoryFacts) -> Any:
+        """The first value that takes clearly less memory: of micro-batches twice as many; ``None`` without one."""
+        least = 2 * (plan.micro_batches or 1) if self.field == "micro_batches" else 0
+        return next((value for value in self.values(plan, facts) if not least or value >= least), None)
+
+
+def _micro_batches(plan: Plan, facts: MemoryFacts, least: int) -> Sequence[int]:
+    """Numbers of micro-batches of at least so many examples that divide the batch evenly."""
+    counts = range((plan.micro_batches or 1) + 1, facts.batch // least + 1) if facts.can_split else ()
+    return [count for count in counts if facts.batch % count == 0]
+
+
+def _exact(plan: Plan, facts: MemoryFacts) -> Sequence[int]:
+    return _micro_batches(plan, facts, MIN_MICRO_BATCH) if facts.splits_exactly else ()
+
+
+def _small(plan: Plan, facts: MemoryFacts) -> Sequence[int]:
+    return _micro_batches(plan, facts, _LEAST if facts.splits_exactly else _LEAST_TOGETHER)
+
+
+def _remat(plan: Plan, facts: MemoryFacts) -> Sequence[str]:
+    return ["on"] if plan.remat == "auto" and facts.can_recompute else ()
+
+
+def _remat_although_off(plan: Plan, facts: MemoryFacts) -> Sequence[str]:
+    return ["on"] if plan.remat == "off" and facts.can_recompute else ()
+
+
+def _smaller_batches(plan: Plan, facts: MemoryFacts) -> Sequence[int]:
+    """Smaller batches of all replicas, each half of the one before."""
+    replicas = max(1, plan.batch_size // max(1, facts.batch))
+    return [(facts.batch >> halvings) * replicas for halvings in range(1, facts.batch.bit_length())]
+
+
+_SPLIT = (
+    "split each batch",
+    "accumulate gradients (gradient_accumulation_steps of the optimizer) with a smaller batch",
+)
+_RECOMPUTE = ("compute parts of the model again instead of keeping them", "keras.RematScope around the model's layers")
+
+REMEDIES = (
+    Remedy("micro_batches", _exact, *_SPLIT),
+    Remedy("remat", _remat, *_RECOMPUTE),
+    Remedy(
+        "remat",
+        lambda plan, facts: () if facts.splits_exactly else _remat_although_off(plan, facts),
+        *_RECOMPUTE,
+        is_last=True,
+    ),
+    Remedy("", lambda _, facts: [True] if facts.caches_data else ()),
+    Remedy("xla", lambda plan, facts: ["off"] if plan.xla == "auto" and facts.tries_xla else ()),
+    Remedy("micro_batches", _small, *_SPLIT, is_last=True),
+    Remedy("remat", _remat_although_off, *_RECOMPUTE, is_last=True),
+    Remedy(
+        "precision",
+        lambda plan, facts: [facts.mixed] if facts.mixed and plan.policy == "float32" else (),
+        "keep activations in half the bytes",
+        "keras.config.set_dtype_policy of a mixed precision",
+        by_itself=False,
+    ),
+    Remedy("batch_size", _smaller_batches, "a smaller batch", "a batch size of {}", by_itself=False),
+)
+"""All of them, those that cost least first."""
+
+
+def advised(plan: Plan, facts: MemoryFacts) -> Iterator[tuple[Remedy, Any]]:
+    """The remedies that a user can choose from, at most one of each field, with its value.
+
+    Args:
+        plan: The plan of a training that lacks memory.
+        facts: What is known of it.
+    """
+    fields = set[str]()
+    for remedy in REMEDIES:
+        if remedy.words and remedy.field not in fields and (value := remedy.value(plan, facts)) is not None:
+            fields.add(remedy.field)
+            yield remedy, value
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryRepair:
+    """What a run that is out of memory changes by itself.
+
+    Attributes:
+        action: What it does, for the user, after ``the run``.
+        changes: Fields of the plan that change, with their new values.
+        streams_data: Whether the training examples are no longer cached on the devices.
+    """
+
+    action: str
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    streams_data: bool = False
+
+
+def next_repair(plan: Plan, facts: MemoryFacts) -> MemoryRepair | None:
+    """The next change of a training that is out of memory, with the same batch, steps and schedule.
+
+    Args:
+        plan: The plan with which it failed, with the changes of earlier repairs.
+        facts: What is known of it.
+
+    Returns:
+        The change; ``None`` if none is left.
+    """
+    for remedy in REMEDIES:
+        if remedy.by_itself and (value := remedy.value(plan, facts)) is not None:
+            changes = {remedy.field: value} if remedy.field else {}
+            return MemoryRepair(_action(remedy.field, value, plan, facts), changes, streams_data=not remedy.field)
+    return None
+
+
+def _action(name: str, value: Any, plan: Plan, facts: MemoryFacts) -> str:
+    """What a change does, after ``the run``."""
+    match name:
+        case "micro_batches":
+            return _in_micro_batches(value, facts)
+        case "remat":
+            instead = ", although the plan says --remat off" if plan.remat == "off" else ""
+            return f"computes parts of the model again for the gradients (--remat on{instead})"
+        case "xla":
+            return "does not compile the steps with XLA (--xla off)"
+    return "no longer caches the training data on the device"
+
+
+def _in_micro_batches(count: int, facts: MemoryFacts) -> str:
+    size = facts.batch // count
+    action = f"takes each step in {count} micro-batches of {numbers.counted(size, 'example')}"
+    if facts.splitting_changes:
+        action += f", which changes the losses: {' and '.join(facts.splitting_changes)} see one of them at a time"
+    return action

@@ -1,0 +1,53 @@
+"""The table of actions on runs, and the screens that read it."""
+
+from pathlib import Path
+
+import pytest
+from textual.binding import Binding
+
+from accel_engine.plan import Plan
+from accel_tui.app import key_bindings
+from accel_tui.host import Screens
+from accel_tui.screens.bench_screen import BenchScreen
+from accel_tui.screens.run_actions import ACTIONS, RunActionsScreen, run_bindings
+from example_study import write_study
+from tui.fake_engine import FakeEngine
+from tui.stand_ins import StubApp, shows, until
+
+PLACES = {
+    kind.PLACE: kind
+    for screen in Screens
+    if issubclass(kind := screen.kind, RunActionsScreen) and hasattr(kind, "PLACE")
+}
+"""The screens of runs, by their names in the table."""
+
+
+def test_every_screen_of_the_table_is_one_of_runs_with_the_keys_of_its_rows() -> None:
+    named = {place for row in ACTIONS.values() for place in row.places}
+    assert named == PLACES.keys()
+    for place, kind in PLACES.items():
+        actions = [binding.action for binding in kind.BINDINGS if isinstance(binding, Binding)]
+        assert [action for action in actions if action in ACTIONS] == [
+            row.id for row in ACTIONS.values() if place in row.places
+        ]
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_actions_of_a_screen_that_share_a_key_have_one_id_in_the_settings(place: str) -> None:
+    ids: dict[str, str | None] = {}
+    for binding in run_bindings(place):
+        assert ids.setdefault(binding.key, binding.id) == binding.id
+    assert set(ids.values()) <= key_bindings().keys()
+
+
+async def test_what_is_done_with_a_trained_model_is_done_from_a_search_too(home: Path) -> None:
+    engine = FakeEngine(Plan(epochs=30))
+    engine.begin().build().train(100).save()
+    directory = write_study(runs=(engine.directory.name,))
+    async with StubApp().run_test(size=(120, 40)) as pilot:
+        pilot.app.open_screen(Screens.SEARCH, directory)  # type: ignore[attr-defined]
+        await until(pilot, lambda: bool(pilot.app.screen.check_action("bench", ())), "a trial with a run")
+        await pilot.press("b")
+        await until(pilot, lambda: isinstance(pilot.app.screen, BenchScreen), "its bench")
+        await shows(pilot, engine.directory.name)
+    engine.close()

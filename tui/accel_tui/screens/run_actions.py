@@ -1,0 +1,555 @@
+"""The actions on runs, one row each: the screens of runs make their keys of them, and so help and palette."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial, partialmethod
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar
+
+from textual import work
+from textual.binding import Binding
+from textual.reactive import reactive
+from textual.screen import ModalScreen, Screen
+
+from accel_engine.errors import AccelError, RunError
+from accel_engine.process.start_run import CONTINUABLE
+from accel_engine.requests.protocol.model_reference import check_checkpoint
+from accel_engine.run import Annotations, RunInfo, Status, request
+from accel_engine.run.runs.listing import summarize
+from accel_engine.run.runs.removal import Contents, contents, remove
+from accel_engine.run.store.annotations import set_tags, write_annotations
+from accel_engine.text import printable, printable_fields, printable_line
+from accel_engine.words import numbers
+from accel_tui.host import Screens, host_of, open_screen
+from accel_tui.plan.trained_run import TrainedRun
+from accel_tui.run_list.comparison import MAX_COMPARED_RUNS, mixed
+from accel_tui.run_state.state import RunState
+from accel_tui.screens.cancel_question import CANCEL_RUN, cancel_question
+from accel_tui.screens.edit_run_screen import EditRunScreen, RunsToEdit
+from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
+from accel_tui.screens.run_control import LearningRateScreen, stop_command, stop_question
+from accel_tui.screens.train_longer_screen import TrainLongerScreen
+
+DELETE = Answer("delete", "Delete", "d", is_destructive=True)
+
+RUN, RUNS, COMPARE, SEARCH = "run", "runs", "compare", "search"
+"""The screens of runs, as their keys are called in the settings."""
+
+_Answer = TypeVar("_Answer")
+
+
+@dataclass(frozen=True, slots=True)
+class TargetRun:
+    """A run that an action is about, as far as its screen knows it.
+
+    Attributes:
+        directory: Its directory.
+        info: Its ``meta`` and status; ``None`` if it is not read.
+        has_model: Whether it has a trained model; ``None`` if it will have one, as it is training.
+        is_readable: Whether it can be read, as far as is known.
+        state: Its latest state, where it is followed.
+        pending: Commands that its engine has not answered yet.
+    """
+
+    directory: Path
+    info: RunInfo | None = None
+    has_model: bool | None = False
+    is_readable: bool = True
+    state: RunState = RunState()  # noqa: RUF009 (it is frozen)
+    pending: tuple[str, ...] = ()
+
+    @property
+    def id(self) -> str:
+        """Its id."""
+        return self.directory.name
+
+    @property
+    def takes_commands(self) -> bool:
+        """Whether an engine runs that saves checkpoints."""
+        return self.state.live and not self.state.is_queued and (self.info is None or self.info.has_engine)
+
+
+Runs = Sequence[TargetRun]
+
+
+class RunActionsScreen(Screen[None]):
+    """A screen of runs, with the actions on them.
+
+    Its bindings begin with :func:`run_bindings`.
+    """
+
+    PLACE: ClassVar[str]
+    """Which of the screens of runs it is."""
+
+    pending_commands: reactive[tuple[str, ...]] = reactive((), repaint=False, init=False)
+    """Commands that the engine of a run has not answered yet."""
+
+    _question: ModalScreen[Any] | None = None
+
+    @property
+    def current_run(self) -> TargetRun | None:
+        """The run of the screen, or under its cursor."""
+        return None
+
+    @property
+    def selected_runs(self) -> Runs:
+        """The runs that are selected."""
+        return ()
+
+    def runs_for(self, action: "RunAction") -> Runs:
+        """The runs that an action is about: those that are selected if it takes several, or else the current one."""
+        current = self.current_run
+        return (self.selected_runs if action.takes_several else ()) or ((current,) if current else ())
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Offer the actions that the runs allow."""
+        del parameters
+        row = ACTIONS.get(action)
+        if row is None:
+            return True
+        runs = self.runs_for(row)
+        return row.is_offered(runs) if runs and self.PLACE in row.places else False
+
+    @work(exit_on_error=False, group="actions")
+    async def do_action(self, name: str) -> None:
+        """Do something with the runs, unless the user has left the screen."""
+        if self.is_active:
+            await ACTIONS[name].do(self, self.runs_for(ACTIONS[name]))
+
+    async def ask(self, question: ModalScreen[_Answer]) -> _Answer:
+        """Ask something; call it in a worker."""
+        self._question = question
+        return await self.app.push_screen_wait(question)
+
+    def withdraw_question(self) -> None:
+        """Close the question that was asked last, if it is still open."""
+        if self._question and self._question.is_active:
+            self._question.dismiss(None)
+
+    async def send(self, run: TargetRun, command: str, argument: float | None = None) -> bool:
+        """Send a command to the engine of a run; returns whether that was possible, and notifies if it was not."""
+        self.pending_commands = (*self.pending_commands, command)
+        try:
+            await asyncio.to_thread(request, run.directory, command, argument)
+        except RunError as error:
+            self.drop_pending(command)
+            self.notify(str(error), severity="error", markup=False)
+            return False
+        return True
+
+    def drop_pending(self, *commands: str) -> None:
+        """Stop waiting for the answers to commands."""
+        self.pending_commands = tuple(each for each in self.pending_commands if each not in commands)
+
+    async def change(self, *changes: Callable[[], object]) -> None:
+        """Change runs in a thread; notify of each change that fails."""
+        for each in changes:
+            try:
+                await asyncio.to_thread(each)
+            except AccelError as error:
+                self.notify(str(error), severity="error", markup=False)
+        self.take_changes()
+
+    def take_changes(self) -> None:
+        """Show what has changed of the runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunAction:
+    """An action on runs.
+
+    Attributes:
+        id: Its name, also of its key in the settings, after that of the screen.
+        key: Its keys.
+        label: A word or two for the line of keys.
+        tooltip: What it does, for help and palette.
+        places: The screens that have it.
+        do: Does it with runs, of which there is at least one.
+        is_offered: Whether runs, of which there is at least one, allow it; ``None`` to show its key dimmed.
+        takes_several: Whether it is about all selected runs.
+        key_of: The action whose key it shares, which differs by what is offered.
+        is_shown: Whether the line of keys has it.
+    """
+
+    id: str
+    key: str
+    label: str
+    tooltip: str
+    places: tuple[str, ...]
+    do: Callable[[RunActionsScreen, Runs], Awaitable[object]]
+    is_offered: Callable[[Runs], bool | None] = bool
+    takes_several: bool = False
+    key_of: str = ""
+    is_shown: bool = True
+
+
+def run_bindings(place: str) -> tuple[Binding, ...]:
+    """The keys of a screen's actions on runs."""
+    return tuple(
+        Binding(
+            row.key,
+            row.id,
+            row.label,
+            id=f"{place}.{(row.key_of or row.id).replace('_', '-')}",
+            tooltip=row.tooltip,
+            show=row.is_shown,
+        )
+        for row in ACTIONS.values()
+        if place in row.places
+    )
+
+
+def _can_pause(runs: Runs) -> bool | None:
+    run, state = runs[0], runs[0].state
+    is_possible = state.live and not (state.paused or state.is_queued or "pause" in run.pending)
+    return _in_training(state) if is_possible else False
+
+
+def _in_training(state: RunState) -> bool | None:
+    """Whether training takes commands; ``None`` while a script does something else: another part may follow."""
+    return state.can_control_training or None
+
+
+def _can_resume(runs: Runs) -> bool:
+    return runs[0].state.paused and "resume" not in runs[0].pending
+
+
+def _can_change_rate(runs: Runs) -> bool | None:
+    state = runs[0].state
+    return _in_training(state) if state.live and not state.is_queued else False
+
+
+def _is_live(runs: Runs) -> bool:
+    return runs[0].state.live
+
+
+def _takes_commands(runs: Runs) -> bool:
+    return runs[0].takes_commands
+
+
+def _is_training(runs: Runs) -> bool:
+    """Whether a run is one of training, as far as is known, and no bench."""
+    run = runs[0]
+    return run.is_readable and not (run.info and run.info.bench)
+
+
+def _has_model(runs: Runs) -> bool | None:
+    """Whether all runs have a trained model; ``None`` if they only will have."""
+    found = [run.has_model for run in runs]
+    return False if False in found else None if None in found else True
+
+
+def _can_continue(runs: Runs) -> bool:
+    return _has_status(runs[0], *CONTINUABLE)
+
+
+def _can_train_longer(runs: Runs) -> bool:
+    return _has_status(runs[0], Status.FINISHED)
+
+
+def _has_status(run: TargetRun, *statuses: Status) -> bool:
+    return bool(run.has_model) and run.info is not None and run.info.status in statuses and _has_plan((run,))
+
+
+def _has_plan(runs: Runs) -> bool:
+    info = runs[0].info
+    return info is not None and info.plan is not None
+
+
+def _are_read(runs: Runs) -> bool:
+    return all(run.info for run in runs)
+
+
+def _have_ended(runs: Runs) -> bool:
+    return not any(run.info and run.info.status.live for run in runs)
+
+
+async def _send(command: str, screen: RunActionsScreen, runs: Runs) -> None:
+    await screen.send(runs[0], command)
+
+
+async def _stop(screen: RunActionsScreen, runs: Runs) -> None:
+    """Ask how to stop, then stop; cancel a run that waits."""
+    run = runs[0]
+    if run.state.is_queued:
+        if await screen.ask(cancel_question(run.id, "s")) == CANCEL_RUN:
+            from accel_engine.run_queue.queue import cancel  # seldom needed
+
+            await screen.change(partial(cancel, run.id))
+    elif (answer := await screen.ask(stop_question(run.state))) in ("stop", "stop_now"):
+        await screen.send(run, *stop_command(str(answer), run.state))
+
+
+async def _change_rate(screen: RunActionsScreen, runs: Runs) -> None:
+    rate = await screen.ask(LearningRateScreen(runs[0].state.learning_rate))
+    if rate is not None:
+        await screen.send(runs[0], "learning_rate", rate)
+
+
+async def _find_rate(screen: RunActionsScreen, runs: Runs) -> None:
+    def take(rate: float) -> None:
+        screen.run_worker(screen.send(runs[0], "learning_rate", rate), exit_on_error=False, group="actions")
+
+    open_screen(screen, Screens.FIND_RATE, runs[0].directory, take)
+
+
+async def _continue(screen: RunActionsScreen, runs: Runs) -> None:
+    host_of(screen).launcher.continue_run(runs[0].directory)
+
+
+async def _train_longer(screen: RunActionsScreen, runs: Runs) -> None:
+    """Ask for the number of epochs, then continue from the last checkpoint."""
+    run = printable_fields(await asyncio.to_thread(summarize, runs[0].directory))
+    if run.info and run.info.plan and screen.is_active:
+        epochs = await screen.ask(TrainLongerScreen(TrainedRun(run.info, run.info.plan, run.epochs)))
+        if epochs is not None:
+            host_of(screen).launcher.continue_run(run.directory, epochs)
+
+
+async def _compare(screen: RunActionsScreen, runs: Runs) -> None:
+    infos = [run.info for run in runs if run.info]
+    screen.app.clear_notifications()  # an earlier toast would cover the charts
+    if problem := mixed(infos):
+        screen.notify(problem, severity="warning", markup=False)
+        return
+    directories = [run.directory for run in runs if run.is_readable]
+    if len(directories) < 2:
+        screen.notify("Select two or more with space, then compare them.", severity="warning")
+        return
+    if len(directories) > MAX_COMPARED_RUNS:
+        screen.notify(
+            f"At most {MAX_COMPARED_RUNS} runs can be compared: "
+            f"showing the first {MAX_COMPARED_RUNS} of {len(directories)}."
+        )
+    open_screen(screen, Screens.COMPARE, tuple(directories[:MAX_COMPARED_RUNS]))
+
+
+async def _open(target: Screens, screen: RunActionsScreen, runs: Runs) -> None:
+    """Open a screen of a run."""
+    open_screen(screen, target, runs[0].directory)
+
+
+async def _open_of_all(target: Screens, screen: RunActionsScreen, runs: Runs) -> None:
+    """Open a screen of several runs."""
+    open_screen(screen, target, tuple(run.directory for run in runs))
+
+
+async def _use_model(target: Screens, screen: RunActionsScreen, runs: Runs) -> None:
+    """Open a screen of a trained model, or notify of why there is none."""
+    if await _are_trained(screen, runs):
+        await _open(target, screen, runs)
+
+
+async def _use_models(target: Screens, screen: RunActionsScreen, runs: Runs) -> None:
+    """Open a screen of several trained models, or notify of why one is none."""
+    if await _are_trained(screen, runs):
+        await _open_of_all(target, screen, runs)
+
+
+async def _are_trained(screen: RunActionsScreen, runs: Runs) -> bool:
+    """Whether all runs have a trained model, and the user has not left the screen meanwhile."""
+    try:
+        for run in runs:
+            await asyncio.to_thread(check_checkpoint, run.directory)
+    except AccelError as error:
+        screen.notify(str(error), title="No trained model", severity="warning", markup=False)
+        return False
+    return screen.is_active
+
+
+async def _edit(screen: RunActionsScreen, runs: Runs) -> None:
+    """Edit name, note and tags of a run, or the tags of several."""
+    info = runs[0].info
+    if info is None:
+        return
+    shown = printable_fields(info)
+    ids = [printable_line(run.id) for run in runs]
+    change = await screen.ask(
+        EditRunScreen(RunsToEdit(ids, shown.annotations, str(shown.plan_values.get("name") or "")))
+    )
+    if isinstance(change, Annotations):
+        await screen.change(lambda: write_annotations(info.directory, lambda _: change))
+    elif change:
+        await screen.change(*(partial(set_tags, run.directory, change) for run in runs))
+
+
+async def _duplicate(screen: RunActionsScreen, runs: Runs) -> None:
+    if info := runs[0].info:
+        open_screen(screen, Screens.NEW_RUN, info.plan)
+
+
+async def _delete(screen: RunActionsScreen, runs: Runs) -> None:
+    """Read the sizes of runs, then ask."""
+    try:
+        found = await asyncio.to_thread(lambda: [contents(run.directory) for run in runs])
+    except AccelError as error:
+        screen.notify(str(error), severity="error", markup=False)
+        return
+    title = f"run {runs[0].id}" if len(runs) == 1 else f"{len(runs)} runs"
+    question = QuestionScreen(printable(f"Delete {title}?"), printable(_deletion_detail(runs, found)), (CANCEL, DELETE))
+    if screen.is_active and await screen.ask(question) == DELETE.id:
+        await screen.change(*(partial(remove, run.directory) for run in runs))
+
+
+def _deletion_detail(runs: Runs, found: Sequence[Contents]) -> str:
+    """What is deleted with the runs, and its size."""
+    size = numbers.size(sum(each.size for each in found))
+    checkpoints, models = sum(each.checkpoints for each in found), sum(each.model for each in found)
+    parts = [
+        numbers.counted(number, word)
+        for number, word in ((checkpoints, "checkpoint"), (models, "trained model"))
+        if number
+    ]
+    names = ", ".join(run.id for run in runs[:6]) + (f" and {len(runs) - 6} more" if len(runs) > 6 else "")
+    what = "all metrics and the log" + "".join(f", {part}" for part in parts)
+    return f"{names}: {what}, {size} in total. This cannot be undone."
+
+
+_ROWS = (
+    RunAction("pause", "p,space", "Pause", "Pause or resume training", (RUN,), partial(_send, "pause"), _can_pause),
+    RunAction(
+        "resume",
+        "p,space",
+        "Resume",
+        "Pause or resume training",
+        (RUN,),
+        partial(_send, "resume"),
+        _can_resume,
+        key_of="pause",
+    ),
+    RunAction(
+        "stop",
+        "s",
+        "Stop",
+        "Stop training, with or without a final checkpoint. In a script, stop the current fit",
+        (RUN,),
+        _stop,
+        _is_live,
+    ),
+    RunAction(
+        "learning_rate",
+        "r",
+        "Learning rate",
+        "Change the learning rate. In a script, that of the current fit",
+        (RUN,),
+        _change_rate,
+        _can_change_rate,
+    ),
+    RunAction(
+        "find_rate",
+        "F",
+        "Find rate",
+        "Find a learning rate from the last checkpoint, while the run is paused",
+        (RUN,),
+        _find_rate,
+        _takes_commands,
+        is_shown=False,  # the keys that a run needs more often leave no room
+    ),
+    RunAction(
+        "checkpoint",
+        "c",
+        "Checkpoint",
+        "Save a checkpoint now",
+        (RUN,),
+        partial(_send, "checkpoint"),
+        _takes_commands,
+    ),
+    RunAction("compare", "c", "Compare", "Compare the selected runs", (RUNS, SEARCH), _compare, takes_several=True),
+    RunAction(
+        "evaluate",
+        "v",
+        "Evaluate",
+        "Evaluate runs on the same examples: which one is better?",
+        (RUNS, COMPARE, SEARCH),
+        partial(_open_of_all, Screens.EVALUATE),
+        _has_model,
+        takes_several=True,
+    ),
+    RunAction(
+        "diagnostics",
+        "w",
+        "Diagnostics",
+        "Show confusion matrix, samples, layers",
+        (RUN,),
+        partial(_open, Screens.DIAGNOSTICS),
+        _is_training,
+    ),
+    RunAction(
+        "advice",
+        "A",
+        "Advice",
+        "Show what is wrong with the run, and what to do",
+        (RUN, RUNS, SEARCH),
+        partial(_open, Screens.ADVICE),
+        _is_training,
+    ),
+    RunAction(
+        "bench",
+        "b",
+        "Bench",
+        "Measure the inference of trained models",
+        (RUN, RUNS, COMPARE, SEARCH),
+        partial(_use_models, Screens.BENCH),
+        _has_model,
+        takes_several=True,
+    ),
+    RunAction(
+        "export",
+        "E",
+        "Export",
+        "Export the trained model to other formats",
+        (RUN, RUNS, SEARCH),
+        partial(_use_model, Screens.EXPORT),
+        _has_model,
+    ),
+    RunAction(
+        "predict",
+        "P",
+        "Predict",
+        "Predict examples with the trained model",
+        (RUN, RUNS, SEARCH),
+        partial(_use_model, Screens.PREDICT),
+        _has_model,
+    ),
+    RunAction(
+        "edit",
+        "e",
+        "Edit",
+        "Edit name, note and tags; or the tags of all selected runs",
+        (RUNS,),
+        _edit,
+        _are_read,
+        takes_several=True,
+    ),
+    RunAction(
+        "duplicate", "n", "Duplicate", "Make a new run from the plan of this one", (RUNS,), _duplicate, _has_plan
+    ),
+    RunAction("continue", "R", "Continue", "Continue from the last checkpoint", (RUN, RUNS), _continue, _can_continue),
+    RunAction(
+        "train_longer",
+        "R",
+        "Train longer",
+        "Continue for more epochs",
+        (RUN, RUNS),
+        _train_longer,
+        _can_train_longer,
+        key_of="continue",
+    ),
+    RunAction(
+        "delete",
+        "D,delete",
+        "Delete",
+        "Delete the run, or all selected runs; asks first",
+        (RUNS,),
+        _delete,
+        _have_ended,
+        takes_several=True,
+    ),
+)
+
+ACTIONS: Mapping[str, RunAction] = {row.id: row for row in _ROWS}
+"""All actions on runs by their ids, in the order of their keys."""
+
+for _name in ACTIONS:
+    setattr(RunActionsScreen, f"action_{_name}", partialmethod(RunActionsScreen.do_action, _name))
