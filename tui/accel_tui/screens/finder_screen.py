@@ -20,7 +20,7 @@ from accel_engine.text import printable
 from accel_tui.formatting.devices_in_use import warnings
 from accel_tui.screens.engine_errors import reported
 from accel_tui.screens.working_screen import WorkingScreen
-from accel_tui.widgets.finders.finder_plot import FinderPlot
+from accel_tui.widgets.finders.finder_plots import FinderPlot
 from accel_tui.widgets.key_bar import KeyBar
 from accel_tui.widgets.top_bar import TopBar
 

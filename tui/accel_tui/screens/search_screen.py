@@ -33,10 +33,8 @@ from accel_tui.study_state.study_follower import StudyFollower, StudyRequest
 from accel_tui.study_state.trial_columns import columns_of
 from accel_tui.terminal.dirty_regions import DirtyRegionScreen
 from accel_tui.widgets.key_bar import KeyBar
-from accel_tui.widgets.search.search_header import SearchHeader
 from accel_tui.widgets.search.study_view import VIEWS, StudyView, views_of
-from accel_tui.widgets.search.trial_loss import TrialLoss
-from accel_tui.widgets.search.trials_table import TrialReason, TrialsTable
+from accel_tui.widgets.search.trials_table import SearchHeader, TrialLoss, TrialReason, TrialsTable
 from accel_tui.widgets.top_bar import TopBar
 from accel_tui.widgets.visibility import is_covered
 

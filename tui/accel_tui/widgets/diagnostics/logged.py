@@ -13,8 +13,7 @@ from textual.worker import get_current_worker
 from accel_engine.run.media import MediaSeries
 from accel_tui.run_state.diagnostics import LoggedMedia, read_item
 from accel_tui.widgets.diagnostics.drawn_item import DrawnItem, Surface, draw_item
-from accel_tui.widgets.diagnostics.media_names import MediaNames
-from accel_tui.widgets.diagnostics.media_view import MediaView
+from accel_tui.widgets.diagnostics.media_view import MediaNames, MediaView
 
 _Request: TypeAlias = tuple[Path, MediaSeries, int | None, Surface]
 
