@@ -162,4 +162,4 @@ def install(monkeypatch: pytest.MonkeyPatch, gym: Gym) -> None:
     monkeypatch.setattr(request_server, "function_of", _noted)
     monkeypatch.setattr("accel_engine.search.launch.start", search)
     monkeypatch.setattr("accel_engine.run_queue.queue.wake", lambda: None)
-    monkeypatch.setattr("accel_tui.cli.engine_ahead.WarmEngine", no_warm_engine)
+    monkeypatch.setattr("accel_tui.cli.training_run.WarmEngine", no_warm_engine)

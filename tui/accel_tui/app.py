@@ -307,7 +307,7 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
             screen.kind  # noqa: B018 (imports it)
         import accel_tui.widgets.runs.runs_table  # noqa: F401
         from accel_engine.run_queue.queue import set_default_limit
-        from accel_engine.run_queue.wake import wake
+        from accel_engine.run_queue.queue_database import wake
 
         with suppress(RunError):  # the queue cannot be written, which who uses it learns
             set_default_limit(self.settings.queue_at_once)

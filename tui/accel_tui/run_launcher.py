@@ -1,6 +1,7 @@
 """Starts runs, with an engine that has imported TensorFlow ahead of time."""
 
 import asyncio
+import os
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
@@ -209,15 +210,24 @@ def engine_status(engine: WarmEngine) -> str:
 
 
 def _busy_runs(plan: Plan, devices: Sequence[Device]) -> Sequence[str]:
-    from accel_engine.run_queue.active_runs import busy_runs
+    from accel_engine.run_queue.machine import busy_runs
 
     return busy_runs(plan, devices)
 
 
 def _queue_plan(plan: Plan, devices: Sequence[Device] | None) -> str:
-    from accel_tui.plan.queued_plan import queue_plan
+    """Create a run that waits in the queue, and say which; a machine of ``None`` is detected."""
+    from accel_engine.devices import detect
+    from accel_engine.process.start_run import prepare_run
+    from accel_engine.run_queue import queue
+    from accel_engine.run_queue.needs import find_need
 
-    return queue_plan(plan, devices)
+    machine = detect().devices if devices is None else devices
+    find_need(plan, None, machine, os.environ)
+    directory = prepare_run(plan, machine, queued=True)
+    queue.enqueue(directory)
+    position = next((entry.position for entry in queue.entries() if entry.run == directory.name), 0)
+    return f"{directory.name}, position {position}" if position else directory.name
 
 
 def _prepare_run(plan: Plan, devices: Sequence[Device] | None) -> Path:

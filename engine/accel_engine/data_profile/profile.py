@@ -7,8 +7,7 @@ import numpy.typing as npt
 
 from accel_engine.data.dataset import Examples, Split
 from accel_engine.data.structure import ArraySpec
-from accel_engine.data_profile.equal_rows import compare
-from accel_engine.data_profile.neighbours import agreement
+from accel_engine.data_profile.equal_rows import agreement, compare
 from accel_engine.data_profile.sampled_rows import Sample, sample
 from accel_engine.data_profile.values import (
     class_counts,

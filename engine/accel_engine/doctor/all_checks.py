@@ -4,16 +4,27 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from accel_engine.doctor import nvidia_checks, run_directory_checks, tensorflow_checks, tpu_checks, worker_checks
-from accel_engine.doctor.check import CHECK_TIMEOUT, Check, Finding, Report, failed
-from accel_engine.doctor.machine import Machine
-from accel_engine.doctor.nvidia_driver import DRIVER_TIMEOUT
+from accel_engine import network_namespace
+from accel_engine.doctor import nvidia_checks, run_directory_checks, tensorflow_checks, tpu_checks
+from accel_engine.doctor.check import CHECK_TIMEOUT, Check, Finding, Report, call_in_thread, failed, passed, warned
+from accel_engine.doctor.machine import DRIVER_TIMEOUT, Machine
 from accel_engine.doctor.python_checks import Interpreter, check_python
 from accel_engine.doctor.tf_probe import PROBE_TIMEOUT
-from accel_engine.doctor.time_limit import call_in_thread
 from accel_engine.strategies.tpu_endpoint import PROBE_TIMEOUT_SECONDS
 
 _DRIVER, _IMPORT = DRIVER_TIMEOUT + 5.0, PROBE_TIMEOUT + 5.0  # longer than what they wait for
+
+
+def check_ports(machine: Machine) -> Finding:  # noqa: ARG001
+    """Check whether local workers can train where nobody else can reach the ports of TensorFlow's servers."""
+    if not (problem := network_namespace.why_not()):
+        return passed("local workers can have a network of their own")
+    return warned(
+        "other users and machines can reach the ports of local workers",
+        f"{problem}, and TensorFlow's servers run what anyone sends them",
+        "allow unprivileged user namespaces, or use --local-workers only behind a firewall, without other users",
+    )
+
 
 CHECKS: tuple[tuple[str, Callable[[Machine], Finding], float], ...] = (
     ("python", lambda _: check_python(Interpreter.here()), CHECK_TIMEOUT),
@@ -28,7 +39,7 @@ CHECKS: tuple[tuple[str, Callable[[Machine], Finding], float], ...] = (
     ("tpu.lock", tpu_checks.check_lock, CHECK_TIMEOUT),
     ("tpu.address", tpu_checks.check_address, 4 * PROBE_TIMEOUT_SECONDS),
     ("tpu.metrics", tpu_checks.check_metrics, CHECK_TIMEOUT),
-    ("workers.ports", worker_checks.check_ports, CHECK_TIMEOUT + 5.0),
+    ("workers.ports", check_ports, CHECK_TIMEOUT + 5.0),
     ("runs.directory", run_directory_checks.check_directory, CHECK_TIMEOUT),
     ("runs.space", run_directory_checks.check_space, CHECK_TIMEOUT),
     ("runs.database", run_directory_checks.check_database, CHECK_TIMEOUT),

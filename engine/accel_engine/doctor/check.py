@@ -1,8 +1,11 @@
-"""The types of a check and its finding."""
+"""The types of a check and its finding; runs what may hang in a thread."""
 
+import threading
 from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TypeVar
 
 CHECK_TIMEOUT = 6.0
 """Timeout in seconds of a check of the local machine only."""
@@ -76,3 +79,24 @@ def warned(summary: str, cause: str, fix: str) -> Finding:
 def failed(summary: str, cause: str, fix: str) -> Finding:
     """Make a finding of something that does not work."""
     return Finding(Verdict.FAIL, summary, cause, fix)
+
+
+_Result = TypeVar("_Result")
+
+
+def call_in_thread(function: Callable[[], _Result], name: str) -> "Future[_Result]":
+    """Call a function in a thread of its own, which the end of the program does not wait for.
+
+    Returns:
+        The call's future, whose ``result`` takes a time limit.
+    """
+    future: Future[_Result] = Future()
+
+    def call() -> None:
+        try:
+            future.set_result(function())
+        except Exception as error:  # noqa: BLE001 (raised again by the future)
+            future.set_exception(error)
+
+    threading.Thread(target=call, name=name, daemon=True).start()
+    return future

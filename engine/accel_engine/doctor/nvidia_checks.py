@@ -5,13 +5,11 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
-from accel_engine.devices.compute_capability import is_newer, newest_major
-from accel_engine.devices.nvidia_messages import REASONS
-from accel_engine.devices.pci_address import read_word
+from accel_engine.devices.nvidia_queries import REASONS
+from accel_engine.devices.pci_address import is_newer, newest_major, read_word
 from accel_engine.doctor.check import Finding, failed, passed, warned
 from accel_engine.doctor.gpu_diagnosis import diagnose_unseen_gpu
-from accel_engine.doctor.machine import Machine, parse_version
-from accel_engine.doctor.nvidia_driver import Driver
+from accel_engine.doctor.machine import Driver, Machine, parse_version
 from accel_engine.doctor.tensorflow_checks import installed_packages
 from accel_engine.words import numbers
 from accel_engine.words.numbers import percent
@@ -47,7 +45,7 @@ def check_driver(machine: Machine) -> Finding:
     driver = machine.driver()
     if driver.gpus:
         return _driver_finding(driver)
-    on_bus = find_pci_functions(machine.root)
+    on_bus = _find_pci_functions(machine.root)
     error = driver.problem if driver.problem not in ("no NVIDIA driver", "the NVIDIA driver finds no GPU") else ""
     if not on_bus and not error:
         return passed("no NVIDIA GPU")
@@ -86,7 +84,7 @@ def _driver_finding(driver: Driver) -> Finding:
     return passed(summary)
 
 
-def find_pci_functions(root: Path) -> list[Path]:
+def _find_pci_functions(root: Path) -> list[Path]:
     """The sysfs directories of NVIDIA GPUs on the PCI bus, with or without a driver."""
     try:
         functions = sorted((root / "sys/bus/pci/devices").iterdir())

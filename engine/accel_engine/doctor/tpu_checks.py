@@ -1,15 +1,20 @@
 """Checks TPUs: libtpu, local chips and the processes that use them, remote endpoints, metrics."""
 
+import contextlib
+import fcntl
 import os
+import sys
 import time
 from pathlib import Path
+
+import psutil
 
 from accel_engine.devices.installation import supports_tpus
 from accel_engine.devices.tpu_chips import find_chips, find_holders
 from accel_engine.devices.tpu_metrics import DUTY_CYCLE, PORTS_VARIABLE, RuntimeMetrics
 from accel_engine.doctor.check import Finding, failed, passed, warned
-from accel_engine.doctor.lock_holders import describe_process, is_child_process, lock_holder
 from accel_engine.doctor.machine import Machine, parse_version
+from accel_engine.run.directory.lock import FLOCK, WHOLE_FILE
 from accel_engine.strategies.tpu_endpoint import VARIABLES, TpuEndpoint
 
 LIBTPU = ((0, 0, 14), (0, 0, 32))
@@ -164,3 +169,37 @@ def check_metrics(machine: Machine) -> Finding:
     cause = f"{metric.reason}; the dashboard cannot show the TPU's utilization (training is not affected)"
     fix = f"if the program serves metrics at other ports, set {PORTS_VARIABLE} to them"
     return warned("no TPU metrics", cause, "run pip install grpcio" if "grpcio" in metric.reason else fix)
+
+
+def lock_holder(file: Path) -> int | None:
+    """Find the process that holds a POSIX lock on a file.
+
+    Returns:
+        Its process id; 0 if it is outside this container; ``None`` if the file is not locked, or the system
+        cannot tell.
+
+    Raises:
+        OSError: The file cannot be opened for writing.
+    """
+    with file.open("r+b") as opened:
+        if sys.platform != "linux":
+            return None
+        kind, _, _, _, holder = FLOCK.unpack(fcntl.fcntl(opened, fcntl.F_GETLK, WHOLE_FILE))
+        return None if kind == fcntl.F_UNLCK or is_child_process(holder) else max(0, int(holder))
+
+
+def describe_process(process: int) -> str:
+    """Format a process: its id and command."""
+    with contextlib.suppress(psutil.Error):
+        command = psutil.Process(process).cmdline()
+        if "accel_engine.process" in command:
+            return f"process {process} (accel-tui engine)"
+        return f"process {process} ({' '.join(command)[:60] or psutil.Process(process).name()})"
+    return f"process {process}"
+
+
+def is_child_process(process: int) -> bool:
+    """Whether a process is a child of this one, such as the one that probes TensorFlow."""
+    with contextlib.suppress(psutil.Error, ValueError):
+        return psutil.Process(process).ppid() == os.getpid()
+    return False

@@ -12,8 +12,13 @@ from accel_engine.events import Event, Phase, PhaseChanged, RunEnded
 from accel_engine.plan import isolation
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.strategies.cluster_spec import ClusterSpec
-from accel_engine.training.distributed.peers import LocalWorkers, PeerMonitor, environment, start_worker_run
-from accel_engine.training.distributed.readiness import ReadinessListener
+from accel_engine.training.distributed.peers import (
+    LocalWorkers,
+    PeerMonitor,
+    ReadinessListener,
+    environment,
+    start_worker_run,
+)
 
 LOST_HINT = "the last checkpoint is kept: continue the run once all workers are reachable"
 

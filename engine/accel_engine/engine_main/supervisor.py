@@ -32,12 +32,12 @@ from accel_engine.run.directory import log_file
 from accel_engine.run.directory.run_paths import latest_checkpoint, reference, runs_directory
 from accel_engine.run.engine.commands import Command, end
 from accel_engine.run.engine.status import HEARTBEAT_SECONDS
-from accel_engine.run_queue.wake import wake
+from accel_engine.run_queue.queue_database import wake
 from accel_engine.training.commands.command_mailbox import StopRequested
 from accel_engine.training.core.deadline import Deadline
 
 if TYPE_CHECKING:
-    from accel_engine.tensorboard.live import LiveLog
+    from accel_engine.tensorboard.run_log import LiveLog
     from accel_engine.training.distributed.cluster_server import ClusterServer
     from accel_engine.training.recovery.repair import NewProcess
     from accel_engine.training.trainer import Trainer
@@ -196,7 +196,7 @@ class EngineSupervisor:
         self._writer.disk.set_aside()
         self._sampler.start()
         if self._values.get("tensorboard") == "on" and not started.worker:
-            from accel_engine.tensorboard.live import LiveLog  # seldom needed
+            from accel_engine.tensorboard.run_log import LiveLog  # seldom needed
 
             self._tensorboard = LiveLog(self._directory, self._warn)
             self._tensorboard.start()

@@ -21,8 +21,7 @@ from accel_engine.requests.protocol.request import ExamplesDone, Problem
 from accel_engine.requests.try_plan import MemberReady, TellMemory, TrialReady, TrialRequest
 from accel_engine.run.directory.run_paths import CHECKPOINTS
 from accel_engine.strategies.cluster_spec import ClusterSpec
-from accel_engine.training.distributed.peers import LocalWorkers, PeerMonitor, environment
-from accel_engine.training.distributed.readiness import ReadinessListener
+from accel_engine.training.distributed.peers import LocalWorkers, PeerMonitor, ReadinessListener, environment
 
 POLL_SECONDS = 0.05
 """How often a process looks whether all others accept connections."""

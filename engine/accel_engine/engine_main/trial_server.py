@@ -124,7 +124,7 @@ def _serve_coordinator(request: TrialRequest, asked: Iterator[Any], send: Send) 
     """Run what a coordinator sends to TensorFlow's server, and tell the memory that it takes."""
     from accel_engine.devices import detect
     from accel_engine.plan.resolved_plan import resolve
-    from accel_engine.training.distributed.served_member import ServedMember
+    from accel_engine.training.distributed.cluster_server import ServedMember
     from accel_engine.training.memory_meters import HostMemory
     from accel_engine.training.plan_stepper import peak_memory
 
@@ -179,7 +179,7 @@ def _answer(trial: "PlanStepper", message: Any) -> Any:
 
 def _problem(error: BaseException) -> Problem:
     """Why the plan cannot be tried, and whether memory ran out."""
-    from accel_engine.training.reporting.memory_errors import is_out_of_memory
+    from accel_engine.training.reporting.error_explanation import is_out_of_memory
 
     if not isinstance(error, AccelError):
         traceback.print_exception(error)

@@ -14,7 +14,7 @@ from accel_engine.events import ModelBuilt
 from accel_engine.finders.rate_curve import Ramp, has_exploded, ramp_rates
 from accel_engine.finders.rate_suggestions import Rule, Suggestion, Suggestions, suggest
 from accel_engine.measure.plan_trials import PlanTrial, PlanTrials
-from accel_engine.measure.trial_room import PlacedTrial, check_room, check_room_on, place_trial
+from accel_engine.measure.trial_room import check_room_on, place_trial
 from accel_engine.plan import Plan
 from accel_engine.plan.changed_plan import scaling_factor
 from accel_engine.plan.placement import check_measurable, find_cluster
@@ -207,6 +207,7 @@ def find_rate_of_run(
     """
     info, plan, total_steps = _recorded(directory)
     check_plan(plan, total_steps)
+    check_room_on((place_trial(plan),))
     step = latest_checkpoint(directory)
     if not step and info.status.live and steps_taken(directory):
         send(directory, "checkpoint")
@@ -216,10 +217,7 @@ def find_rate_of_run(
 
 
 def _recorded(directory: Path) -> tuple[RunInfo, Plan, int]:
-    """A run, its plan with what it chose by itself, and the plan's steps; checks that a trial fits beside it.
-
-    The steps are 0 if they are unknown.
-    """
+    """A run, its plan with what it chose by itself, and the plan's steps; 0 if they are unknown."""
     info = read_run(directory)
     if not info.has_engine:
         raise RunError(f"run {info.id} was {info.made}: a learning rate can only be found for a run of this program")
@@ -230,11 +228,8 @@ def _recorded(directory: Path) -> tuple[RunInfo, Plan, int]:
             f"run {info.id} trains in several processes, each with checkpoints of its own: find the rate of its plan, "
             "from the initial weights, without --run"
         )
-    with closing(RunReader(directory, steps=False, max_samples=64)) as reader:
-        update = reader.poll()
-    events = drop_discarded(update.events)
-    if info.status.live:
-        check_room(events, tuple(update.samples), (PlacedTrial(),), info.id)
+    with closing(RunReader(directory, steps=False)) as reader:
+        events = drop_discarded(reader.poll().events)
     built = next((event for event in reversed(events) if isinstance(event, ModelBuilt)), None)
     steps_per_epoch = built.steps_per_epoch if built else None
     return info, settled_plan(info.plan, events), info.plan.epochs * (steps_per_epoch or 0)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import partial
 from itertools import cycle
 
@@ -135,17 +135,12 @@ class RuntimeBench:
         memory = self._memory.stop()
         self._taken = [*self._taken[-1:], *([] if memory is None else [(size, memory)])]
         found, rate, energy = measured
+        figures = {each.name: getattr(found, each.name) for each in fields(Measured) if each.name != "is_complete"}
+        figures["throughput"] = rate
         return Candidate(
             **described,
-            percentiles=found.percentiles,
-            throughput=rate,
-            requests=found.requests,
-            seconds=found.seconds,
-            stable=found.stable,
-            disagreement=found.disagreement,
+            **figures,
             first_seconds=first_seconds,
-            warm_up_requests=found.warm_up_requests,
-            warm_up_seconds=found.warm_up_seconds,
             memory=None if memory is None else round(memory),
             energy=energy,
         )

@@ -1,4 +1,4 @@
-"""Names losses, and tells Keras' own from custom ones."""
+"""Names losses, tells Keras' own from custom ones, and adds metrics that Keras does not have."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -92,3 +92,12 @@ def is_over_batch(loss: Loss) -> bool:
 def is_sum(loss: Loss) -> bool:
     """Whether a loss is the sum over all examples."""
     return getattr(loss, "reduction", None) == "sum"
+
+
+class MixedBinaryAccuracy(keras.metrics.BinaryAccuracy):  # type: ignore[misc]
+    """Binary accuracy, also for mixed targets: one above 0.5 counts as 1."""
+
+    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
+        """Add a batch; see :class:`keras.metrics.BinaryAccuracy`."""
+        rounded = keras.ops.cast(keras.ops.cast(y_true, "float32") > 0.5, "float32")
+        return super().update_state(rounded, y_pred, sample_weight)

@@ -10,10 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeVar
 
-from accel_engine.inference.measurement.percentiles import interval_ranks
-
-CONFIDENCE = 0.95
-"""The level of the intervals."""
+from accel_engine.inference.measurement.percentiles import CONFIDENCE, interval_ranks
 
 RELEVANT = 1.02
 """A ratio of rates from which a difference matters; a smaller one is worth no change."""

@@ -14,7 +14,7 @@ from accel_engine.inference.runtime import Arrays
 from accel_engine.keras_support.model_structure import fixed_batch, has_custom_train_step
 from accel_engine.model_export.servable_model import Servable, logits_of, shown_outputs
 from accel_engine.models.model_call import call_model
-from accel_engine.private_names.keras_logits import activation_before_loss, set_logits
+from accel_engine.private_names.keras_graph_names import activation_before_loss, set_logits
 from accel_engine.run.store.series_names import SeriesNames
 from accel_engine.trained.open_trained import TrainedModel
 from accel_engine.training.core.assembly import STEP_SERIES

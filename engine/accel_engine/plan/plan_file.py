@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from accel_engine.errors import FieldValue, PlanError, UsageError, join_words, show_value
-from accel_engine.plan.source_lines import json_lines, toml_lines
-from accel_engine.plan.source_text import SourceError, parse_json, parse_toml, read_source
+from accel_engine.plan.source_text import SourceError, json_lines, parse_json, parse_toml, read_source, toml_lines
 
 
 @dataclass(frozen=True, slots=True)

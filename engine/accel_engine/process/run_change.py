@@ -201,13 +201,13 @@ def continue_changed(
     """
     prepare_continuation(directory, changes)
     try:
-        record_change(directory, latest_checkpoint(directory), changes, before, reason)
+        _record_change(directory, latest_checkpoint(directory), changes, before, reason)
     finally:  # it waits for an engine already
         process = launch(directory)
     return process
 
 
-def record_change(
+def _record_change(
     directory: Path, step: int, changes: Mapping[str, Any], before: Mapping[str, Any], reason: str
 ) -> None:
     """Write what changed to a run that no engine writes.

@@ -9,9 +9,9 @@ from accel_engine.devices.device_types import Device
 from accel_engine.errors import PlanError, join_words
 from accel_engine.models import ModelEntry
 from accel_engine.plan import Plan, isolation
-from accel_engine.plan.choices import PRECISIONS
 from accel_engine.plan.placement import check_measurable
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
+from accel_engine.plan.task_choices import PRECISIONS
 from accel_engine.race.configuration import Configuration, ConfigurationKind, UnsupportedConfiguration
 from accel_engine.words import numbers
 

@@ -4,8 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from accel_engine.run_queue.needs import Need
-from accel_engine.run_queue.request import QueueRequest
+from accel_engine.run_queue.needs import Need, QueueRequest
 from accel_engine.words import numbers
 
 MAX_NAMED = 3

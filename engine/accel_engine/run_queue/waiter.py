@@ -15,15 +15,12 @@ from accel_engine.process.detached import leave
 from accel_engine.run.directory import lock
 from accel_engine.run.engine.status import Status, read_info
 from accel_engine.run.store.connection import DATABASE, reading
-from accel_engine.run_queue.active_runs import active_runs, occupies_devices
-from accel_engine.run_queue.cancellation import end_cancelled
 from accel_engine.run_queue.decision import Candidate, Decision, Machine, decide
-from accel_engine.run_queue.dependencies import waits_for
+from accel_engine.run_queue.dependencies import end_cancelled, waits_for
 from accel_engine.run_queue.engine_environment import with_devices, working_directory
-from accel_engine.run_queue.machine import MachineReader
-from accel_engine.run_queue.needs import Need, find_need
+from accel_engine.run_queue.machine import MachineReader, active_runs, occupies_devices
+from accel_engine.run_queue.needs import Need, StoredEntry, find_need
 from accel_engine.run_queue.queue_database import QueueDatabase
-from accel_engine.run_queue.request import StoredEntry
 
 POLL_SECONDS = 0.1
 """How often to see whether the queue has changed, or a run has ended."""

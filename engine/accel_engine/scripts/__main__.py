@@ -10,9 +10,8 @@ import sys
 from pathlib import Path
 
 from accel_engine import hangup
-from accel_engine.scripts.listener import Listener
-from accel_engine.scripts.script_process import ScriptProcess, environment
-from accel_engine.scripts.streams import open_streams
+from accel_engine.scripts.part_server import Listener
+from accel_engine.scripts.script_process import ScriptProcess, environment, open_streams
 
 
 def main() -> int:

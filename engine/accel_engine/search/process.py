@@ -14,11 +14,11 @@ from accel_engine.errors import AccelError
 from accel_engine.search.command_handlers import handle_commands, refuse_outdated_stops
 from accel_engine.search.confirm import Confirm
 from accel_engine.search.definition import StudyDefinition
+from accel_engine.search.parameter_names import RemoteTrial
 from accel_engine.search.progress import trials_done
 from accel_engine.search.proposals import Proposals
 from accel_engine.search.results import best_trial, search_ended
 from accel_engine.search.scheduler import Scheduler
-from accel_engine.search.stored_trial import RemoteTrial
 from accel_engine.search.study_database import StudyDatabase
 from accel_engine.search.study_paths import JOURNAL
 from accel_engine.search.trial import Report, Trial, TrialState

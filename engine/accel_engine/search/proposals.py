@@ -14,12 +14,7 @@ from optuna.trial import TrialState as OptunaState
 from accel_engine.json_values import decode
 from accel_engine.private_names.optuna_names import completed_rungs, last_rung, set_constraint
 from accel_engine.search.definition import AUTO, Objective, StudyDefinition
-from accel_engine.search.members import Members
-from accel_engine.search.parameter_names import suggest, trial_with, values_of
-from accel_engine.search.samplers import STARTUP_TRIALS, pruner_name, pruner_of, sampler_of
-from accel_engine.search.storage import open_storage, reaching
-from accel_engine.search.stored_searches import DEFINITION, shared_text
-from accel_engine.search.stored_trial import (
+from accel_engine.search.parameter_names import (
     CONTINUES,
     FEASIBLE,
     MACHINE,
@@ -30,7 +25,12 @@ from accel_engine.search.stored_trial import (
     RemoteTrial,
     machine_names,
     remote_trial,
+    suggest,
+    trial_with,
+    values_of,
 )
+from accel_engine.search.samplers import STARTUP_TRIALS, pruner_name, pruner_of, sampler_of
+from accel_engine.search.storage import DEFINITION, Members, open_storage, reaching, shared_text
 
 CONFIRMS = "accel_tui_confirms"
 """Begins the name of the attribute of Optuna's study with the member that confirms a trial, whose number ends it."""

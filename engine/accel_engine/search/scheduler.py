@@ -12,13 +12,12 @@ from dataclasses import replace
 from accel_engine import clock
 from accel_engine.errors import AccelError
 from accel_engine.run.engine.status import Status
-from accel_engine.search.definition import StudyDefinition
+from accel_engine.search.definition import FIGURES, StudyDefinition
 from accel_engine.search.endings import common_failure, missing_metric, stop_reason
 from accel_engine.search.new_trials import TRIAL_ERRORS, NewTrials
-from accel_engine.search.objectives import FIGURES
-from accel_engine.search.promotion import promotable
 from accel_engine.search.proposals import Proposals
 from accel_engine.search.results import COUNTED, objectives_at_best
+from accel_engine.search.samplers import promotable
 from accel_engine.search.study_database import StudyDatabase
 from accel_engine.search.trial import PendingAction, Report, Trial, TrialState
 from accel_engine.search.trial_runs import Observation, TrialRuns, proposal_of, reason_after, state_after

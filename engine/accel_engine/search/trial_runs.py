@@ -72,7 +72,7 @@ class TrialRuns(Protocol):
         """Ask a run to stop with a checkpoint; nothing happens if it has ended."""
 
     def figures(self, run: str, wanted: Collection[str]) -> Mapping[str, float]:
-        """Figures of an ended run by name, see :mod:`accel_engine.search.objectives`; unknown ones are missing."""
+        """Figures of an ended run by name, see :mod:`accel_engine.search.definition`; unknown ones are missing."""
 
 
 def state_after(trial: Trial, observation: Observation) -> TrialState:

@@ -61,7 +61,7 @@ class EventFile:
 
     def add_media(self, tag: str, time: float, step: int, item: MediaItem) -> None:
         """Write an image, a text or a histogram; see :func:`accel_engine.tensorboard.event_file.media_record`."""
-        self._file.write(media_record(tag, time, step, item))
+        self._file.write(_media_record(tag, time, step, item))
 
     def flush(self) -> None:
         """Flush the file, so that TensorBoard can read it."""
@@ -72,7 +72,7 @@ class EventFile:
         self._file.close()
 
 
-def media_record(tag: str, time: float, step: int, item: MediaItem) -> bytes:
+def _media_record(tag: str, time: float, step: int, item: MediaItem) -> bytes:
     """Encode an item. A histogram without finite values has no bins.
 
     Args:

@@ -21,9 +21,9 @@ from accel_engine.errors import ModelError, RunError, join_words
 from accel_engine.keras_support.model_structure import fixed_batch, has_custom_train_step
 from accel_engine.keras_support.output_form import logits_note
 from accel_engine.models.build import output_specs
-from accel_engine.models.build_options import BuildOptions
 from accel_engine.models.exported_model import categories
 from accel_engine.models.model_call import call_model
+from accel_engine.models.model_entry import BuildOptions
 from accel_engine.models.saved_model import UNSAFE_NOTE, load_saved
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, diagnostics
@@ -34,12 +34,11 @@ from accel_engine.trained.file_data import load_for
 from accel_engine.trained.model_file import describe_file
 from accel_engine.trained.outputs import OutputForm, output_forms
 from accel_engine.trained.run_data import OpenedData, form_of_data, load_data
-from accel_engine.training.build_plan_model import build_plan_model
+from accel_engine.training.core.compiled_model import build_plan_model
 from accel_engine.training.core.metric_building import Measures, measures_of
-from accel_engine.training.core.readable_checkpoint import reading
 from accel_engine.training.core.recipe.loss import change_loss, loss_of_uncompiled
 from accel_engine.training.core.run_scaling import decide_scaling, scaler
-from accel_engine.training.core.saved_weights import restore_weights
+from accel_engine.training.core.saved_weights import reading, restore_weights
 from accel_engine.training.core.task import INPUTS, Task, task_of
 from accel_engine.training.evaluation.input_specs import input_spec_of
 from accel_engine.training.model_analysis.layer_table import changed_layer

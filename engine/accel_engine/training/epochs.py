@@ -22,11 +22,10 @@ from accel_engine.training.evaluation.validation import Validation
 from accel_engine.training.model_analysis import layer_table
 from accel_engine.training.progress.run_progress import EndTraining, RunProgress
 from accel_engine.training.recovery.loss_watch import LossWatch
-from accel_engine.training.recovery.skipped_steps import advance_optimizers, separated, skipped_steps
+from accel_engine.training.recovery.replay import advance_optimizers, separated, skipped_steps
 from accel_engine.training.reporting.mfu import MfuMeter
 from accel_engine.training.reporting.run_reporter import RunReporter
-from accel_engine.training.reporting.step_recorder import StepRecorder
-from accel_engine.training.reporting.time_meter import EPOCH_SECONDS, TimeMeter
+from accel_engine.training.reporting.step_recorder import EPOCH_SECONDS, StepRecorder, TimeMeter
 
 
 class Epochs:

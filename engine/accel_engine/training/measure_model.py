@@ -22,7 +22,7 @@ from accel_engine.plan.resolved_plan import resolve
 from accel_engine.requests.describe_data import DataRequest
 from accel_engine.requests.describe_model import Description, ModelRequest
 from accel_engine.requests.protocol.request import Send, reports
-from accel_engine.training.build_plan_model import build_plan_model
+from accel_engine.training.core.compiled_model import build_plan_model
 from accel_engine.training.core.rematerialization.choice import is_all_keras, planned_parts
 from accel_engine.training.core.rematerialization.division import divide
 from accel_engine.training.model_analysis.activations import LayerActivations, output_sizes, trace_activations

@@ -4,7 +4,9 @@ import threading
 
 import pytest
 
+from accel_engine import network_namespace
 from accel_engine.doctor import Check, Machine, Verdict, checks, failed, passed, run_checks
+from accel_engine.doctor.all_checks import check_ports
 
 
 def test_names_are_unique_and_in_subjects() -> None:
@@ -93,3 +95,13 @@ def test_a_machine_without_accelerators_is_in_order(machine, name) -> None:
     ):  # these are of the machine that runs the test
         assert finding.verdict is Verdict.PASS
         assert not finding.cause + finding.fix
+
+
+def test_a_system_without_namespaces_warns_with_what_others_could_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(network_namespace, "why_not", str)
+    assert check_ports(Machine()).verdict is Verdict.PASS
+    monkeypatch.setattr(network_namespace, "why_not", lambda: "not allowed here")
+    found = check_ports(Machine())
+    assert found.verdict is Verdict.WARN
+    assert "not allowed here" in found.cause
+    assert "firewall" in found.fix

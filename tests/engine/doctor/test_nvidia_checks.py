@@ -9,11 +9,11 @@ import pynvml
 import pytest
 
 from accel_engine.devices.device_types import Inventory, Reading, Sample, UnavailableKind
-from accel_engine.devices.nvidia_messages import REASONS
+from accel_engine.devices.nvidia_queries import REASONS
 from accel_engine.doctor import Verdict
-from accel_engine.doctor import nvidia_driver as asking
+from accel_engine.doctor import machine as asking
+from accel_engine.doctor.machine import Driver, query_driver
 from accel_engine.doctor.nvidia_checks import check_driver, check_libraries, check_memory, check_visible_gpus
-from accel_engine.doctor.nvidia_driver import Driver, query_driver
 from accel_engine.doctor.tf_probe import TensorFlowDevices
 
 from .conftest import gpu, pci

@@ -13,8 +13,17 @@ import pytest
 from accel_engine.devices import tpu_metrics
 from accel_engine.devices.tpu_chips import GOOGLE
 from accel_engine.doctor import Verdict, tpu_checks
-from accel_engine.doctor.lock_holders import describe_process, is_child_process, lock_holder
-from accel_engine.doctor.tpu_checks import LIBTPU, check_address, check_chips, check_library, check_lock, check_metrics
+from accel_engine.doctor.tpu_checks import (
+    LIBTPU,
+    check_address,
+    check_chips,
+    check_library,
+    check_lock,
+    check_metrics,
+    describe_process,
+    is_child_process,
+    lock_holder,
+)
 from tpu_runtime.stand_in import Runtime
 
 from .conftest import pci

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accel_engine.run_queue.decision import ActiveRun, Candidate, Machine, decide
-from accel_engine.run_queue.needs import Need
-from accel_engine.run_queue.request import QueueRequest
+from accel_engine.run_queue.needs import Need, QueueRequest
 
 FREE = {"gpu:0": "", "gpu:1": ""}
 

@@ -14,8 +14,7 @@ from accel_engine.devices import detect
 from accel_engine.errors import RunError, UsageError
 from accel_engine.search import new_study
 from accel_engine.search.proposals import Proposals
-from accel_engine.search.storage import reaching
-from accel_engine.search.stored_searches import load_definition
+from accel_engine.search.storage import load_definition, reaching
 from accel_engine.search.study_database import StudyDatabase, create_study
 from accel_engine.search.trial import TrialState
 from engine.search.searching import Search, define

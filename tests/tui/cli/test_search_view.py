@@ -8,8 +8,8 @@ import pytest
 
 from accel_engine.search.definition import Confirmation, Objective
 from accel_engine.search.results import best_trial, search_ended
+from accel_engine.search.search_table import events_between
 from accel_engine.search.trial import Trial, TrialState
-from accel_engine.search.trial_events import events_between
 from accel_tui.cli.search_summary import summary
 from accel_tui.cli.search_view import SearchBar, SearchNow, event_line, live_text
 from accel_tui.study_state.texts import objective_text
@@ -76,12 +76,12 @@ def test_the_live_line_fits_and_says_what_is_left(capsys: pytest.CaptureFixture[
     confirmation = Confirmation(3, ("a", "b"), (0.9,))
     confirming = SearchNow(define(trials=2, confirm=3), [DONE, PRUNED], 60.0, confirmation=confirmation)
     assert live_text(confirming).startswith("confirming with seed 2 of 3")
-    bar = SearchBar(lambda: 60)
+    bar = SearchBar(lambda: (60, 24))
     bar.show((), now)
     shown = capsys.readouterr().out
     assert len(re.sub(r"\x1b\[[\d;]*m", "", shown)) <= 60
     bar.clear()
-    assert capsys.readouterr().out == "\r\x1b[K"
+    assert capsys.readouterr().out.endswith("\x1b[1A\x1b[2K")
 
 
 def test_the_end_shows_both_figures_and_the_command() -> None:

@@ -13,7 +13,7 @@ from accel_engine.process import engine_process
 from accel_engine.process.engine_process import Installation
 from accel_engine.run import Status
 from accel_engine.run.runs.creation import assign_process
-from accel_engine.run_queue import queue, wake
+from accel_engine.run_queue import queue, queue_database
 from accel_engine.run_queue.queue import QueueRequest
 from accel_engine.run_queue.queue_database import changing_queue
 from accel_tui.screens import queue_screen
@@ -31,7 +31,7 @@ SMALL, WIDE, LARGE = (80, 24), (120, 40), (200, 50)
 @pytest.fixture(autouse=True)
 def _asleep(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(queue_screen, "INTERVAL", 0.1)
-    monkeypatch.setattr(wake, "start_waiter", lambda: None)
+    monkeypatch.setattr(queue_database, "start_waiter", lambda: None)
     monkeypatch.setattr(engine_process, "find_installation", lambda: Installation("tensorflow-cpu", "2.21.0"))
 
 

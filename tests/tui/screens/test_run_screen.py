@@ -334,7 +334,7 @@ async def test_news_that_come_while_the_program_is_left_are_nobody_s(
             detach(widget)
             if widget is line:
                 gone.append(widget)
-                screen._follower._put(replace(screen.state, step=20))
+                screen._follower.put(replace(screen.state, step=20))
 
         monkeypatch.setattr(Widget, "_detach", go)
     assert gone

@@ -25,7 +25,7 @@ from accel_tui.cli.finite_number import FiniteNumber
 from accel_tui.cli.output import print_to_stderr, table, write, write_json
 from accel_tui.cli.trained_models import checkpoint_option, run_or_file
 from accel_tui.formatting.bench import conclusions, line, notes, tables
-from accel_tui.formatting.devices_in_use import warnings
+from accel_tui.formatting.runs import warnings
 from accel_tui.plan.bench_choices import DEVICES, PRECISIONS, XLA, check_scenario
 
 EPILOG = """\b

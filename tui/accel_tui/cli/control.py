@@ -19,7 +19,7 @@ from accel_engine.run.engine.commands import read_answer, withdraw
 from accel_engine.run.runs.listing import named
 from accel_engine.search.study_paths import find_study
 from accel_tui.cli.output import write
-from accel_tui.cli.stop_search import named_search, search_to_stop, stop_search
+from accel_tui.cli.searches import named_search, search_to_stop, stop_search
 
 PATIENCE = 10.0
 """Seconds to wait for an engine's answer."""

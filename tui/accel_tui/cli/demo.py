@@ -20,7 +20,7 @@ from accel_tui.cli.output import print_to_stderr, write, write_json
 from accel_tui.cli.race import page
 from accel_tui.cli.race_view import LiveBars, StateLines, values
 from accel_tui.cli.signals import INTERRUPTED, interruptible
-from accel_tui.formatting.devices_in_use import warnings
+from accel_tui.formatting.runs import warnings
 
 EPILOG = """\b
 Examples:
@@ -87,7 +87,7 @@ def demo(seconds: float, as_json: bool) -> int:
             write("\n".join(_announcement(resolved.plan, devices, configurations, seconds)))
         raced.run()
     if bars:
-        bars.draw()
+        bars.end()
     if as_json:
         write_json(*map(_values, (each for each in raced.results if each.state is not ConfigurationState.REFUSED)))
     else:

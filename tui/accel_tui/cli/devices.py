@@ -10,10 +10,12 @@ from dataclasses import asdict
 from typing import Any
 
 import click
+from rich.text import Text
 
 from accel_engine.devices import Sampler
 from accel_engine.devices.device_types import CountedItem, Device, Inventory, Reading, Sample
 from accel_engine.words import numbers
+from accel_tui.cli.live import LiveArea, is_live
 from accel_tui.cli.output import json_option, table, write, write_json
 
 EPILOG = """\b
@@ -35,8 +37,6 @@ TIMEOUT = 3.0
 
 SLOW_DEVICE_TIMEOUT = 1.0
 """Seconds to wait longer for a device without any reading."""
-
-HOME_AND_CLEAR = "\x1b[H\x1b[J"
 
 
 @click.command(epilog=EPILOG)
@@ -74,7 +74,7 @@ def _show(inventory: Inventory, samples: Sequence[Sample], *, as_json: bool) -> 
 
 
 def _watch(inventory: Inventory, batches: "queue.SimpleQueue[tuple[Sample, ...]]", *, as_json: bool) -> None:
-    in_place = sys.stdout.isatty() and not as_json
+    live = LiveArea(sys.stdout) if is_live(sys.stdout) and not as_json else None
     for samples in _stream(batches):
         if as_json:
             for sample in samples:
@@ -82,13 +82,19 @@ def _watch(inventory: Inventory, batches: "queue.SimpleQueue[tuple[Sample, ...]]
                 write_json(line | {"readings": _readings_to_json(sample)})
         else:
             text = _render(inventory, samples)
-            write(_fit_to_terminal(text) if in_place else text, control=HOME_AND_CLEAR * in_place)
+            if live:
+                live.show(Text(_fit_to_terminal(text), no_wrap=True))
+            else:
+                write(text)
+    if live:
+        live.leave()
 
 
 def _fit_to_terminal(text: str) -> str:
     """Cut a text to the height of the terminal, with the number of omitted lines."""
     width, height = shutil.get_terminal_size((80, 24))
-    lines = [row for line in text.splitlines() for row in textwrap.wrap(line, width, subsequent_indent="  ") or [""]]
+    wrapped = (textwrap.wrap(line, width - 3, subsequent_indent="  ") or [""] for line in text.splitlines())
+    lines = [row for rows in wrapped for row in rows]
     available = height - 1
     if len(lines) <= available:
         return "\n".join(lines)

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import click
+from rich.text import Text
 
 from accel_engine.doctor import Check, Report, Verdict, checks, run_checks
 from accel_engine.errors import UsageError
@@ -14,6 +15,7 @@ from accel_engine.text import printable_fields, suggestion
 from accel_engine.words import numbers
 from accel_tui.appearance.glyphs import has_unicode
 from accel_tui.cli import terminal_checks
+from accel_tui.cli.live import LiveArea, is_live, one_line
 from accel_tui.cli.output import MIN_WIDTH, json_option, write, write_json
 
 EPILOG = """\b
@@ -104,10 +106,9 @@ class _Text:
     def __init__(self, names: Sequence[str]) -> None:
         self._names = names
         self._column = max(map(len, names))
-        self._in_place = sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
-        self._has_colour = self._in_place and not os.environ.get("NO_COLOR")
+        self._live = LiveArea(sys.stdout) if is_live(sys.stdout) else None
         self._has_unicode = has_unicode(os.environ, sys.stdout.encoding or "")
-        self._width = min(WIDTH, _terminal_width()) if self._in_place else WIDTH
+        self._width = min(WIDTH, self._live.width) if self._live else WIDTH
 
     def all(self, reports: Iterator[Report]) -> Iterator[Report]:
         verdicts: Counter[Verdict] = Counter()
@@ -128,9 +129,8 @@ class _Text:
 
     def _show_running(self, name: str) -> None:
         """Show the name of the running check where its result will be."""
-        if self._in_place:
-            write(f"  {name} ...", end="")
-            sys.stdout.flush()
+        if self._live:
+            self._live.show(one_line(f"  {name} ..."))
 
     def _print(self, report: Report) -> None:
         finding = printable_fields(report.finding)
@@ -141,17 +141,16 @@ class _Text:
         first = f" {report.check:{self._column}}  {found[0]}"
         lines = [first.rstrip(), *(f"{lead}{line}" for line in found[1:])]
         lines += self._indented("cause", finding.cause) + self._indented("fix", finding.fix)
-        erase = "\r\x1b[K" if self._in_place else ""
         text = "\n".join(lines if self._has_unicode else map(_plain, lines))
-        write(text, control=erase + self._coloured(symbol, colour))
-        sys.stdout.flush()
+        if self._live:
+            self._live.show(None, [Text.assemble((symbol, colour), text)])
+        else:
+            write(f"{symbol}{text}")
+            sys.stdout.flush()
 
     def _indented(self, label: str, text: str) -> list[str]:
         lead = f"    {label}:".ljust(11)
         return _wrapped(text, self._width, lead, " " * 11) if text else []
-
-    def _coloured(self, symbol: str, colour: str) -> str:
-        return click.style(symbol, fg=colour) if self._has_colour else symbol
 
 
 def _wrapped(text: str, width: int, first: str = "", rest: str = "") -> list[str]:
@@ -160,7 +159,3 @@ def _wrapped(text: str, width: int, first: str = "", rest: str = "") -> list[str
 
 def _plain(text: str) -> str:
     return text.encode("ascii", "replace").decode()
-
-
-def _terminal_width() -> int:
-    return terminal_checks.Terminal.here().size[0]

@@ -20,7 +20,7 @@ from accel_tui.cli.export_model import MODEL_FORMATS, export_trained_model
 from accel_tui.cli.finite_number import FiniteNumber
 from accel_tui.cli.output import print_to_stderr, write
 from accel_tui.cli.trained_models import CHECKPOINT_METAVAR, Checkpoint, trained_model
-from accel_tui.formatting.run_damage import left_out
+from accel_tui.formatting.runs import left_out
 
 _ABOUT_FORMATS = "\n".join(f"  {each.name:<12} {each.about}" for each in all_formats())
 

@@ -176,7 +176,7 @@ def _checked(plan_file: Path | None, flags: dict[str, Any], check_for: Callable[
     from accel_engine.plan import isolation, resolved_plan
     from accel_engine.process.engine_process import require_installation
     from accel_tui.cli.chosen_plan import with_chosen_plan
-    from accel_tui.formatting.devices_in_use import warnings
+    from accel_tui.formatting.runs import warnings
     from accel_tui.settings.user_settings import load
 
     def check(plan: Plan, devices: Sequence[Device] | None) -> Plan:

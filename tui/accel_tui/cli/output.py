@@ -18,15 +18,14 @@ MIN_WIDTH = 12
 """The minimum width of the last column; below it, lines are longer than the terminal."""
 
 
-def write(text: object = "", *, control: str = "", end: str = "\n") -> None:
+def write(text: object = "", *, end: str = "\n") -> None:
     """Write to standard output.
 
     Args:
         text: The text; control characters in it are escaped.
-        control: A trusted control sequence to write before it.
         end: The text to write after it.
     """
-    click.echo(f"{control}{printable(str(text))}{end}", nl=False)  # noqa: TID251 (as its message says)
+    click.echo(f"{printable(str(text))}{end}", nl=False)  # noqa: TID251 (as its message says)
 
 
 def write_json(*values: object) -> None:

@@ -27,7 +27,7 @@ from accel_tui.cli.plan_options import PlanCommand, given, plan_option
 from accel_tui.cli.race_view import LiveBars, Show, StateLines, show_json, values
 from accel_tui.cli.signals import INTERRUPTED, interruptible
 from accel_tui.formatting import race as race_text
-from accel_tui.formatting.devices_in_use import warnings
+from accel_tui.formatting.runs import warnings
 from accel_tui.settings.user_settings import load
 
 EPILOG = """\b
@@ -108,7 +108,7 @@ def race(
             print_to_stderr(warning)
         raced.run()
     if bars:
-        bars.draw()
+        bars.end()
     if as_json:
         write_json(_ended(raced.results, is_stopped=raced.was_stopped))
     else:

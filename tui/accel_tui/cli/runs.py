@@ -13,7 +13,7 @@ from accel_engine.text import printable_line, suggestion
 from accel_engine.user_paths import exists, is_directory
 from accel_engine.words import numbers
 from accel_tui.cli.output import json_option, table, write, write_json
-from accel_tui.formatting.run_damage import left_out
+from accel_tui.formatting.runs import left_out
 from accel_tui.formatting.table_columns import SortOrder, ordered
 from accel_tui.formatting.text import shorten
 from accel_tui.run_list.columns import COLUMNS, TITLES, best_of, monitor_of, status_of, steps_of, title_of

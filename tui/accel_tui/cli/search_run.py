@@ -1,7 +1,5 @@
 """The search of a command: defines, joins or continues it, and shows it until it ends."""
 
-import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -25,12 +23,12 @@ from accel_engine.search import launch, new_study
 from accel_engine.search.new_study import SearchOptions
 from accel_engine.search.over import check_several, parse_over
 from accel_engine.search.progress import check_enough
-from accel_engine.search.search_table import split_table
+from accel_engine.search.search_table import events_between, report_event, split_table
 from accel_engine.search.study_database import StudyDatabase
 from accel_engine.search.study_paths import LOG, find_study
-from accel_engine.search.trial_events import events_between, report_event
 from accel_engine.search.trial_plan import without_effect
 from accel_tui.cli.chosen_plan import with_chosen_plan
+from accel_tui.cli.live import is_live
 from accel_tui.cli.output import print_to_stderr, write
 from accel_tui.cli.search_view import SearchBar, SearchLines, SearchLog, SearchNow, SearchView
 from accel_tui.settings.user_settings import load
@@ -151,9 +149,7 @@ def follow(directory: Path, *, as_json: bool, plain: bool, detach: bool) -> int:
 def _view(*, as_json: bool, plain: bool) -> SearchView:
     if as_json:
         return SearchLines()
-    if plain or not sys.stdout.isatty() or os.environ.get("TERM", "dumb") == "dumb":
-        return SearchLog()
-    return SearchBar(lambda: shutil.get_terminal_size().columns)
+    return SearchBar() if is_live(sys.stdout) and not plain else SearchLog()
 
 
 class _Follower:

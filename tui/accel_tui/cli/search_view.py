@@ -1,9 +1,9 @@
 """Shows a search in the terminal: JSON lines, log lines, or log lines above a live one."""
 
-import os
+import shutil
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -13,7 +13,7 @@ from accel_engine.search.results import best_trial
 from accel_engine.search.trial import Trial, TrialState
 from accel_engine.text import printable, printable_line
 from accel_engine.words import numbers
-from accel_tui.appearance.glyphs import has_unicode
+from accel_tui.cli.live import LiveArea, Size, with_bar
 from accel_tui.cli.output import write, write_json
 from accel_tui.cli.search_summary import short_value, summary
 from accel_tui.formatting.text import shorten
@@ -113,24 +113,16 @@ class SearchBar(SearchLog):
     """Shows a search on a terminal: a line for each trial, above a live one.
 
     Args:
-        width: Returns the terminal's present width in columns.
+        size: Tells the terminal's present columns and lines.
     """
 
-    def __init__(self, width: Callable[[], int]) -> None:
-        self._width = width
-        self._drawn = ""
-        self._has_colour = not os.environ.get("NO_COLOR")
-        self._has_unicode = has_unicode(os.environ, sys.stdout.encoding or "")
+    def __init__(self, size: Size = shutil.get_terminal_size) -> None:
+        self._live = LiveArea(sys.stdout, size)
 
     def show(self, events: Sequence[Event], now: SearchNow) -> None:
         """Write a line for each event, and the live line below."""
-        lines = [line for event in events if (line := event_line(event))]
-        bar = self._bar(now)
-        if lines or bar != self._drawn:
-            erase = "\r\x1b[K" if self._drawn else ""
-            sys.stdout.write(erase + "".join(f"{line}\n" for line in lines) + bar)
-            sys.stdout.flush()
-            self._drawn = bar
+        bar = with_bar(now.done / now.definition.trials, live_text(now), self._live.width)
+        self._live.show(bar, [line for event in events if (line := event_line(event))])
 
     def end(self, ended: Mapping[str, Any], now: SearchNow) -> None:
         """Erase the live line, and write what was found."""
@@ -139,19 +131,7 @@ class SearchBar(SearchLog):
 
     def clear(self) -> None:
         """Erase the live line."""
-        if self._drawn:
-            sys.stdout.write("\r\x1b[K")
-            sys.stdout.flush()
-            self._drawn = ""
-
-    def _bar(self, now: SearchNow) -> str:
-        width = self._width() - 3
-        bar_width = min(max(width - 68, 4), 30)
-        full, empty = ("\u2501", "\u2500") if self._has_unicode else ("#", "-")
-        filled = round(bar_width * min(now.done / now.definition.trials, 1.0))
-        drawn, rest = full * filled, empty * (bar_width - filled)
-        bar = f"\x1b[32m{drawn}\x1b[90m{rest}\x1b[0m" if self._has_colour else drawn + rest
-        return f"{bar}  {live_text(now)[: max(0, width - bar_width - 2)]}"
+        self._live.clear()
 
 
 def live_text(now: SearchNow) -> str:

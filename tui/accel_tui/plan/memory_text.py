@@ -2,8 +2,8 @@
 
 from accel_engine.errors import join_words
 from accel_engine.memory import available_memory
-from accel_engine.plan.memory_advice import Change, cheapest_change
 from accel_engine.plan.memory_estimate import MemoryEstimate, MemoryPart, Training, data_bytes, estimate_memory
+from accel_engine.plan.memory_remedies import Change, cheapest_change
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.requests.describe_model import Description
 from accel_engine.words import numbers

@@ -7,10 +7,9 @@ from accel_engine.plan.monitor import is_better_lower
 from accel_engine.run import RunSummary, Status
 from accel_engine.run.store.series_names import VALIDATION_PREFIX
 from accel_engine.words import numbers
-from accel_tui.formatting import names
 from accel_tui.formatting.bench_figures import figure
 from accel_tui.formatting.table_columns import Column, SortKey
-from accel_tui.formatting.text import shorten, shorten_start
+from accel_tui.formatting.text import base_name, shorten, shorten_start
 
 SYMBOLS: Mapping[Status | None, tuple[str, str]] = {
     Status.QUEUED: ("○", "accent"),
@@ -108,10 +107,10 @@ def _metric(title: str, width: int, name: str, drop_priority: int = 0, *, descen
 
 def _plan(title: str, width: int, drop_priority: int) -> RunColumn:
     def text(run: RunSummary, _: float) -> str:
-        return shorten_start(names.base_name(plan_value(run, title)), width)
+        return shorten_start(base_name(plan_value(run, title)), width)
 
     return Column(
-        title, width, text, _words(lambda run: names.base_name(plan_value(run, title))), drop_priority=drop_priority
+        title, width, text, _words(lambda run: base_name(plan_value(run, title))), drop_priority=drop_priority
     )
 
 

@@ -22,7 +22,7 @@ from accel_engine.text import printable
 from accel_engine.trained.bench_runs import BenchRuns
 from accel_engine.words import numbers
 from accel_tui.formatting.bench import conclusions, notes, tables
-from accel_tui.formatting.devices_in_use import warnings
+from accel_tui.formatting.runs import warnings
 from accel_tui.screens.engine_errors import reported
 from accel_tui.screens.working_screen import WorkingScreen
 from accel_tui.widgets.bench.bench_charts import LatencyHistogram, ThroughputChart

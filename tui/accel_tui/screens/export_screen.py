@@ -21,7 +21,6 @@ from accel_engine.requests.protocol.model_reference import ModelReference
 from accel_engine.requests.protocol.request import ExamplesDone
 from accel_engine.text import printable
 from accel_engine.words import numbers
-from accel_tui.formatting.devices_in_use import warnings
 from accel_tui.formatting.model_export import (
     FASTEST,
     FASTEST_EXPORT,
@@ -36,6 +35,7 @@ from accel_tui.formatting.model_export import (
     signature_rows,
     written_to,
 )
+from accel_tui.formatting.runs import warnings
 from accel_tui.screens.engine_errors import reported
 from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
 from accel_tui.screens.working_screen import WorkingScreen

@@ -17,7 +17,7 @@ from accel_engine.measure.trial_room import devices_of
 from accel_engine.plan import Plan, isolation
 from accel_engine.plan.resolved_plan import resolve
 from accel_engine.text import printable
-from accel_tui.formatting.devices_in_use import warnings
+from accel_tui.formatting.runs import warnings
 from accel_tui.screens.engine_errors import reported
 from accel_tui.screens.working_screen import WorkingScreen
 from accel_tui.widgets.finders.finder_plots import FinderPlot

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, cast
 
-from textual import on, work
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
@@ -28,6 +28,7 @@ from accel_tui.plan import search_fields
 from accel_tui.plan.data_survey import SurveyError
 from accel_tui.run_launcher import LaunchState
 from accel_tui.run_state.device_curves import Meter
+from accel_tui.screens.asking import ask, awaiting
 from accel_tui.screens.new_run_keys import BINDINGS, hint_for
 from accel_tui.screens.plan_actions import ask_to_search, ask_what_to_find, explain_ranges, start
 from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
@@ -150,13 +151,13 @@ class NewRunScreen(DirtyRegionScreen):
             return not self.query_one(FieldFinder).is_open and not is_letter
         return not isinstance(self.focused, Button) if action == "leave" else True
 
-    @work(exit_on_error=False, group="start")
+    @awaiting
     async def action_start(self) -> None:
         """Start the run, or focus the first invalid field; asks first if other runs train on its devices."""
         if (filled := self._valid_plan()) is not None:
             await start(self, filled.plan, self._machine)
 
-    @work(exit_on_error=False, group="start")
+    @awaiting
     async def action_queue(self) -> None:
         """Add the run to the queue, or focus the first invalid field."""
         if (filled := self._valid_plan()) is not None:
@@ -166,12 +167,12 @@ class NewRunScreen(DirtyRegionScreen):
         """Race the configurations of the plan."""
         open_screen(self, Screens.RACE, self.form.filled.plan)
 
-    @work(exit_on_error=False, group="start")
+    @awaiting
     async def action_measure(self) -> None:
         """Ask what to find for the plan, and find it."""
         await ask_what_to_find(self, self.form)
 
-    @work(exit_on_error=False, group="start")
+    @awaiting
     async def action_search(self) -> None:
         """Ask for trials, monitor and time, then search; without ranges, show the searches."""
         if self.form.parameters and (filled := self._valid()) is not None:
@@ -206,13 +207,13 @@ class NewRunScreen(DirtyRegionScreen):
         self.app.copy_to_clipboard(self._command_text(self.form.filled))
         self.notify("Command copied", timeout=2)
 
-    @work(exit_on_error=False, group="start")
+    @awaiting
     async def action_defaults(self) -> None:
         """Reset the form to the defaults; asks first if something differs from them."""
         if labels := [field_labels.label(name) for name in self.form.changed]:
             detail = f"This resets {numbers.counted(len(labels), 'field')}: {', '.join(labels)}."
             question = QuestionScreen("Reset the form?", detail, (CANCEL, RESET))
-            if await self.app.push_screen_wait(question) == RESET.id:
+            if await ask(self, question) == RESET.id:
                 self.form.load(self.form.defaults)
 
     def action_find(self, key: str) -> None:

@@ -16,6 +16,7 @@ from accel_engine.text import printable
 from accel_tui.formatting.queued_runs import parse_limit
 from accel_tui.host import Screens, open_screen
 from accel_tui.run_list.queue_rows import QueueList, QueueReader
+from accel_tui.screens.asking import awaiting
 from accel_tui.screens.cancel_question import CANCEL_RUN, cancel_question
 from accel_tui.screens.entry_screen import EntryScreen
 from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
@@ -130,7 +131,7 @@ class QueueScreen(RunActionsScreen):
         if row := self._table.current:
             self._change_current(queue.set_priority, row.entry.request.priority + by)
 
-    @work(exit_on_error=False, group="actions")
+    @awaiting
     async def action_cancel(self) -> None:
         """Ask, then cancel the current run, or stop it."""
         if row := self._table.current:
@@ -140,14 +141,14 @@ class QueueScreen(RunActionsScreen):
             if answer in (CANCEL_RUN, STOP.id):
                 await self.change(partial(queue.cancel, run))
 
-    @work(exit_on_error=False, group="actions")
+    @awaiting
     async def action_limit(self) -> None:
         """Ask for the limit, then change it."""
         text = await self.ask(LimitScreen(self._queue.at_once))
         if text is not None:
             await self.change(partial(queue.set_limit, parse_limit(text)))
 
-    @work(exit_on_error=False, group="actions")
+    @awaiting
     async def _change_current(self, change: Callable[..., None], *arguments: int) -> None:
         if row := self._table.current:
             await self.change(partial(change, row.entry.run, *arguments))

@@ -20,7 +20,7 @@ from accel_engine.race.remaining_time import RemainingTime
 from accel_engine.text import printable
 from accel_engine.words import numbers
 from accel_tui.formatting import race
-from accel_tui.formatting.devices_in_use import warnings
+from accel_tui.formatting.runs import warnings
 from accel_tui.host import Screens, open_screen, settings_of
 from accel_tui.screens.engine_errors import reported
 from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen

@@ -7,7 +7,6 @@ from functools import partial, partialmethod
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
-from textual import work
 from textual.binding import Binding
 from textual.reactive import reactive
 from textual.screen import ModalScreen, Screen
@@ -25,6 +24,7 @@ from accel_tui.host import Screens, host_of, open_screen
 from accel_tui.plan.trained_run import TrainedRun
 from accel_tui.run_list.comparison import MAX_COMPARED_RUNS, mixed
 from accel_tui.run_state.state import RunState
+from accel_tui.screens.asking import ask, awaiting
 from accel_tui.screens.cancel_question import CANCEL_RUN, cancel_question
 from accel_tui.screens.edit_run_screen import EditRunScreen, RunsToEdit
 from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
@@ -111,16 +111,15 @@ class RunActionsScreen(Screen[None]):
         runs = self.runs_for(row)
         return row.is_offered(runs) if runs and self.PLACE in row.places else False
 
-    @work(exit_on_error=False, group="actions")
+    @awaiting
     async def do_action(self, name: str) -> None:
-        """Do something with the runs, unless the user has left the screen."""
-        if self.is_active:
-            await ACTIONS[name].do(self, self.runs_for(ACTIONS[name]))
+        """Do something with the runs."""
+        await ACTIONS[name].do(self, self.runs_for(ACTIONS[name]))
 
-    async def ask(self, question: ModalScreen[_Answer]) -> _Answer:
-        """Ask something; call it in a worker."""
+    async def ask(self, question: ModalScreen[_Answer]) -> _Answer | None:
+        """Ask something; :meth:`withdraw_question` may close it."""
         self._question = question
-        return await self.app.push_screen_wait(question)
+        return await ask(self, question)
 
     def withdraw_question(self) -> None:
         """Close the question that was asked last, if it is still open."""
@@ -447,13 +446,7 @@ _ROWS = (
         is_shown=False,  # the keys that a run needs more often leave no room
     ),
     RunAction(
-        "checkpoint",
-        "c",
-        "Checkpoint",
-        "Save a checkpoint now",
-        (RUN,),
-        partial(_send, "checkpoint"),
-        _takes_commands,
+        "checkpoint", "c", "Checkpoint", "Save a checkpoint now", (RUN,), partial(_send, "checkpoint"), _takes_commands
     ),
     RunAction("compare", "c", "Compare", "Compare the selected runs", (RUNS, SEARCH), _compare, takes_several=True),
     RunAction(

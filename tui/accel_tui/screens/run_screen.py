@@ -1,9 +1,7 @@
 """Run screen: charts, devices, log, and the keys that control the run."""
 
-import asyncio
 import socket
 import time
-from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
@@ -14,18 +12,18 @@ from textual.containers import Horizontal, VerticalScroll
 from textual.events import ScreenResume
 from textual.reactive import reactive
 from textual.widgets import Label
-from textual.worker import Worker, WorkerState
 
 from accel_engine.advice import Finding
 from accel_engine.events import CommandAnswered
-from accel_engine.text import printable
-from accel_tui.formatting.run_damage import DIRECTORY_LOST
+from accel_tui.follower import Unreadable
+from accel_tui.formatting.runs import DIRECTORY_LOST
 from accel_tui.host import Screens, host_of, open_screen
 from accel_tui.run_state.advice import Advice
 from accel_tui.run_state.hardware import inventory_of, meters_of
 from accel_tui.run_state.run_follower import RunFollower
 from accel_tui.run_state.state import RunState
 from accel_tui.screens.advice_reader import AdviceReader
+from accel_tui.screens.asking import ask, awaiting
 from accel_tui.screens.run_actions import RUN, RunActionsScreen, TargetRun, run_bindings
 from accel_tui.screens.run_control import DETACH, after_detach, leave_question, stop_command
 from accel_tui.screens.run_toasts import notify_end, notify_notices
@@ -96,21 +94,15 @@ class RunScreen(DirtyRegionScreen, RunActionsScreen):
         super().__init__()
         self.directory = directory
         self._updated_at = 0.0
-        self._update_event = asyncio.Event()
         self._has_no_steps = False  # ended before its first step: only the log has something to show
         self._shown_devices: tuple[object, ...] = (None,) * 5
         self._evidence = evidence
         self._advice = AdviceReader(self, directory, self._take_advice)
-        self._follower = RunFollower(
-            directory,
-            on_news=lambda: self._loop.call_soon_threadsafe(self._update_event.set),
-            on_problem=partial(self.call_later, setattr, self, "problem"),
-        )
+        self._follower = RunFollower(directory)
 
     def compose(self) -> ComposeResult:
         """Compose title, progress, charts beside details, log, devices and keys."""
-        self._loop = asyncio.get_running_loop()
-        self._follow()  # reads the run while the widgets are made
+        self._follower.start(self.app)  # reads the run while the widgets are made
         yield RunTitle()
         yield PhaseLine().data_bind(RunScreen.pending_commands, RunScreen.problem)
         yield ProgressLine()
@@ -143,17 +135,15 @@ class RunScreen(DirtyRegionScreen, RunActionsScreen):
         self._follower.stop()
         host_of(self).notifier.restore()
 
-    @work(thread=True, exclusive=True, exit_on_error=False, group="follow")
-    def _follow(self) -> None:
-        app = self.app
-        self._follower.run(lambda: app.is_running)  # a screen that is closed while being composed is never unmounted
-
     @work(exclusive=True, group="news")
     async def _listen(self) -> None:
         """Update the state without messages, which ten times a second would cost as much as drawing a line."""
-        while await self._update_event.wait() and not is_being_removed(self):  # then its widgets are being removed
-            self._update_event.clear()
-            self.problem = ""
+        async for news in self._follower.news(self.app):
+            if is_being_removed(self):
+                return  # its widgets are, too
+            self.problem = news.problem if isinstance(news, Unreadable) else ""
+            if self.problem:
+                continue
             if is_covered(self):
                 self.set_timer(COVERED_SECONDS, self._update_state)
             else:
@@ -182,16 +172,11 @@ class RunScreen(DirtyRegionScreen, RunActionsScreen):
         self.set_class(full, "-full")
 
     @on(RunCharts.SelectionRequested)
-    @work(exit_on_error=False, group="actions")
+    @awaiting
     async def _select_charts(self, message: RunCharts.SelectionRequested) -> None:
-        selected = await self.app.push_screen_wait(SelectChartsScreen(message.panels, message.shown))
+        selected = await ask(self, SelectChartsScreen(message.panels, message.shown))
         if selected is not None:
             self.query_one(RunCharts).selected = selected
-
-    @on(Worker.StateChanged)
-    def _show_failure(self, event: Worker.StateChanged) -> None:
-        if event.worker.group == "follow" and event.state is WorkerState.ERROR:
-            self.problem = printable(f"run {self.directory.name} cannot be read: {event.worker.error}")
 
     def watch_state(self, before: RunState, state: RunState) -> None:
         """Update the widgets, and notify of warnings, answers and the end."""
@@ -294,13 +279,13 @@ class RunScreen(DirtyRegionScreen, RunActionsScreen):
         )
         self._go_back()
 
-    @work(exit_on_error=False, group="actions")
+    @awaiting
     async def action_leave(self) -> None:
         """Go back; asks first while the run is live."""
         if await self._may_leave("Leave the run?"):
             self._go_back()
 
-    @work(exit_on_error=False, group="actions")
+    @awaiting
     async def action_quit(self) -> None:
         """Quit; asks first while the run is live."""
         if await self._may_leave("Quit accel-tui?"):

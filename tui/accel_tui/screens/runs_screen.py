@@ -14,7 +14,7 @@ from textual.widgets import Input, Label, Static
 from accel_engine.run import RunSummary, Status, runs_directory
 from accel_engine.text import printable
 from accel_engine.words import numbers
-from accel_tui.formatting.run_damage import how_lost
+from accel_tui.formatting.runs import how_lost
 from accel_tui.host import Screens, open_screen
 from accel_tui.palette import Command, SearchedCommands
 from accel_tui.run_list.columns import has_model

@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from accel_engine.advice.cures.cure_task import CureTask, Quantity, cure_task
-from accel_engine.devices.device_types import Sample
 from accel_engine.errors import RunError
 from accel_engine.events import Event
 from accel_engine.measure.equal_examples import Learned, compare_learning
 from accel_engine.measure.plan_trials import PlanTrial, PlanTrials
-from accel_engine.measure.trial_room import PlacedTrial, check_room
+from accel_engine.measure.trial_room import check_room_on, place_trial
 from accel_engine.measure.trial_statistics import LESS, Comparison, Verdict
 from accel_engine.process.run_change import paused
 from accel_engine.run import RunInfo, RunReader
@@ -91,10 +90,10 @@ def try_cure(
     """
     whole = PREPARATION_SECONDS + seconds
     on_progress(CureProgress(0.0, whole, "starting engine processes, which compile the steps"))
-    info, events, samples = _recorded(directory)
+    info, events = _recorded(directory)
     task = cure_task(info, events, changes, quantity)
     if info.status.live:
-        check_room(events, samples, (PlacedTrial(), PlacedTrial()), info.id)
+        check_room_on((place_trial(task.before.plan), place_trial(task.after.plan)))
     with PlanTrials((task.before, task.after), should_stop) as trials:
         trials.wait_ready(lambda detail: on_progress(CureProgress(PREPARATION_SECONDS / 2, whole, detail)))
         if task.quantity is not Quantity.MEMORY:
@@ -122,10 +121,9 @@ def _race(trials: PlanTrials, task: CureTask, seconds: float, measured: Callable
     return result(without, changed, task)
 
 
-def _recorded(directory: Path) -> tuple[RunInfo, list[Event], tuple[Sample, ...]]:
-    with closing(RunReader(directory, steps=False, max_samples=64)) as reader:
-        info, update = reader.info(), reader.poll()
-    return info, drop_discarded(update.events), tuple(update.samples)
+def _recorded(directory: Path) -> tuple[RunInfo, list[Event]]:
+    with closing(RunReader(directory, steps=False)) as reader:
+        return reader.info(), drop_discarded(reader.poll().events)
 
 
 def _check_compiled(without: PlanTrial, changed: PlanTrial) -> None:

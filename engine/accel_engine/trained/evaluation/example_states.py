@@ -9,7 +9,7 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from accel_engine.data.structure import Batch, Structure, map_structure
-from accel_engine.private_names.keras_logits import rows_of
+from accel_engine.private_names.keras_graph_names import rows_of
 from accel_engine.run.store.series_names import SeriesNames
 from accel_engine.training.core.metric_states import MetricStates, mean_loss, pack
 

@@ -3,6 +3,7 @@
 import statistics
 from dataclasses import dataclass
 
+from accel_engine.measure.cache import Rate
 from accel_engine.measure.trial_statistics import LEAST_ROUNDS, RELEVANT, compare_rates
 from accel_engine.training.core.loop import ChunkResult
 from accel_engine.training.core.step_rate import StepRate
@@ -13,8 +14,8 @@ TURN_SECONDS = 0.1
 TURN_CHUNKS = 2
 """The fewest chunks of a turn."""
 
-ROUNDS = 9
-"""Turns of each mode at most: in so many, one that is disturbed hides no difference."""
+ROUNDS = 15
+"""Turns of each mode at most: in so many, a few that are disturbed hide no difference."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +26,13 @@ class TrialSpeeds:
         default: Steps per second in the plan's mode; the median of its turns.
         alternative: Steps per second in the alternative mode; 0 if it cannot run the step.
         settled: Whether the rounds tell which is faster; not where something else used the machine.
+        compile_seconds: How long the alternative mode took to trace and compile while training went on.
     """
 
-    default: float
-    alternative: float
+    default: Rate
+    alternative: Rate
     settled: bool = True
+    compile_seconds: float = 0.0
 
     @property
     def alternative_is_faster(self) -> bool:
@@ -40,6 +43,10 @@ class TrialSpeeds:
     def gain(self) -> float:
         """The rate of the faster mode, divided by that of the plan's mode; at least 1."""
         return max(1.0, self.alternative / self.default)
+
+    def pays(self, steps_left: float) -> bool:
+        """Whether so many steps gain more time in the faster mode than it takes to compile the alternative one."""
+        return steps_left / self.default * (1 - 1 / self.gain) > self.compile_seconds
 
 
 class ModeTrial:

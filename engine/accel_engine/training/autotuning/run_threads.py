@@ -18,8 +18,8 @@ from accel_engine.inference.measurement.window import LAST, TOLERANCE, deviation
 from accel_engine.measure.trial_statistics import APART
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.training.autotuning.remembered import forget_rate, load_rates, rates_key, save_rate
+from accel_engine.training.core.device_visibility import threads_of_user
 from accel_engine.training.core.loop import ChunkResult, ExecutionMode
-from accel_engine.training.core.operation_threads import threads_of_user
 from accel_engine.training.core.step_rate import StepRate
 from accel_engine.training.reporting.run_reporter import RunReporter
 

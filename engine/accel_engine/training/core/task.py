@@ -15,6 +15,7 @@ from accel_engine.data.structure import ArraySpec, Structure, flatten
 from accel_engine.errors import ModelError, PlanError
 from accel_engine.keras_support.losses import (
     Loss,
+    MixedBinaryAccuracy,
     has_own_targets,
     is_of_keras,
     loss_kind,
@@ -22,7 +23,6 @@ from accel_engine.keras_support.losses import (
     single_loss,
     takes_indices,
 )
-from accel_engine.keras_support.metrics import MixedBinaryAccuracy
 from accel_engine.keras_support.model_structure import has_custom_train_step
 from accel_engine.keras_support.output_form import output_activation
 from accel_engine.plan import Plan

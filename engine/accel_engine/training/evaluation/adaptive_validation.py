@@ -7,7 +7,7 @@ from accel_engine.events import OUT_OF_MEMORY, Recovered, Warned
 from accel_engine.run.diagnostics import DiagnosticsItem
 from accel_engine.training.evaluation.baseline import BaselineResult
 from accel_engine.training.evaluation.validation import Validation
-from accel_engine.training.reporting.memory_errors import allocated, is_out_of_memory
+from accel_engine.training.reporting.error_explanation import allocated, is_out_of_memory
 from accel_engine.training.reporting.run_reporter import RunReporter
 from accel_engine.words import numbers
 

@@ -32,7 +32,7 @@ from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.feed import CachedFeed, choose_feed
 from accel_engine.training.core.rematerialization.division import divide
 from accel_engine.training.recovery.repair import Repair
-from accel_engine.training.reporting.memory_errors import allocated, is_of_host, is_out_of_memory
+from accel_engine.training.reporting.error_explanation import allocated, is_of_host, is_out_of_memory
 
 _MIN_CACHED_BYTES = 1 << 24
 """Bytes of cached training data from which it is worthwhile to stream it instead."""
@@ -93,7 +93,7 @@ class OutOfMemory:
             OUT_OF_MEMORY,
             _reason(error, step) if not before else f"rematerialization is impossible: {error}",
             f"the run {found.action}",
-            newest_whole(self._run.directory, step),
+            _newest_whole(self._run.directory, step),
             {**before, **found.changes},
             streams_data=found.streams_data,
             needs_process=self._facts is not None and self._facts.on_host and not found.streams_data,
@@ -113,7 +113,7 @@ class OutOfMemory:
         return next_repair(plan, replace(facts, can_recompute=can_recompute, tries_xla=facts.tries_xla and compiled))
 
 
-def newest_whole(directory: Path, limit: int) -> int:
+def _newest_whole(directory: Path, limit: int) -> int:
     """The step of the newest whole checkpoint of a run, up to a step; 0 if there is none."""
     folder = directory / CHECKPOINTS
     steps = [step for step in checkpoint_files.steps_in(folder) if step <= limit]

@@ -155,6 +155,27 @@ def test_a_cure_is_taken_back_by_the_inverse_change_once() -> None:
         undo(directory, launch=pytest.fail)
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"patience": 3, "restore_best": "on"},
+        {"skip_steps": ("7",)},
+        {"micro_batches": 2, "remat": "on"},
+        {"learning_rate": 0.01},
+        {"xla": "on", "checkpoint_every": "2 epochs"},
+    ],
+    ids=lambda changes: "-".join(changes),
+)
+def test_a_plan_is_as_before_once_a_cure_is_taken_back(changes: dict[str, Any]) -> None:
+    plan = Plan(model="mlp", learning_rate=0.001)
+    directory = ended(plan, Outcome.STOPPED, 23)
+    apply(directory, changes, launch=lambda _: None)
+    stop_again(directory)
+    undo(directory, launch=lambda _: None)
+    with closing(RunReader(directory)) as reader:
+        assert reader.info().plan == plan.absolute()
+
+
 def stop_again(directory: Path) -> None:
     with closing(RunWriter(directory)) as writer:
         writer.begin()

@@ -8,7 +8,7 @@ from accel_engine.training.core.feed import Segment
 from accel_engine.training.recovery.cause import Cause
 from accel_engine.training.recovery.loss_watch import Trouble
 from accel_engine.training.recovery.number_recovery import NumberRecovery, start_of
-from accel_engine.training.recovery.skipped_steps import separated
+from accel_engine.training.recovery.replay import separated
 
 TROUBLE = Trouble(57, "the loss of step 57 is NaN")
 BAD_DATA = Cause(step=56, batch="inputs not finite", examples="training examples 3")

@@ -11,10 +11,8 @@ from textual.widgets import Static
 from accel_engine.advice import Finding
 from accel_engine.events import Outcome, PlanChanged, Recovered, Warned
 from accel_engine.words import numbers
-from accel_tui.formatting.names import base_name
-from accel_tui.formatting.plan_changes import plan_change
-from accel_tui.formatting.run_damage import left_out
-from accel_tui.formatting.text import shorten
+from accel_tui.formatting.runs import left_out, plan_change
+from accel_tui.formatting.text import base_name, shorten
 from accel_tui.run_state.state import Notice, RunState
 from accel_tui.widgets.run.run_view import RunLine, RunText, row
 from accel_tui.widgets.styled_text import TextSpan

@@ -10,8 +10,7 @@ from accel_engine.run import RunInfo
 from accel_engine.words import numbers
 from accel_engine.words.numbers import percent
 from accel_tui.formatting.bench_figures import described
-from accel_tui.formatting.metrics import ranges
-from accel_tui.formatting.run_damage import DIRECTORY_LOST, how_lost
+from accel_tui.formatting.runs import DIRECTORY_LOST, how_lost, ranges
 from accel_tui.run_state.hardware import host_memory_used
 from accel_tui.run_state.state import RunState
 from accel_tui.widgets.run.run_view import RunText

@@ -14,7 +14,7 @@ from textual.worker import Worker
 
 from accel_engine.run import RunInfo, RunList, RunSummary, Status
 from accel_engine.text import printable, printable_fields
-from accel_tui.formatting.run_damage import how_lost
+from accel_tui.formatting.runs import how_lost
 from accel_tui.formatting.table_columns import SortOrder
 from accel_tui.run_list.columns import COLUMNS
 from accel_tui.run_list.run_filter import key_error, matches, parse

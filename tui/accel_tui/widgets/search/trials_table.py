@@ -1,13 +1,10 @@
 """The tables of trials and of searches; progress of a search; reason and loss of the trial under the cursor."""
 
 from collections.abc import Hashable
-from contextvars import copy_context
-from functools import partial
 from pathlib import Path
-from threading import Thread
 
 from rich.cells import cell_len
-from textual import on
+from textual import on, work
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
@@ -16,6 +13,7 @@ from textual.widgets import Static
 
 from accel_engine.search.trial import Trial
 from accel_engine.words import numbers
+from accel_tui.follower import NewState
 from accel_tui.formatting.table_columns import SortOrder
 from accel_tui.run_state.run_follower import RunFollower
 from accel_tui.run_state.state import RunState
@@ -82,17 +80,12 @@ LOSS = "loss"
 class TrialLoss(Chart):
     """A chart of the loss of one trial; empty for a trial without a run."""
 
-    _follower: RunFollower | None = None
     _run: Path | None = None
 
     def on_mount(self) -> None:
         """Format the values as elsewhere."""
         super().on_mount()
         self.format = numbers.metric
-
-    def on_unmount(self) -> None:
-        """Stop following."""
-        self._stop()
 
     def follow(self, trial: Trial | None, run: Path | None) -> None:
         """Show the loss of a trial.
@@ -104,27 +97,22 @@ class TrialLoss(Chart):
         self.set_class(run is not None, "-read")
         if run == self._run:
             return
-        self._stop()
+        self.workers.cancel_group(self, "follow")
         self._run = run
         self.title = f"loss of trial {trial.number}" if trial else "loss"
         self.empty = "no steps recorded"
         self.series = ()
-        if run is None:
-            return
-        follower = RunFollower(run, on_news=partial(self.call_later, self._show, run), on_problem=lambda _: None)
-        self._follower = follower
-        # A thread of its own: the app's worker pool is small.
-        Thread(target=copy_context().run, args=(follower.run,), daemon=True).start()
+        if run is not None:
+            self._follow_run(run)
 
-    def _stop(self) -> None:
-        if self._follower:
-            self._follower.stop()
-        self._follower = None
+    @work(exclusive=True, exit_on_error=False, group="follow")
+    async def _follow_run(self, run: Path) -> None:
+        follower = RunFollower(run)
+        async for news in follower.news(self.app):
+            if isinstance(news, NewState):
+                self._show(follower.latest())
 
-    def _show(self, run: Path) -> None:
-        if self._follower is None or run != self._run:
-            return  # another trial is shown by now
-        state = self._follower.latest()
+    def _show(self, state: RunState) -> None:
         self.end = _end(state)
         training = Series("step", state.curves[LOSS]) if LOSS in state.curves else None
         points = points_of(state.validation_of(LOSS))

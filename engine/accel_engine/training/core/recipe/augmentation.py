@@ -64,7 +64,7 @@ _LAYERS: dict[str, Callable[[_Images, int], keras.Layer]] = {
 """The layer of each part."""
 
 
-def layer_of(part: str, value_range: tuple[float, float], channels: int, seed: int) -> keras.Layer:
+def _layer_of(part: str, value_range: tuple[float, float], channels: int, seed: int) -> keras.Layer:
     """The Keras layer of a part.
 
     Args:
@@ -92,7 +92,7 @@ class Augmentation:
     ) -> None:
         self._task = task
         self._layers = [
-            layer_of(part, value_range, channels, (seed + number) % _SEEDS) for number, part in enumerate(parts, 1)
+            _layer_of(part, value_range, channels, (seed + number) % _SEEDS) for number, part in enumerate(parts, 1)
         ]
         self._mixes = any(part in MIXING for part in parts)
 

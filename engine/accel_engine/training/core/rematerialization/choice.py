@@ -9,7 +9,7 @@ from accel_engine.keras_support.losses import is_keras_defined
 from accel_engine.keras_support.model_structure import parameter_count, walk
 from accel_engine.memory import available_memory
 from accel_engine.plan import Plan
-from accel_engine.plan.remat_rule import saves_enough, step_bytes
+from accel_engine.plan.array_bytes import saves_enough, step_bytes
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.private_names.keras_names import all_layers
 from accel_engine.text import suggestion

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from accel_engine.run.diagnostics.views import Curve, Image, Row, Spectrogram, Text, Tokens
-from accel_engine.training.evaluation.reports.example_views import InputViews
+from accel_engine.training.evaluation.reports.example_views import InputViews, spectrogram
 from accel_engine.training.evaluation.reports.pixels import mask_view, preview, value_range
-from accel_engine.training.evaluation.reports.spectrogram import spectrogram
 
 
 @pytest.mark.parametrize(
