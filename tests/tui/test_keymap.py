@@ -19,10 +19,10 @@ charts.select=a charts.smooth=m charts.up=up charts.whole=0 charts.x=x compare.b
 confusion.down=down confusion.far-left=shift+left confusion.far-right=shift+right confusion.left=left
 confusion.list=f confusion.page-down=pagedown confusion.page-up=pageup confusion.percent=percent_sign
 confusion.right=right confusion.up=up diagnostics.back=escape,w diagnostics.quit=q diagnostics.tab-1=1
-diagnostics.tab-2=2 diagnostics.tab-3=3 diagnostics.validate=V edit-run.back=escape edit-run.next=down
-edit-run.previous=up gallery.end=end gallery.filter=ampersand gallery.home=home
+diagnostics.tab-2=2 diagnostics.tab-3=3 diagnostics.validate=V dialog.back=escape dialog.down=down dialog.up=up
+gallery.end=end gallery.filter=ampersand gallery.home=home
 gallery.larger=plus,equals_sign gallery.next=right,pagedown,down gallery.previous=left,pageup,up
-gallery.smaller=minus help.close=escape,question_mark,f1,q learning-rate.back=escape list.down=j,down
+gallery.smaller=minus help.close=escape,question_mark,f1,q list.down=j,down
 list.end=end list.home=home list.left=left list.page-down=pagedown list.page-up=pageup list.right=right
 list.up=k,up log.close=escape log.filter=ampersand log.level=L log.next=n log.previous=N log.search=slash
 new-run.copy=c,f5 new-run.defaults=d,f6 new-run.down=down new-run.leave=escape new-run.page-down=pagedown

@@ -25,7 +25,7 @@ from accel_tui.run_state.state import RunState
 from accel_tui.screens.advice_reader import AdviceReader
 from accel_tui.screens.asking import ask, awaiting
 from accel_tui.screens.run_actions import RUN, RunActionsScreen, TargetRun, run_bindings
-from accel_tui.screens.run_control import DETACH, after_detach, leave_question, stop_command
+from accel_tui.screens.run_questions import DETACH, after_detach, leave_question, stop_command
 from accel_tui.screens.run_toasts import notify_end, notify_notices
 from accel_tui.screens.select_charts_screen import SelectChartsScreen
 from accel_tui.terminal.dirty_regions import DirtyRegionScreen

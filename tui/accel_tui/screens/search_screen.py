@@ -22,11 +22,11 @@ from accel_engine.text import printable_line
 from accel_tui.follower import Unreadable
 from accel_tui.host import Screens, open_screen
 from accel_tui.screens.asking import awaiting
-from accel_tui.screens.change_search_screen import ChangeSearchScreen, ProlongScreen
 from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
 from accel_tui.screens.run_actions import SEARCH, RunActionsScreen, TargetRun
-from accel_tui.screens.run_control import STOP as STOP_TRIAL
+from accel_tui.screens.run_questions import STOP as STOP_TRIAL
 from accel_tui.screens.search_keys import BINDINGS, is_offered
+from accel_tui.screens.search_questions import ChangeSearchScreen, ProlongScreen
 from accel_tui.study_state.state import StudyState
 from accel_tui.study_state.study_follower import Answered, StudyFollower, StudyRequest
 from accel_tui.study_state.trial_columns import columns_of
