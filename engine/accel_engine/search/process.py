@@ -21,7 +21,7 @@ from accel_engine.search.results import best_trial, search_ended
 from accel_engine.search.scheduler import Scheduler
 from accel_engine.search.study_database import StudyDatabase
 from accel_engine.search.study_paths import JOURNAL
-from accel_engine.search.trial import Report, Trial, TrialState
+from accel_engine.search.trial import Trial, TrialReport, TrialState
 from accel_engine.search.trial_runs import TrialRuns
 from accel_engine.search.trial_store import TrialStore
 
@@ -156,7 +156,7 @@ def _take_over(book: TrialStore, database: StudyDatabase, proposals: Proposals) 
             if known is None or known.state.live or (known.state, known.machine) != (found.state, found.machine):
                 book.put(found)
                 for number, value in remote.reports.items():
-                    book.add_report(Report(remote.number, number, number, remote.started, value))
+                    book.add_report(TrialReport(remote.number, number, number, remote.started, value))
     theirs, ours = proposals.shared_definition(), proposals.definition
     if (theirs.parameters, theirs.trials) != (ours.parameters, ours.trials):
         changed = replace(ours, parameters=theirs.parameters, trials=theirs.trials)

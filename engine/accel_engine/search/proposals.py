@@ -25,7 +25,7 @@ from accel_engine.search.parameter_names import (
     RemoteTrial,
     machine_names,
     remote_trial,
-    suggest,
+    suggest_values,
     trial_with,
     values_of,
 )
@@ -138,7 +138,7 @@ class Proposals:
         trial = self._study.ask()
         for name, value in self._attributes.items():
             trial.set_user_attr(name, value)
-        suggest(trial, self.definition.parameters, before)
+        suggest_values(trial, self.definition.parameters, before)
         self._study.sampler = RandomSampler()  # does nothing after a trial, where that of a grid stops the study
         return trial.number
 

@@ -7,7 +7,7 @@ from optuna.pruners import BasePruner, HyperbandPruner, MedianPruner, NopPruner,
 from optuna.samplers import BaseSampler, GridSampler, RandomSampler, TPESampler
 
 from accel_engine.search.definition import AUTO, StudyDefinition
-from accel_engine.search.over import count_points, points_of
+from accel_engine.search.over import count_points, parameter_points
 from accel_engine.search.parameter_names import as_categorical
 from accel_engine.search.trial_plan import most_reports
 
@@ -57,7 +57,9 @@ def sampler_of(definition: StudyDefinition, index: int) -> BaseSampler:
     """
     name = sampler_name(definition)
     if name == "grid":  # the seed is that of the order of its points
-        points = {each.name: [as_categorical(value) for value in points_of(each)] for each in definition.parameters}
+        points = {
+            each.name: [as_categorical(value) for value in parameter_points(each)] for each in definition.parameters
+        }
         return GridSampler(points, seed=definition.seed)
     seed = int(np.random.SeedSequence([definition.seed, index]).generate_state(1)[0])
     return RandomSampler(seed=seed) if name == "random" else TPESampler(seed=seed)

@@ -19,7 +19,7 @@ from accel_engine.search.proposals import Proposals
 from accel_engine.search.results import COUNTED, objectives_at_best
 from accel_engine.search.samplers import promotable
 from accel_engine.search.study_database import StudyDatabase
-from accel_engine.search.trial import PendingAction, Report, Trial, TrialState
+from accel_engine.search.trial import PendingAction, Trial, TrialReport, TrialState
 from accel_engine.search.trial_runs import Observation, TrialRuns, proposal_of, reason_after, state_after
 from accel_engine.search.trial_store import TrialStore
 from accel_engine.words import numbers
@@ -177,7 +177,7 @@ class Scheduler:
         reported = [each for each in observation.measurements if math.isfinite(each.metrics.get(monitor, math.nan))]
         for number, each in enumerate(reported, 1):
             value = float(each.metrics[monitor])
-            if self.trials.add_report(Report(trial.number, each.epoch, each.step, each.time, value)):
+            if self.trials.add_report(TrialReport(trial.number, each.epoch, each.step, each.time, value)):
                 self.proposals.report(proposal_of(trial), value, number)
                 is_pruned = is_pruned or (may_prune and self.proposals.should_prune(proposal_of(trial)))
         return is_pruned

@@ -7,7 +7,7 @@ from accel_engine.errors import PlanError
 from accel_engine.search.definition import StudyDefinition
 from accel_engine.search.progress import trials_counted
 from accel_engine.search.study_database import StudyDatabase
-from accel_engine.search.trial import Report, Trial, TrialState
+from accel_engine.search.trial import Trial, TrialReport, TrialState
 from accel_engine.search.trial_plan import identity
 
 
@@ -21,7 +21,7 @@ class TrialStore:
     def __init__(self, database: StudyDatabase) -> None:
         self._database = database
         self._trials = {trial.number: trial for trial in database.trials()}
-        self._reports: dict[int, dict[int, Report]] = {}
+        self._reports: dict[int, dict[int, TrialReport]] = {}
         for report in database.reports()[1]:
             self._reports.setdefault(report.trial, {})[report.step] = report
         self._identities: dict[str, int] = {}
@@ -50,7 +50,7 @@ class TrialStore:
             self._trials[trial.number] = trial
         return trial
 
-    def reports(self, number: int) -> list[Report]:
+    def reports(self, number: int) -> list[TrialReport]:
         """The reports of a trial by step."""
         found = self._reports.get(number, {})
         return [found[step] for step in sorted(found)]
@@ -60,7 +60,7 @@ class TrialStore:
         numbers = [each.number for each in self if each.number in self._reports and not each.state.failed]
         return {number: [each.value for each in self.reports(number)] for number in numbers}
 
-    def add_report(self, report: Report) -> bool:
+    def add_report(self, report: TrialReport) -> bool:
         """Add a report; returns whether it is new."""
         known = self._reports.setdefault(report.trial, {})
         if report.step in known and known[report.step].value == report.value:

@@ -13,7 +13,7 @@ from accel_engine.advice import advise as find_troubles
 from accel_engine.errors import PlanError, RunError
 from accel_engine.run import RunInfo, find
 from accel_engine.words import numbers
-from accel_tui.cli.finite_number import FiniteNumber
+from accel_tui.cli.options import FiniteNumber
 from accel_tui.cli.output import columns, json_option, print_to_stderr, write, write_json
 from accel_tui.formatting.advice import (
     command_with,

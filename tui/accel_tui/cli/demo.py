@@ -9,11 +9,11 @@ import click
 from accel_engine.devices import detect
 from accel_engine.devices.device_types import Device
 from accel_engine.plan import Plan
-from accel_engine.plan.resolved_plan import check
+from accel_engine.plan.resolved_plan import resolve_to_train
 from accel_engine.process.engine_process import require_installation
 from accel_engine.race.configuration import ConfigurationKind, ConfigurationResult, ConfigurationState
 from accel_engine.race.race import Race, RaceOptions
-from accel_tui.cli.finite_number import FiniteNumber
+from accel_tui.cli.options import FiniteNumber
 from accel_tui.cli.output import filled, print_to_stderr, write, write_json
 from accel_tui.cli.race import page
 from accel_tui.cli.race_view import LiveBars, StateLines, values
@@ -67,7 +67,7 @@ def demo(seconds: float, as_json: bool) -> int:
     require_installation()
     devices = detect().devices
     is_accelerated = any(device.kind == "gpu" for device in devices)
-    resolved = check(_ACCELERATOR_PLAN if is_accelerated else _CPU_PLAN, devices)
+    resolved = resolve_to_train(_ACCELERATOR_PLAN if is_accelerated else _CPU_PLAN, devices)
     bars = LiveBars(sys.stdout) if not as_json and sys.stdout.isatty() else None
     show = bars.show if bars else (lambda _: None) if as_json else StateLines().show
     with interruptible() as interrupted:

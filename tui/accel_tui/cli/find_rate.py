@@ -128,7 +128,7 @@ def _result(found: FoundRate, command: Callable[[FoundRate], str]) -> dict[str, 
 
 def _page(found: FoundRate, options: RampOptions, command: Callable[[FoundRate], str]) -> Iterator[str]:
     from accel_tui.widgets.chart.plot import draw_plot  # its imports are slow
-    from accel_tui.widgets.finders.finder_plots import rate_plot
+    from accel_tui.widgets.jobs.finder_plots import rate_plot
 
     ends = options.lowest, options.highest
     plot = rate_plot(found.ramps, found.suggestions, ends, PLOT_ROWS)

@@ -130,7 +130,7 @@ def _result(found: FoundSize) -> dict[str, Any]:
 
 def _page(found: FoundSize) -> Iterator[str]:
     from accel_tui.widgets.chart.plot import draw_plot  # its imports are slow
-    from accel_tui.widgets.finders.finder_plots import throughput_plot
+    from accel_tui.widgets.jobs.finder_plots import throughput_plot
 
     if found.chosen is not None:
         frame = draw_plot(throughput_plot(found.measured, found.chosen, PLOT_ROWS), plot_width(), PLOT_ROWS)

@@ -20,7 +20,7 @@ from accel_engine.run import request
 from accel_engine.run.diagnostics import OutputReport
 from accel_engine.words import numbers
 from accel_tui.run_state.diagnostics import DiagnosticsReading, read_diagnostics
-from accel_tui.screens.engine_errors import reported
+from accel_tui.screens.job import reported
 from accel_tui.terminal.dirty_regions import DirtyRegionScreen
 from accel_tui.widgets.diagnostics.pages import LABELS, fill, make_page, status_text, tabs_of
 from accel_tui.widgets.key_bar import KeyBar

@@ -14,7 +14,7 @@ from accel_engine.race.configuration import ConfigurationResult, ConfigurationSt
 from accel_engine.text import printable
 from accel_engine.words import numbers
 from accel_tui.formatting import race
-from accel_tui.formatting.race_bars import Span, bars, heading
+from accel_tui.formatting.race import Span, bars, heading
 
 _STYLES = {"best": "$text-success bold", "bar": "$primary", "faint": "$text-disabled", "error": "$text-error", "": ""}
 

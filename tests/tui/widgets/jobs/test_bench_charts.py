@@ -7,9 +7,9 @@ import pytest
 from textual.app import App, ComposeResult
 
 from accel_engine.inference.live_window import LiveWindow
-from accel_tui.widgets.bench import bench_charts
-from accel_tui.widgets.bench.bench_charts import LatencyHistogram
 from accel_tui.widgets.chart.plot import draw_plot
+from accel_tui.widgets.jobs import bench_charts
+from accel_tui.widgets.jobs.bench_charts import LatencyHistogram
 
 WIDE = LiveWindow("k3fp on cpu:0", 1, 950.0, 144, (90, *[0] * 39, 1), 0.0003, 0.0078)
 NARROW = replace(WIDE, counts=(90, 1), p99=0.0003)
