@@ -1,5 +1,6 @@
 """Queue screen: the runs that wait for free devices, their order, and why each waits."""
 
+import asyncio
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import ClassVar
@@ -159,13 +160,13 @@ class QueueScreen(RunActionsScreen):
         if self.is_current:
             self._read()
 
-    @work(thread=True, exclusive=True, exit_on_error=False, group="read")
-    def _read(self) -> None:
+    @work(exclusive=True, exit_on_error=False, group="read")
+    async def _read(self) -> None:
         try:
-            queue.wake()
-            self.call_later(self._show, self._reader.read())
+            await asyncio.to_thread(queue.wake)
+            self._show(await asyncio.to_thread(self._reader.read))
         except AccelError as error:
-            self.call_later(self._show_problem, str(error))
+            self.query_one("#about", Static).update(printable(str(error)))
 
     def _show(self, found: QueueList) -> None:
         self._queue = found
@@ -174,12 +175,9 @@ class QueueScreen(RunActionsScreen):
         about = f"{started} of these training, {len(found.rows) - started} waiting, {most}" if found.rows else ""
         self.query_one("#about", Static).update(about)
         self.set_class(not found.rows, "-empty")
-        self._table.rows = found.rows
+        self._table.show_queue(found.rows)
 
-    def _show_problem(self, problem: str) -> None:
-        self.query_one("#about", Static).update(printable(problem))
-
-    @on(QueueTable.SelectionChanged)
+    @on(QueueTable.Moved)
     def _describe(self) -> None:
         self.query_one(QueueDetail).show_row(self._table.current)
         self.refresh_bindings()
