@@ -62,9 +62,9 @@ def waits_for(after: Iterable[str], status: StatusOf = run_status) -> Waiting:
     return Waiting(f"after {', '.join(live)}") if live else Waiting()
 
 
-def will_finish(run: str, status: StatusOf = run_status) -> bool:
+def will_finish(run: str) -> bool:
     """Whether a run has finished, or may yet."""
-    return not waits_for([run], status).is_blocked
+    return not waits_for([run]).is_blocked
 
 
 def check_dependencies(run: str, after: Sequence[str], known: Mapping[str, Sequence[str]]) -> None:

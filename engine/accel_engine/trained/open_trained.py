@@ -18,8 +18,8 @@ from accel_engine.data.data_options import Progress, no_progress
 from accel_engine.data.dataset import Dataset, Examples
 from accel_engine.data.structure import Batch, Structure, map_structure
 from accel_engine.errors import ModelError, RunError, join_words
+from accel_engine.keras_support.losses import logits_note
 from accel_engine.keras_support.model_structure import fixed_batch, has_custom_train_step
-from accel_engine.keras_support.output_form import logits_note
 from accel_engine.models.build import output_specs
 from accel_engine.models.exported_model import categories
 from accel_engine.models.model_call import call_model
