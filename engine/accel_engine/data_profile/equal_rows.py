@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.data.dataset import Split
-from accel_engine.data_profile.sampled_rows import in_memory, some_rows
+from accel_engine.data_profile.values import in_memory, some_rows
 
 MAX_BYTES = 1 << 25
 """Bytes of inputs that are compared, of training and validation each."""
@@ -26,7 +26,7 @@ _BLOCK = 1 << 21
 Hashes = npt.NDArray[np.uint64]
 
 
-class Comparison(NamedTuple):
+class EqualRows(NamedTuple):
     """What is equal; the fields are those of :class:`accel_engine.run.diagnostics.DataProfile`."""
 
     compared: int = 0
@@ -36,7 +36,7 @@ class Comparison(NamedTuple):
     leaked: int = 0
 
 
-def compare(train: Split, validation: Split | None, labels: npt.NDArray[np.int64] | None) -> Comparison:
+def compare_rows(train: Split, validation: Split | None, labels: npt.NDArray[np.int64] | None) -> EqualRows:
     """Compare examples in memory with each other.
 
     Args:
@@ -46,7 +46,7 @@ def compare(train: Split, validation: Split | None, labels: npt.NDArray[np.int64
     """
     found = _hashes(train)
     if found is None:
-        return Comparison()
+        return EqualRows()
     rows, hashes = found
     order = np.argsort(hashes, kind="stable")
     same = hashes[order][1:] == hashes[order][:-1]
@@ -58,7 +58,7 @@ def compare(train: Split, validation: Split | None, labels: npt.NDArray[np.int64
     leaked = np.zeros(0, bool)
     if validation is not None and others is not None:
         leaked = np.isin(_with_targets(validation, *others), _with_targets(train, *found))
-    return Comparison(len(rows), len(leaked), int(same.sum()), conflicts, int(leaked.sum()))
+    return EqualRows(len(rows), len(leaked), int(same.sum()), conflicts, int(leaked.sum()))
 
 
 def _with_targets(split: Split, rows: npt.NDArray[np.intp], hashes: Hashes) -> Hashes:

@@ -12,7 +12,7 @@ import psutil
 from accel_engine.devices.installation import supports_tpus
 from accel_engine.devices.tpu_chips import find_chips, find_holders
 from accel_engine.devices.tpu_metrics import DUTY_CYCLE, PORTS_VARIABLE, RuntimeMetrics
-from accel_engine.doctor.check import Finding, failed, passed, warned
+from accel_engine.doctor.check import CheckFinding, failed, passed, warned
 from accel_engine.doctor.machine import Machine, parse_version
 from accel_engine.run.directory.lock import FLOCK, WHOLE_FILE
 from accel_engine.strategies.tpu_endpoint import VARIABLES, TpuEndpoint
@@ -36,7 +36,7 @@ def _is_local(machine: Machine) -> bool:
     return bool(find_chips(machine.root)) or machine.environment.get("TPU_NAME", "") == "local"
 
 
-def check_library(machine: Machine) -> Finding:
+def check_library(machine: Machine) -> CheckFinding:
     """Check whether tensorflow-tpu is installed, with a compatible libtpu."""
     build, libtpu = machine.version("tensorflow-tpu"), machine.version("libtpu")
     if not build:
@@ -68,7 +68,7 @@ def _span() -> str:
     return f">={first},<{end}"
 
 
-def check_chips(machine: Machine) -> Finding:
+def check_chips(machine: Machine) -> CheckFinding:
     """Check whether the machine's chips can be opened, and are free."""
     chips = find_chips(machine.root)
     if not chips:
@@ -99,7 +99,7 @@ def _holders(machine: Machine) -> list[int]:
     return sorted(holder for holder in holders if not is_child_process(holder))
 
 
-def check_lock(machine: Machine) -> Finding:
+def check_tpu_lock(machine: Machine) -> CheckFinding:
     """Check whether a process holds libtpu's lock, or a leftover file blocks it."""
     path = machine.temporary / LOCK
     if not path.exists():
@@ -126,7 +126,7 @@ def _owner(path: Path) -> str:
         return "an unknown user"
 
 
-def check_address(machine: Machine) -> Finding:
+def check_address(machine: Machine) -> CheckFinding:
     """Check whether the TPUs in the environment respond."""
     named = {name: value for name in VARIABLES if (value := machine.environment.get(name, "").strip())}
     if not named:
@@ -149,7 +149,7 @@ def check_address(machine: Machine) -> Finding:
     return passed("; ".join(results))
 
 
-def check_metrics(machine: Machine) -> Finding:
+def check_tpu_metrics(machine: Machine) -> CheckFinding:
     """Check whether the program that uses the chips serves TPU metrics."""
     if not find_chips(machine.root):
         return passed("not needed: no TPU chip")

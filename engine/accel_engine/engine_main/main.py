@@ -13,7 +13,7 @@ from pathlib import Path
 
 from accel_engine import hangup, network_namespace
 from accel_engine.engine_main import tensorflow_import
-from accel_engine.engine_main.request_server import claim_pipes, redirect, serve
+from accel_engine.engine_main.request_server import claim_pipes, redirect, serve_request
 from accel_engine.engine_main.supervisor import EngineSupervisor, train_command, wake_queue
 from accel_engine.engine_main.tensorflow_import import TensorFlowImport
 from accel_engine.engine_main.warm_server import WarmServer
@@ -49,7 +49,7 @@ def main() -> int:
     never_fail_to_print()
     tensorflow = TensorFlowImport()
     if request is not None:
-        return serve(request, tensorflow)
+        return serve_request(request, tensorflow)
     if directory is None:
         directory = _wait_for_run(tensorflow)
         if directory is None:
@@ -57,7 +57,7 @@ def main() -> int:
     if not arguments.isolated:
         ensure_watched(directory)
     if not arguments.isolated and _is_isolated(directory):
-        command = network_namespace.command(*train_command(directory), "--isolated")
+        command = network_namespace.isolated_command(*train_command(directory), "--isolated")
         os.execv(command[0], command)  # noqa: S606
     try:
         outcome = EngineSupervisor(directory, tensorflow, isolated=arguments.isolated).run()

@@ -18,7 +18,7 @@ from accel_engine.requests.protocol.registry import function_of
 from accel_engine.requests.protocol.request import EngineRequest, FolderRequest, Problem, Send
 
 
-def serve(kind: type[EngineRequest[Any]], tensorflow: TensorFlowImport) -> int:
+def serve_request(kind: type[EngineRequest[Any]], tensorflow: TensorFlowImport) -> int:
     """Answer the request on standard input; returns the exit status."""
     channel = claim_pipes()
     with suppress(BrokenPipeError):  # nobody listens any more

@@ -26,7 +26,7 @@ from accel_engine.keep_alive.restart import Restart
 from accel_engine.plan import Plan
 from accel_engine.plan.placement import find_cluster
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
-from accel_engine.process.engine_process import versions
+from accel_engine.process.engine_process import package_versions
 from accel_engine.run import RunReader, RunWriter
 from accel_engine.run.directory import log_file
 from accel_engine.run.directory.run_paths import latest_checkpoint, reference, runs_directory
@@ -184,7 +184,7 @@ class EngineSupervisor:
             first_step=self._first_step,
             pid=os.getpid(),
             host=socket.gethostname(),
-            versions=versions(),
+            versions=package_versions(),
             worker=self._worker(),
         )
         try:

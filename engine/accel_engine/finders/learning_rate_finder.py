@@ -17,6 +17,7 @@ from accel_engine.measure.plan_trials import PlanTrial, PlanTrials
 from accel_engine.measure.trial_room import check_room_on, place_trial
 from accel_engine.plan import Plan
 from accel_engine.plan.changed_plan import scaling_factor
+from accel_engine.plan.options import OptionSpec, option
 from accel_engine.plan.placement import check_measurable, find_cluster
 from accel_engine.process.run_change import PauseNote, paused, read_run, send, steps_taken
 from accel_engine.requests.try_plan import TrialStart
@@ -43,22 +44,27 @@ class RampOptions:
     """How learning rates are tried.
 
     Attributes:
-        lowest: The first rate of the optimizer.
-        highest: The last one.
         steps: Steps of each ramp.
         seeds: Number of ramps, each with initial weights and an order of the examples of its own; from a checkpoint,
             only with an order.
         compare_steps: Steps for which the plan is trained with each suggestion, from its initial weights; 0 for none.
+        lowest: The first rate of the optimizer.
+        highest: The last one.
 
     Raises:
         UsageError: The range is empty or reversed, or there are too few steps.
     """
 
-    lowest: float = 1e-6
-    highest: float = 10.0
-    steps: int = 120
-    seeds: int = 3
-    compare_steps: int = 200
+    seeds: int = option(3, OptionSpec("Number of ramps.", int, minimum=1, maximum=20))
+    steps: int = option(
+        120,
+        OptionSpec("Steps of each ramp.", int, minimum=LEAST_STEPS, label="ramp steps", flags=("--ramp-steps",)),
+    )
+    compare_steps: int = option(
+        200, OptionSpec("Steps with each suggestion, to choose one; 0 for none.", int, minimum=0)
+    )
+    lowest: float = option(1e-6, OptionSpec("Rate to begin at.", float, above=0))
+    highest: float = option(10.0, OptionSpec("Rate to end at.", float, above=0))
 
     def __post_init__(self) -> None:
         if not 0 < self.lowest < self.highest:

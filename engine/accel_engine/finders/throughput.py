@@ -16,6 +16,7 @@ from accel_engine.finders.batch_effects import BatchEffects, batch_effects
 from accel_engine.measure.trial_statistics import APART
 from accel_engine.plan import Plan
 from accel_engine.plan.changed_plan import scaling_factor
+from accel_engine.plan.options import OptionSpec, option
 from accel_engine.requests.try_plan import TrialReady
 
 KNEE_SHARE = 0.9
@@ -150,9 +151,13 @@ class SizeOptions:
         UsageError: The range is empty or reversed.
     """
 
-    seconds: float = 2.0
-    smallest: int | None = None
-    largest: int | None = None
+    seconds: float = option(2.0, OptionSpec("Steps of each size.", float, minimum=0.1, label="time each"))
+    smallest: int | None = option(
+        None, OptionSpec("Global batch to begin at.", int, minimum=1, optional=True, hint="8 for each replica")
+    )
+    largest: int | None = option(
+        None, OptionSpec("Largest global batch to try.", int, minimum=1, optional=True, hint="all that fit")
+    )
 
     def __post_init__(self) -> None:
         if self.smallest is not None and self.largest is not None and self.smallest > self.largest:

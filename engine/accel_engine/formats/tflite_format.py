@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from accel_engine.data.standardization import Standardization
 from accel_engine.data.structure import ArraySpec
-from accel_engine.errors import ModelError, UsageError
+from accel_engine.errors import ModelError
 from accel_engine.formats import ModelFormat, ModelToWrite, Precision
 from accel_engine.inference.runtime import Arrays, Runtime, check_inputs
 from accel_engine.inference.text_encoding import encode, sidecar_of, with_encodings
@@ -188,14 +188,11 @@ class LiteRTRuntime:
 
     Raises:
         ModelError: It cannot be loaded, or LiteRT is missing.
-        UsageError: There is no such file.
     """
 
     name = "tflite"
 
     def __init__(self, path: Path, *, threads: int | None = None) -> None:
-        if not path.is_file():
-            raise UsageError(f"no such file: {path}")
         self.size = path.stat().st_size
         try:
             interpreter: Any = _interpreter_class()(model_path=str(path), num_threads=threads)

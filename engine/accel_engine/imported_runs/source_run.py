@@ -216,7 +216,7 @@ def collected(collectors: Mapping[str, PointCollector], notes: list[str]) -> dic
         counts = {name: count for name, each in collectors.items() if (count := getattr(each, attribute))}
         if counts:
             values = numbers.counted(sum(counts.values()), "value")
-            notes.append(f"{what}: {values} in {named(counts)}: {why}")
+            notes.append(f"{what}: {values} in {first_names(counts)}: {why}")
     return {name: each for name, each in points.items() if len(each.steps)}
 
 
@@ -226,7 +226,7 @@ def free_name(taken: Container[str], *names: str) -> str:
     return next(name for name in chain(names, numbered) if name not in taken)
 
 
-def named(names: "Mapping[str, Any] | list[str]", limit: int = 5) -> str:
+def first_names(names: "Mapping[str, Any] | list[str]", limit: int = 5) -> str:
     """Names in a line, the first ones only if there are many."""
     shown = list(names)
     rest = f" and {len(shown) - limit:,} more" if len(shown) > limit else ""

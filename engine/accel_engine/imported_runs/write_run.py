@@ -17,7 +17,7 @@ import numpy as np
 from accel_engine.errors import RunError
 from accel_engine.events import EpochEnded, Outcome, RunEnded, RunStarted, Validated, Warned
 from accel_engine.imported_runs.epochs import take_epochs
-from accel_engine.imported_runs.source_run import Floats, Points, SourceRun, Steps, named
+from accel_engine.imported_runs.source_run import Floats, Points, SourceRun, Steps, first_names
 from accel_engine.run.directory.lock import WriterLock, is_held
 from accel_engine.run.directory.run_paths import runs_directory
 from accel_engine.run.runs.creation import create_imported
@@ -47,7 +47,7 @@ _NAMES = ".import-*"  # of the directories in which create_imported and create_b
 _ABANDONED_SECONDS = 3600.0  # an import creates its directory before it locks it
 
 
-def write(run: SourceRun, source: ImportSource, written: float) -> str:
+def write_imported(run: SourceRun, source: ImportSource, written: float) -> str:
     """Write a run.
 
     Args:
@@ -104,7 +104,7 @@ def write(run: SourceRun, source: ImportSource, written: float) -> str:
 def _limit(run: SourceRun) -> None:
     """Leave out series beyond the maximum, and number the records if the steps are too high."""
     if rest := list(run.series)[MAX_SERIES:]:
-        run.notes.append(f"only {MAX_SERIES:,} series are imported; left out: {named(rest)}")
+        run.notes.append(f"only {MAX_SERIES:,} series are imported; left out: {first_names(rest)}")
         run.series = {name: run.series[name] for name in list(run.series)[:MAX_SERIES]}
     found = _union(points.steps for points in (*run.series.values(), *(media.points for media in run.media)))
     if _is_too_sparse(found):
@@ -301,7 +301,7 @@ def write_media(writer: RunWriter, run: SourceRun, began: float) -> None:
             too_large[media.name] += 1
             first_error = first_error or str(error)
     for (kind, reason), names in unreadable.items():
-        run.notes.append(f"left out: {numbers.counted(names.total(), kind)} in {named(names)}: {reason}")
+        run.notes.append(f"left out: {numbers.counted(names.total(), kind)} in {first_names(names)}: {reason}")
     if too_large:
         count = f"{too_large.total():,} of the images, texts and histograms"
-        run.notes.append(f"left out: {count} in {named(too_large)}: {first_error}")
+        run.notes.append(f"left out: {count} in {first_names(too_large)}: {first_error}")

@@ -7,7 +7,7 @@ from functools import partial
 from itertools import cycle
 
 from accel_engine import clock
-from accel_engine.devices.energy_meter import Meter
+from accel_engine.devices.energy_meter import IntervalMeter
 from accel_engine.errors import ModelError
 from accel_engine.inference.candidate import Candidate, Setup
 from accel_engine.inference.example_batches import batches_of
@@ -30,10 +30,10 @@ class NoMeter:
     """Measures what no device tells."""
 
     def start(self) -> None:
-        """See :class:`accel_engine.devices.energy_meter.Meter`."""
+        """See :class:`accel_engine.devices.energy_meter.IntervalMeter`."""
 
     def stop(self) -> None:
-        """See :class:`accel_engine.devices.energy_meter.Meter`."""
+        """See :class:`accel_engine.devices.energy_meter.IntervalMeter`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,8 +78,8 @@ class RuntimeBench:
         runtime: Runtime,
         examples: Arrays,
         settings: BenchSettings,
-        memory: Meter | None = None,
-        energy: Meter | None = None,
+        memory: IntervalMeter | None = None,
+        energy: IntervalMeter | None = None,
         available: Callable[[], float] = lambda: math.inf,
         timer: Timer | None = None,
     ) -> None:

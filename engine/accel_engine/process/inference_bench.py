@@ -118,7 +118,7 @@ class InferenceBench:
             self._asked.cancel()
 
 
-def bench(
+def measure_models(
     models: Sequence[Path | Plan | ModelFile], options: BenchOptions, on_part: Callable[[Any], object] = unheard
 ) -> tuple[str, ...]:
     """Measure models; see :class:`InferenceBench`."""

@@ -32,7 +32,7 @@ StatusOf = Callable[[str], Status | None]
 """The status of a run by its id; ``None`` if it is deleted."""
 
 
-def status_of(run: str) -> Status | None:
+def run_status(run: str) -> Status | None:
     """The status of a run; ``None`` if it is deleted.
 
     Raises:
@@ -45,7 +45,7 @@ def status_of(run: str) -> Status | None:
         return read_info(database).status
 
 
-def waits_for(after: Iterable[str], status: StatusOf = status_of) -> Waiting:
+def waits_for(after: Iterable[str], status: StatusOf = run_status) -> Waiting:
     """Why an entry waits for runs: for those that are live, unless one will not finish."""
     live = []
     for run in after:
@@ -62,9 +62,9 @@ def waits_for(after: Iterable[str], status: StatusOf = status_of) -> Waiting:
     return Waiting(f"after {', '.join(live)}") if live else Waiting()
 
 
-def will_finish(run: str, status: StatusOf = status_of) -> bool:
+def will_finish(run: str) -> bool:
     """Whether a run has finished, or may yet."""
-    return not waits_for([run], status).is_blocked
+    return not waits_for([run]).is_blocked
 
 
 def check_dependencies(run: str, after: Sequence[str], known: Mapping[str, Sequence[str]]) -> None:
@@ -82,7 +82,7 @@ def check_dependencies(run: str, after: Sequence[str], known: Mapping[str, Seque
     for each in after:
         if each == run:
             raise UsageError(f"run {run} cannot wait for itself")
-        if status_of(each) is None:
+        if run_status(each) is None:
             raise UsageError(f"there is no run {each} to wait for in {runs_directory()}")
         if path := _path(each, run, known, (run,)):
             raise UsageError(f"these runs would wait for each other: {' after '.join((*path, run))}")

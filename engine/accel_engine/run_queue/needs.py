@@ -17,7 +17,7 @@ from accel_engine.strategies import StrategyEntry
 
 
 @dataclass(frozen=True, slots=True)
-class Need:
+class RunNeeds:
     """What a run needs to start.
 
     Attributes:
@@ -33,7 +33,7 @@ class Need:
     memory: int = 0
 
 
-def find_need(plan: Plan, wanted: int | None, devices: Sequence[Device], environment: Mapping[str, str]) -> Need:
+def find_need(plan: Plan, wanted: int | None, devices: Sequence[Device], environment: Mapping[str, str]) -> RunNeeds:
     """Find what a plan needs.
 
     Args:
@@ -53,7 +53,7 @@ def find_need(plan: Plan, wanted: int | None, devices: Sequence[Device], environ
         if wanted is not None:
             where = "on the CPU" if placement.kind == "cpu" else "on a TPU that is not in this machine"
             raise UsageError(f"the run gets no accelerator, as it trains {where}: leave --devices-each out")
-        return Need(memory=memory)
+        return RunNeeds(memory=memory)
     chosen = [device.id for device in usable if device.kind == placement.kind]
     if placement.kind == "tpu":
         return _whole_tpu(wanted, tuple(chosen), memory)
@@ -62,7 +62,7 @@ def find_need(plan: Plan, wanted: int | None, devices: Sequence[Device], environ
         if wanted not in (None, len(chosen)):
             raise UsageError(f"the plan's devices are {', '.join(chosen)}: leave --devices-each out")
     count = _count(plan, strategy, wanted, len(chosen))
-    return Need("gpu", count, tuple(chosen), memory)
+    return RunNeeds("gpu", count, tuple(chosen), memory)
 
 
 def _count(plan: Plan, strategy: StrategyEntry, wanted: int | None, available: int) -> int:
@@ -80,10 +80,10 @@ def _count(plan: Plan, strategy: StrategyEntry, wanted: int | None, available: i
     return count
 
 
-def _whole_tpu(wanted: int | None, chips: tuple[str, ...], memory: int) -> Need:
+def _whole_tpu(wanted: int | None, chips: tuple[str, ...], memory: int) -> RunNeeds:
     if wanted not in (None, len(chips)):
         raise UsageError(f"--devices-each {wanted}: a run takes the whole TPU, {len(chips)} chips")
-    return Need("tpu", len(chips), chips, memory)
+    return RunNeeds("tpu", len(chips), chips, memory)
 
 
 def _usable(devices: Sequence[Device], environment: Mapping[str, str]) -> list[Device]:

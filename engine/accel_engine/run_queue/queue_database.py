@@ -200,11 +200,11 @@ WAITER_LOG = "queue.log"
 def wake() -> None:
     """Start the process that starts queued runs, if runs wait and there is none. It never raises."""
     with suppress(Exception):  # whoever calls this has other things to do
-        if any(not entry.held for entry in read_entries() if entry.state != "started") and not is_running():
+        if any(not entry.held for entry in read_entries() if entry.state != "started") and not is_waiter_running():
             start_waiter()
 
 
-def is_running() -> bool:
+def is_waiter_running() -> bool:
     """Whether a process starts the runs that wait."""
     return lock.is_held(home(), WAITER_LOCK)
 

@@ -147,7 +147,7 @@ class ScriptProcess:
             signal.signal(signal.SIGTTOU, handler)
 
 
-def environment(address: str) -> dict[str, str]:
+def script_environment(address: str) -> dict[str, str]:
     """The environment of a script: that of this process, with what records the script's training.
 
     Args:

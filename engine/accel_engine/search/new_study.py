@@ -113,7 +113,7 @@ def define(plan: Plan, given: Collection[str], options: SearchOptions) -> StudyD
     values = plan.absolute().to_mapping()
     own = ("name", "seed", "monitor", "monitor_mode", *(each.name for each in parameters))
     kept = {name: values[name] for name in ({*plan.changed()} | {*given}) if name not in own and name in values}
-    name = options.name or default_name(resolved.with_chosen_model().plan)
+    name = options.name or default_study_name(resolved.with_chosen_model().plan)
     study_directory(name)
     return StudyDefinition(
         name=name,
@@ -132,7 +132,7 @@ def define(plan: Plan, given: Collection[str], options: SearchOptions) -> StudyD
     )
 
 
-def begin(definition: StudyDefinition, devices: Sequence[Device]) -> Path:
+def begin_study(definition: StudyDefinition, devices: Sequence[Device]) -> Path:
     """Write the definition of a search, for a process to run it; returns the search's directory.
 
     Raises:
@@ -163,7 +163,7 @@ def begin(definition: StudyDefinition, devices: Sequence[Device]) -> Path:
     return directory
 
 
-def join(storage: str, name: str, devices: Sequence[Device], at_once: int | None = None) -> Path:
+def join_study(storage: str, name: str, devices: Sequence[Device], at_once: int | None = None) -> Path:
     """Join a search that another machine has begun; returns the directory of this machine's part.
 
     Args:
@@ -230,7 +230,7 @@ def _check_choice(what: str, value: str, choices: Sequence[str]) -> None:
         raise UsageError(f"there is no {what} {value!r}: {suggestion(value, choices)}")
 
 
-def default_name(plan: Plan) -> str:
+def default_study_name(plan: Plan) -> str:
     """A name of the model and the data that no search has yet; the model must be chosen."""
     base = re.sub(r"[^a-z0-9]+", "-", plan.title.lower().replace(" on ", "-")).strip("-")[:40] or "search"
     number, name = 1, base

@@ -214,7 +214,7 @@ def count_points(parameters: Sequence[Parameter]) -> int | None:
     return math.prod(known) if len(known) == len(counts) else None
 
 
-def points_of(parameter: Parameter) -> tuple[Any, ...]:
+def parameter_points(parameter: Parameter) -> tuple[Any, ...]:
     """The values of a parameter that can be counted."""
     if parameter.choices:
         return parameter.choices
@@ -227,7 +227,7 @@ def points_of(parameter: Parameter) -> tuple[Any, ...]:
 def all_points(parameters: Sequence[Parameter]) -> Iterator[dict[str, Any]]:
     """All combinations of values that can be counted."""
     names = [each.name for each in parameters]
-    for values in itertools.product(*map(points_of, parameters)):
+    for values in itertools.product(*map(parameter_points, parameters)):
         yield dict(zip(names, values, strict=True))
 
 

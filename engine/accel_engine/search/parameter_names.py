@@ -19,7 +19,7 @@ _VERSION = re.compile(r"#\d+$")
 """Ends the name of a parameter whose choices have changed, which Optuna does not allow."""
 
 
-def suggest(trial: Trial, parameters: Iterable[Parameter], trials: Iterable[FrozenTrial]) -> None:
+def suggest_values(trial: Trial, parameters: Iterable[Parameter], trials: Iterable[FrozenTrial]) -> None:
     """Let the sampler choose the value of each parameter.
 
     Args:

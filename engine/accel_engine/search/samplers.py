@@ -7,7 +7,7 @@ from optuna.pruners import BasePruner, HyperbandPruner, MedianPruner, NopPruner,
 from optuna.samplers import BaseSampler, GridSampler, RandomSampler, TPESampler
 
 from accel_engine.search.definition import AUTO, StudyDefinition
-from accel_engine.search.over import count_points, points_of
+from accel_engine.search.over import count_points, parameter_points
 from accel_engine.search.parameter_names import as_categorical
 from accel_engine.search.trial_plan import most_reports
 
@@ -57,7 +57,9 @@ def sampler_of(definition: StudyDefinition, index: int) -> BaseSampler:
     """
     name = sampler_name(definition)
     if name == "grid":  # the seed is that of the order of its points
-        points = {each.name: [as_categorical(value) for value in points_of(each)] for each in definition.parameters}
+        points = {
+            each.name: [as_categorical(value) for value in parameter_points(each)] for each in definition.parameters
+        }
         return GridSampler(points, seed=definition.seed)
     seed = int(np.random.SeedSequence([definition.seed, index]).generate_state(1)[0])
     return RandomSampler(seed=seed) if name == "random" else TPESampler(seed=seed)
@@ -80,22 +82,19 @@ FACTOR = 3
 """One of so many trials is promoted from a rung to the next."""
 
 
-def promotable(
-    pruned: Collection[int], values: Mapping[int, Sequence[float]], *, maximize: bool, factor: int = FACTOR
-) -> int | None:
+def promotable(pruned: Collection[int], values: Mapping[int, Sequence[float]], *, maximize: bool) -> int | None:
     """The pruned trial to continue; ``None`` if none is among the best where it was pruned.
 
     Args:
         pruned: Numbers of the pruned trials that may be continued.
         values: The reported values of all trials by number, in order.
         maximize: Whether larger values are better.
-        factor: The inverse of the share of the best.
 
     Returns:
         Of those with the most reports, the best one.
     """
     found = [(len(values[number]), _rank(number, values, maximize), number) for number in pruned if values.get(number)]
-    among = [(-reports, rank, number) for reports, (rank, count), number in found if rank < count // factor]
+    among = [(-reports, rank, number) for reports, (rank, count), number in found if rank < count // FACTOR]
     return min(among)[2] if among else None
 
 

@@ -6,12 +6,11 @@ from typing import Any
 
 from accel_engine.errors import PlanError
 from accel_engine.plan.interval import parse_duration
-from accel_engine.plan.plan_errors import InvalidPlanError, valid_part
-from accel_engine.plan.plan_file import PlanFile
+from accel_engine.plan.plan_file import InvalidPlanError, PlanFile, valid_part
 from accel_engine.search.definition import DIRECTIONS, MAX_TRIALS, PRUNERS, SAMPLERS
 from accel_engine.search.new_study import LEAST, SearchOptions
 from accel_engine.search.over import parameter_of
-from accel_engine.search.trial import Report, Trial, TrialState
+from accel_engine.search.trial import Trial, TrialReport, TrialState
 from accel_engine.text import suggestion
 
 TABLE = "search"
@@ -138,7 +137,7 @@ def _has_begun(trial: Trial) -> bool:
     return bool(trial.run or trial.machine)
 
 
-def report_event(report: Report, name: str) -> dict[str, Any]:
+def report_event(report: TrialReport, name: str) -> dict[str, Any]:
     """A report as an object.
 
     Args:

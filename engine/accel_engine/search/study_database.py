@@ -17,7 +17,7 @@ from accel_engine.run.directory.run_paths import make_private
 from accel_engine.run.engine.commands import current_user
 from accel_engine.search.definition import Confirmation, StudyDefinition
 from accel_engine.search.study_paths import DATABASE, LOCK
-from accel_engine.search.trial import Report, Trial
+from accel_engine.search.trial import Trial, TrialReport
 from accel_engine.versioned_database import META, WRITING, VersionedDatabase, explained
 
 SCHEMA_VERSION = 1
@@ -217,7 +217,7 @@ class StudyDatabase(VersionedDatabase):
             rows = self._database.execute("SELECT body FROM trial WHERE changed > ? ORDER BY number", (since,))
             return [decode(body, Trial) for (body,) in rows]
 
-    def add_report(self, report: Report) -> None:
+    def add_report(self, report: TrialReport) -> None:
         """Add the monitor's value at a step; a continued trial replaces those that it trains again."""
         with self._explained(WRITING):
             self._database.execute(
@@ -225,12 +225,12 @@ class StudyDatabase(VersionedDatabase):
                 (report.trial, report.epoch, report.step, report.time, report.value),
             )
 
-    def reports(self, after: int = 0) -> tuple[int, list[Report]]:
+    def reports(self, after: int = 0) -> tuple[int, list[TrialReport]]:
         """Reports after one, in the order in which they came; with the number to ask with for later ones."""
         with self._explained():
             query = "SELECT id, trial, epoch, step, time, value FROM report WHERE id > ? ORDER BY id"
             rows = self._database.execute(query, (after,)).fetchall()
-        return (rows[-1][0] if rows else after), [Report(*row[1:]) for row in rows]
+        return (rows[-1][0] if rows else after), [TrialReport(*row[1:]) for row in rows]
 
     def request(self, name: str, trial: int | None = None, argument: Any = None) -> int:
         """Send a command to the process that runs the study; returns its id."""

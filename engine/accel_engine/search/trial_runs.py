@@ -10,7 +10,7 @@ from accel_engine.search.trial import PendingAction, Trial, TrialState
 
 
 @dataclass(frozen=True, slots=True)
-class Measurement:
+class RunMetrics:
     """The metrics of a run at a step at which there was a validation, or an epoch ended.
 
     Attributes:
@@ -38,7 +38,7 @@ class Observation:
     """
 
     status: Status
-    measurements: Sequence[Measurement] = field(default=())
+    measurements: Sequence[RunMetrics] = field(default=())
     reason: str = ""
     out_of_memory: bool = False
 

@@ -25,7 +25,7 @@ _PLUGIN, _DESCRIPTION = 1, 3  # of SummaryMetadata
 _PLUGIN_NAME = 1  # of SummaryMetadata.PluginData
 
 
-def remove(directory: Path) -> None:
+def remove_event_files(directory: Path) -> None:
     """Delete the event files in a directory."""
     for file in directory.glob(PATTERN):
         file.unlink()
@@ -45,7 +45,7 @@ class EventFile:
         directory.mkdir(parents=True, exist_ok=True)
         now = clock.now()
         self._file = (directory / PATTERN.replace("*", f"{int(now):010d}.accel-tui")).open("wb")
-        self._file.write(records.version(now))
+        self._file.write(records.version_record(now))
         self.restart(0)
 
     def restart(self, step: int) -> None:

@@ -17,7 +17,7 @@ from accel_engine.run.reading.reader import RunReader, drop_discarded
 from accel_engine.run.store.sample_packing import SampleUnpacker
 from accel_engine.run.store.series_names import LEARNING_RATE
 from accel_engine.run.store.steps import StepBatch
-from accel_engine.tensorboard.event_file import EventFile, remove
+from accel_engine.tensorboard.event_file import EventFile, remove_event_files
 
 TRAIN, VALIDATION, DEVICES = PARTS = ("train", "validation", "devices")
 """The subdirectories: steps; validation, with the same tags; device metrics, at the steps taken by then."""
@@ -44,7 +44,7 @@ class RunLog:
         self._directory = directory
         self._files: dict[str, EventFile] = {}
         for part in PARTS:
-            remove(directory / part)
+            remove_event_files(directory / part)
         self._unpacker = SampleUnpacker()
         self._event, self._chunk, self._sample, self._media, self._step = 0, 0, 0, 0, 0
         self._kinds: dict[str, type[MediaItem]] = {}  # by tag

@@ -10,10 +10,9 @@ from accel_engine.data.fingerprint import fingerprint
 from accel_engine.data.structure import ArraySpec, describe
 from accel_engine.devices.device_types import Inventory
 from accel_engine.events import DevicesFound, LearningRateChanged, ModelBuilt, TensorFlowDevice, Warned
-from accel_engine.keras_support.losses import loss_name
+from accel_engine.keras_support.losses import loss_name, output_activation, takes_logits
 from accel_engine.keras_support.model_structure import parameter_count
 from accel_engine.keras_support.optimizers import optimizer_name, schedule_name
-from accel_engine.keras_support.output_form import output_activation, takes_logits
 from accel_engine.plan.estimate import estimate_disk
 from accel_engine.run.diagnostics import DataFingerprint, read
 from accel_engine.run.directory.disk_space import shortage
@@ -61,7 +60,7 @@ def report_assembly(
         hardware = device_visibility.hardware_names(devices, inventory)
     strategy = type(assembly.strategy).__name__
     reporter.emit(DevicesFound, devices=devices, strategy=strategy, address=assembly.resolved.remote_tpu)
-    built = summarize(assembly, can_validate=can_validate)
+    built = summarize_model(assembly, can_validate=can_validate)
     reporter.run.write_event(built)
     if (input_spec := input_spec_of(assembly.dataset, assembly.scale)) is not None:
         reporter.run.write_diagnostics(input_spec, reporter.step)
@@ -81,7 +80,7 @@ def report_assembly(
     return AssemblyReport(built, devices, hardware)
 
 
-def summarize(assembly: Assembly, *, can_validate: bool) -> ModelBuilt:
+def summarize_model(assembly: Assembly, *, can_validate: bool) -> ModelBuilt:
     """The event with the size of the model, of the data and of an epoch.
 
     Args:

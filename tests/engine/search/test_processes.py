@@ -190,4 +190,4 @@ def test_two_searches_of_one_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     Search(define("shared", trials=1, storage=storage), tmp_path).run()
     monkeypatch.setenv("ACCEL_TUI_HOME", str(tmp_path / "other"))
     with pytest.raises(UsageError, match=f"the storage {storage} has a search shared already: join it"):
-        new_study.begin(define("shared", storage=storage), detect().devices)
+        new_study.begin_study(define("shared", storage=storage), detect().devices)

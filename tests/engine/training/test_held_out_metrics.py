@@ -20,7 +20,7 @@ from accel_engine.model_export.export import export
 from accel_engine.model_export.held_out_metrics import held_out_metrics
 from accel_engine.plan import Plan
 from accel_engine.process.inference_bench import ModelFile
-from accel_engine.process.inference_bench import bench as bench_models
+from accel_engine.process.inference_bench import measure_models as bench_models
 from accel_engine.requests.bench_models import BenchedModel, BenchOptions, BenchRequest
 from accel_engine.requests.evaluate import EvaluatedModel, EvaluationOptions, EvaluationRequest
 from accel_engine.requests.export_model import ExportRequest

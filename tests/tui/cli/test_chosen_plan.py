@@ -7,7 +7,7 @@ import pytest
 
 from accel_engine.devices.device_types import Device
 from accel_engine.plan import Plan
-from accel_engine.plan.resolved_plan import check
+from accel_engine.plan.resolved_plan import resolve_to_train
 from accel_tui.cli.chosen_plan import with_fitting_defaults
 
 CPU = (Device("cpu:0", "cpu", "a processor", cores=2),)
@@ -43,7 +43,7 @@ def test_defaults_are_used_where_they_fit(
 
     assert values == {**{name: defaults[name] for name in used}, **chosen}
     assert sorted(error.field for error in errors) == refused
-    check(Plan.from_mapping(values), CPU)
+    resolve_to_train(Plan.from_mapping(values), CPU)
 
 
 def test_names_and_headers_of_the_data_tell_what_fits(tmp_path: Path) -> None:

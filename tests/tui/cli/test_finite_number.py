@@ -1,7 +1,7 @@
 import click
 import pytest
 
-from accel_tui.cli.finite_number import FiniteNumber
+from accel_tui.cli.options import FiniteNumber
 
 
 @pytest.mark.parametrize("value", ["nan", "inf", "-inf", "1e999"])

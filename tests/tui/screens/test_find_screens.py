@@ -163,7 +163,7 @@ async def test_a_problem_is_shown_and_it_can_be_measured_again(
         await open_finder(pilot, "l")
         await shows(pilot, "no[/] engine\\x1b[2J")
         monkeypatch.setattr(finders, "problem", "")
-        await pilot.press("r")
+        await pilot.press("s")
         await shows(pilot, "minimum / 10: ")
 
 
@@ -178,6 +178,8 @@ async def test_going_back_ends_the_measurement(home: Path, finders: type[Finders
         assert not finders.cancelled
         await pilot.press("escape", "e")
         await until(pilot, lambda: finders.cancelled, "the end of the measurement")
+        await shows(pilot, "Ended.", "esc Back")
+        await pilot.press("escape")
         assert isinstance(pilot.app.screen, NewRunScreen)
 
 

@@ -1,6 +1,5 @@
 """``accel-tui advise``: the troubles of runs, with evidence and cures."""
 
-import shutil
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -14,8 +13,8 @@ from accel_engine.advice import advise as find_troubles
 from accel_engine.errors import PlanError, RunError
 from accel_engine.run import RunInfo, find
 from accel_engine.words import numbers
-from accel_tui.cli.finite_number import FiniteNumber
-from accel_tui.cli.output import json_option, print_to_stderr, write, write_json
+from accel_tui.cli.options import FiniteNumber
+from accel_tui.cli.output import columns, json_option, print_to_stderr, write, write_json
 from accel_tui.formatting.advice import (
     command_with,
     cure_text,
@@ -115,7 +114,7 @@ def _print_advice(directories: Sequence[Path], *, as_json: bool) -> int:
             write_json(_to_json(advice))
         else:
             write("\n" * bool(index and advice.findings), end="")
-            write("\n".join(_lines(advice, shutil.get_terminal_size((80, 24)).columns)))
+            write("\n".join(_lines(advice, columns())))
     return status
 
 

@@ -16,7 +16,7 @@ from accel_engine.devices import Sampler
 from accel_engine.devices.device_types import CountedItem, Device, Inventory, Reading, Sample
 from accel_engine.words import numbers
 from accel_tui.cli.live import LiveArea, is_live
-from accel_tui.cli.output import json_option, table, write, write_json
+from accel_tui.cli.output import columns, json_option, table, write, write_json
 
 EPILOG = """\b
 Examples:
@@ -126,7 +126,7 @@ def _latest(batches: "queue.SimpleQueue[tuple[Sample, ...]]") -> tuple[Sample, .
 
 def _render(inventory: Inventory, samples: Sequence[Sample]) -> str:
     readings = {sample.device: sample.readings for sample in samples}
-    wide = shutil.get_terminal_size((80, 24)).columns >= WIDE
+    wide = columns() >= WIDE
     extra = _with_values(_EXTRA, readings) if wide else {}
     rows = [_row(device, readings.get(device.id, {}), extra) for device in inventory.devices]
     header = ("DEVICE", "USE", "MEMORY", "TEMP", "POWER", *extra, "NAME")
@@ -202,7 +202,7 @@ def _process_lines(readings: Mapping[str, Mapping[str, Reading]]) -> list[str]:
     uses: dict[tuple[str, str], list[str]] = {}
     for device, known in readings.items():
         for part in _parts(known, "processes"):
-            memory = "" if part.memory is None else f" {numbers.short_size(part.memory)}"
+            memory = "" if part.memory is None else f" {numbers.size(part.memory)}"
             uses.setdefault((part.id, part.name), []).append(device + memory)
     return [f"process {pid} {name}: {', '.join(having)}" for (pid, name), having in uses.items()]
 
@@ -227,8 +227,8 @@ def _parts(known: Mapping[str, Reading], name: str) -> tuple[CountedItem, ...]:
 
 
 def _part_memory(part: CountedItem) -> str:
-    used = "-" if part.memory is None else numbers.short_size(part.memory)
-    return used if part.total is None else f"{used} / {numbers.short_size(part.total)}"
+    used = "-" if part.memory is None else numbers.size(part.memory)
+    return used if part.total is None else f"{used} / {numbers.size(part.total)}"
 
 
 def _format(reading: Reading | None) -> str:
@@ -236,7 +236,7 @@ def _format(reading: Reading | None) -> str:
     if reading is None or reading.value is None:
         return "-"
     if reading.unit == "B/s":
-        return f"{numbers.short_size(reading.value)}/s"
+        return f"{numbers.size(reading.value)}/s"
     unit = {"C": "\N{DEGREE SIGN}C"}.get(reading.unit, reading.unit)
     return f"{reading.value:.0f}{unit if unit == '%' else f' {unit}'}".rstrip()
 

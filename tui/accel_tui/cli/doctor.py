@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 import click
 from rich.text import Text
 
-from accel_engine.doctor import Check, Report, Verdict, checks, run_checks
+from accel_engine.doctor import Check, CheckReport, CheckResult, checks_of, run_checks
 from accel_engine.errors import UsageError
 from accel_engine.text import printable_fields, suggestion
 from accel_engine.words import numbers
@@ -35,9 +35,9 @@ WIDTH = 80
 """The maximum width of a line in columns."""
 
 SYMBOLS = {
-    Verdict.PASS: ("\N{CHECK MARK}", "+", "green"),
-    Verdict.WARN: ("!", "!", "yellow"),
-    Verdict.FAIL: ("\N{BALLOT X}", "x", "red"),
+    CheckResult.PASS: ("\N{CHECK MARK}", "+", "green"),
+    CheckResult.WARN: ("!", "!", "yellow"),
+    CheckResult.FAIL: ("\N{BALLOT X}", "x", "red"),
 }
 """The symbol of a verdict, in Unicode and in ASCII, and its colour."""
 
@@ -52,12 +52,12 @@ def doctor(names: Sequence[str], as_json: bool) -> int:
     terminal. Checks run in parallel, each with its own time limit. TensorFlow is imported in a
     separate process.
     """
-    chosen = _choose(names, (*checks(), *terminal_checks.checks()))
+    chosen = _choose(names, (*checks_of(), *terminal_checks.checks()))
     show = _Json() if as_json else _Text([check.name for check in chosen])
-    verdicts: Counter[Verdict] = Counter()
+    verdicts: Counter[CheckResult] = Counter()
     for report in show.all(run_checks(chosen)):
         verdicts[report.finding.verdict] += 1
-    return int(verdicts[Verdict.FAIL] > 0)
+    return int(verdicts[CheckResult.FAIL] > 0)
 
 
 def _choose(names: Sequence[str], known: Sequence[Check]) -> list[Check]:
@@ -80,7 +80,7 @@ def _choose(names: Sequence[str], known: Sequence[Check]) -> list[Check]:
 class _Json:
     """Shows one JSON object per report."""
 
-    def all(self, reports: Iterator[Report]) -> Iterator[Report]:
+    def all(self, reports: Iterator[CheckReport]) -> Iterator[CheckReport]:
         for report in reports:
             finding = report.finding
             line = {
@@ -110,15 +110,15 @@ class _Text:
         self._has_unicode = has_unicode(os.environ, sys.stdout.encoding or "")
         self._width = min(WIDTH, self._live.width) if self._live else WIDTH
 
-    def all(self, reports: Iterator[Report]) -> Iterator[Report]:
-        verdicts: Counter[Verdict] = Counter()
+    def all(self, reports: Iterator[CheckReport]) -> Iterator[CheckReport]:
+        verdicts: Counter[CheckResult] = Counter()
         for name in self._names:
             self._show_running(name)
             report = next(reports)
             self._print(report)
             verdicts[report.finding.verdict] += 1
             yield report
-        failed, warned, passed = (verdicts[each] for each in (Verdict.FAIL, Verdict.WARN, Verdict.PASS))
+        failed, warned, passed = (verdicts[each] for each in (CheckResult.FAIL, CheckResult.WARN, CheckResult.PASS))
         texts = (
             (failed, f"{failed} failed"),
             (warned, numbers.counted(warned, "warning")),
@@ -132,7 +132,7 @@ class _Text:
         if self._live:
             self._live.show(one_line(f"  {name} ..."))
 
-    def _print(self, report: Report) -> None:
+    def _print(self, report: CheckReport) -> None:
         finding = printable_fields(report.finding)
         in_unicode, in_ascii, colour = SYMBOLS[finding.verdict]
         symbol = in_unicode if self._has_unicode else in_ascii

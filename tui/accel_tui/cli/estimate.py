@@ -86,7 +86,7 @@ def _describe(plan: Plan, devices: Sequence[Device] | None) -> tuple[ResolvedPla
     Raises:
         AccelError: The plan does not fit the machine, the data or the model, or TensorFlow is missing.
     """
-    resolved = resolved_plan.check(plan, detect().devices if devices is None else devices)
+    resolved = resolved_plan.resolve_to_train(plan, detect().devices if devices is None else devices)
     require_installation()
     description = ask(ModelRequest(resolved.with_chosen_model().plan))
     replicas = resolved.placement.replicas if resolved.placement else None

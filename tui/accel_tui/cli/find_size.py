@@ -11,8 +11,8 @@ from accel_engine.finders.batch_size_finder import find_batch_size
 from accel_engine.finders.throughput import FoundSize, MeasuredSize, SizeOptions, SizeProgress
 from accel_engine.plan import Plan
 from accel_engine.words import numbers
-from accel_tui.cli.finding import Status, measure, plot_width, readable
-from accel_tui.cli.output import print_to_stderr, table, write, write_json
+from accel_tui.cli.finding import Status, measure, plot_width
+from accel_tui.cli.output import print_to_stderr, readable, table, write, write_json
 from accel_tui.cli.signals import INTERRUPTED
 from accel_tui.formatting.finders import SIZE_HEADER, size_notes, size_problem, size_progress, size_row, size_rows
 from accel_tui.settings.user_settings import load
@@ -130,7 +130,7 @@ def _result(found: FoundSize) -> dict[str, Any]:
 
 def _page(found: FoundSize) -> Iterator[str]:
     from accel_tui.widgets.chart.plot import draw_plot  # its imports are slow
-    from accel_tui.widgets.finders.finder_plots import throughput_plot
+    from accel_tui.widgets.jobs.finder_plots import throughput_plot
 
     if found.chosen is not None:
         frame = draw_plot(throughput_plot(found.measured, found.chosen, PLOT_ROWS), plot_width(), PLOT_ROWS)

@@ -1,16 +1,12 @@
 """What the commands of ``accel-tui find`` share: Ctrl-C, live progress, plots in characters, lines of JSON."""
 
-import os
-import shutil
-import sys
 from collections.abc import Callable, Mapping
 from typing import Any, TextIO, TypeVar
 
 from accel_engine.errors import AccelError
 from accel_engine.measure.trial_process import TrialCancelledError
-from accel_tui.appearance.glyphs import has_unicode
 from accel_tui.cli.live import LiveArea, is_live, one_line
-from accel_tui.cli.output import print_to_stderr, write_json
+from accel_tui.cli.output import columns, print_to_stderr, write_json
 from accel_tui.cli.signals import interruptible
 
 PLOT_ROWS = 14
@@ -75,20 +71,6 @@ class Status:
             self._live.clear()
 
 
-def columns() -> int:
-    """Columns of the terminal, or 80 without one."""
-    return shutil.get_terminal_size((80, 24)).columns
-
-
 def plot_width() -> int:
     """The width of a plot in columns."""
     return min(columns(), MAX_COLUMNS)
-
-
-def readable(text: str) -> str:
-    """A text in characters that the output has."""
-    if has_unicode(os.environ, sys.stdout.encoding or ""):
-        return text
-    from accel_tui.appearance.glyphs import to_ascii
-
-    return to_ascii(text)

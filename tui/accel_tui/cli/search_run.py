@@ -70,7 +70,7 @@ def create(plan_file: Path | None, over: Sequence[str], options: Mapping[str, An
 
     def begin(plan: Plan, devices: Sequence[Device] | None) -> Path:
         definition = new_study.define(plan, given, chosen)
-        directory = new_study.begin(definition, detect().devices if devices is None else devices)
+        directory = new_study.begin_study(definition, detect().devices if devices is None else devices)
         for sentence in without_effect(definition):
             print_to_stderr(f"warning: {sentence}")
         return directory
@@ -97,7 +97,7 @@ def resume(name: str, options: Mapping[str, Any]) -> Path:
         raise UsageError(f"--{fixed[0].replace('_', '-')} cannot change when a search is continued")
     if not changes:
         return directory
-    if launch.is_running(directory):
+    if launch.is_search_running(directory):
         raise UsageError(f"the search {directory.name} is running: show it with --resume {directory.name} alone")
     launch.require_optuna()
     new_study.check_numbers(replace(SearchOptions(), **changes))
@@ -122,7 +122,7 @@ def join(storage: str, options: Mapping[str, Any]) -> Path:
     fixed = [each for each in _named(options) if each not in ("name", "at_once")]
     if fixed:
         raise UsageError(f"--{fixed[0].replace('_', '-')} is that of the search that is joined: leave it out")
-    return new_study.join(storage, options.get("name") or "", detect().devices, options.get("at_once"))
+    return new_study.join_study(storage, options.get("name") or "", detect().devices, options.get("at_once"))
 
 
 def follow(directory: Path, *, as_json: bool, plain: bool, detach: bool) -> int:
@@ -133,10 +133,10 @@ def follow(directory: Path, *, as_json: bool, plain: bool, detach: bool) -> int:
     """
     launch.require_optuna()  # before anything is written
     with StudyDatabase(directory) as database:
-        if not launch.is_running(directory):
+        if not launch.is_search_running(directory):
             database.set_ended(None)
         set_default_limit(load().queue_at_once)
-        process = launch.start(directory)
+        process = launch.start_search_process(directory)
         if detach:
             leave(process)
             write(directory.name)
@@ -177,7 +177,7 @@ class _Follower:
     def follow(self) -> int:
         """Show it to its end; returns the exit status."""
         while True:
-            is_gone = self._process.poll() is not None and not launch.is_running(self._database.directory)
+            is_gone = self._process.poll() is not None and not launch.is_search_running(self._database.directory)
             self._look()
             if (ended := self._database.ended) is not None:
                 break

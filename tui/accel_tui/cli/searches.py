@@ -64,7 +64,7 @@ def _summary(directory: Path) -> dict[str, Any]:
     best, monitor = best_trial(definition, trials), definition.objectives[0].name
     return {
         "search": directory.name,
-        "state": "running" if launch.is_running(directory) else state,
+        "state": "running" if launch.is_search_running(directory) else state,
         "created": created,
         "trials": definition.trials,
         "ended": trials_done(trials),
@@ -125,7 +125,7 @@ def stop_search(directory: Path, patience: float, *, wait: bool) -> int:
     """
     name = directory.name
     with StudyDatabase(directory) as database:
-        if not launch.is_running(directory):
+        if not launch.is_search_running(directory):
             raise RunError(f"{_state(database)}; continue it with accel-tui search --resume {name}")
         command = database.request("stop")
         if not wait:
@@ -133,7 +133,7 @@ def stop_search(directory: Path, patience: float, *, wait: bool) -> int:
             return 0
         deadline = time.monotonic() + patience
         while (reply := database.answer_to(command)) is None:
-            if not launch.is_running(directory) and database.answer_to(command) is None:
+            if not launch.is_search_running(directory) and database.answer_to(command) is None:
                 raise RunError(f"{_state(database)}: it ended before it answered")
             if time.monotonic() > deadline:
                 raise RunError(f"the search {name} has not answered in {patience:.0f} seconds, and stops after that")

@@ -1,5 +1,6 @@
 """Compare screen: charts that overlay several runs, and a table of their differences."""
 
+import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
@@ -96,19 +97,15 @@ class CompareScreen(RunActionsScreen):
                 self._is_refresh_scheduled = True
                 self.set_timer(REFRESH_SECONDS, self._refresh_comparison)
 
-    @work(thread=True, exclusive=True, exit_on_error=False, group="summarize")
-    def _summarize(self) -> None:
-        runs = tuple(printable_fields(summarize(each)) for each in self._directories)
-        self.call_later(self._update_summaries, runs)
+    @work(exclusive=True, exit_on_error=False, group="summarize")
+    async def _summarize(self) -> None:
+        self._runs = await asyncio.to_thread(_summaries, self._directories)
+        self.refresh_bindings()
+        self._refresh_comparison()
 
     def _refresh_summaries(self) -> None:
         if any(run.status and run.status.live for run in self._runs) and not is_covered(self):
             self._summarize()
-
-    def _update_summaries(self, runs: tuple[RunSummary, ...]) -> None:
-        self._runs = runs
-        self.refresh_bindings()
-        self._refresh_comparison()
 
     @on(ScreenResume)
     def _refresh_comparison(self) -> None:
@@ -135,3 +132,7 @@ class CompareScreen(RunActionsScreen):
         event.stop()
         for follower in self._followers:
             follower.load_visible_steps(event.visible_steps)
+
+
+def _summaries(directories: Sequence[Path]) -> tuple[RunSummary, ...]:
+    return tuple(printable_fields(summarize(each)) for each in directories)

@@ -88,7 +88,7 @@ async def ask_to_search(
         parameters: What varies.
         given: Fields that the user has changed.
     """
-    from accel_tui.screens.start_search_screen import StartSearchScreen  # the first frame does not need it
+    from accel_tui.screens.search_questions import StartSearchScreen  # the first frame does not need it
 
     screen.app.clear_notifications()  # a toast would cover the questions
     request = await ask(screen, StartSearchScreen(filled, parameters))

@@ -1,6 +1,7 @@
 """Queue screen: the runs that wait for free devices, their order, and why each waits."""
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import ClassVar
 
@@ -17,10 +18,10 @@ from accel_tui.formatting.queued_runs import parse_limit
 from accel_tui.host import Screens, open_screen
 from accel_tui.run_list.queue_rows import QueueList, QueueReader
 from accel_tui.screens.asking import awaiting
-from accel_tui.screens.cancel_question import CANCEL_RUN, cancel_question
-from accel_tui.screens.entry_screen import EntryScreen
+from accel_tui.screens.entry_screen import Entry, EntryScreen
 from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
 from accel_tui.screens.run_actions import RunActionsScreen
+from accel_tui.screens.run_questions import CANCEL_RUN, cancel_question
 from accel_tui.widgets.key_bar import KeyBar
 from accel_tui.widgets.queue.queue_table import QueueDetail, QueueTable
 from accel_tui.widgets.top_bar import TopBar
@@ -159,13 +160,13 @@ class QueueScreen(RunActionsScreen):
         if self.is_current:
             self._read()
 
-    @work(thread=True, exclusive=True, exit_on_error=False, group="read")
-    def _read(self) -> None:
+    @work(exclusive=True, exit_on_error=False, group="read")
+    async def _read(self) -> None:
         try:
-            queue.wake()
-            self.call_later(self._show, self._reader.read())
+            await asyncio.to_thread(queue.wake)
+            self._show(await asyncio.to_thread(self._reader.read))
         except AccelError as error:
-            self.call_later(self._show_problem, str(error))
+            self.query_one("#about", Static).update(printable(str(error)))
 
     def _show(self, found: QueueList) -> None:
         self._queue = found
@@ -174,12 +175,9 @@ class QueueScreen(RunActionsScreen):
         about = f"{started} of these training, {len(found.rows) - started} waiting, {most}" if found.rows else ""
         self.query_one("#about", Static).update(about)
         self.set_class(not found.rows, "-empty")
-        self._table.rows = found.rows
+        self._table.show_queue(found.rows)
 
-    def _show_problem(self, problem: str) -> None:
-        self.query_one("#about", Static).update(printable(problem))
-
-    @on(QueueTable.SelectionChanged)
+    @on(QueueTable.Moved)
     def _describe(self) -> None:
         self.query_one(QueueDetail).show_row(self._table.current)
         self.refresh_bindings()
@@ -196,15 +194,10 @@ class LimitScreen(EntryScreen[str]):
         current: The current limit; ``None`` for the default.
     """
 
-    FIELD = "limit"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "dismiss(None)", "Cancel", id="limit.back", tooltip="Close without changes")
-    ]
-
     def __init__(self, current: int | None) -> None:
-        super().__init__("Most runs at once", _LIMIT_DETAIL, str(current or "auto"))
+        super().__init__("Most runs at once", _LIMIT_DETAIL, Entry("limit", str(current or "auto")))
 
-    def parse(self, text: str) -> str:
+    def parse(self, texts: Mapping[str, str]) -> str:
         """Check a limit."""
-        parse_limit(text)
-        return text
+        parse_limit(texts["limit"])
+        return texts["limit"]

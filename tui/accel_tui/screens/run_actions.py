@@ -25,11 +25,16 @@ from accel_tui.plan.trained_run import TrainedRun
 from accel_tui.run_list.comparison import MAX_COMPARED_RUNS, mixed
 from accel_tui.run_state.state import RunState
 from accel_tui.screens.asking import ask, awaiting
-from accel_tui.screens.cancel_question import CANCEL_RUN, cancel_question
-from accel_tui.screens.edit_run_screen import EditRunScreen, RunsToEdit
 from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
-from accel_tui.screens.run_control import LearningRateScreen, stop_command, stop_question
-from accel_tui.screens.train_longer_screen import TrainLongerScreen
+from accel_tui.screens.run_questions import (
+    CANCEL_RUN,
+    EditRunScreen,
+    LearningRateScreen,
+    TrainLongerScreen,
+    cancel_question,
+    stop_command,
+    stop_question,
+)
 
 DELETE = Answer("delete", "Delete", "d", is_destructive=True)
 
@@ -364,9 +369,7 @@ async def _edit(screen: RunActionsScreen, runs: Runs) -> None:
         return
     shown = printable_fields(info)
     ids = [printable_line(run.id) for run in runs]
-    change = await screen.ask(
-        EditRunScreen(RunsToEdit(ids, shown.annotations, str(shown.plan_values.get("name") or "")))
-    )
+    change = await screen.ask(EditRunScreen(ids, shown.annotations, str(shown.plan_values.get("name") or "")))
     if isinstance(change, Annotations):
         await screen.change(lambda: write_annotations(info.directory, lambda _: change))
     elif change:

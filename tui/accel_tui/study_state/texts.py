@@ -48,7 +48,7 @@ def objective_text(name: str, value: float) -> str:
         case "time":
             return f"{value:.2f} s" if value < 9.995 else numbers.duration(value)
         case "memory":
-            return numbers.short_size(value)
+            return numbers.size(value)
         case "latency":
             return numbers.latency(value)
     return numbers.metric(value)

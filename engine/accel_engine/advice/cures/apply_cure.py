@@ -234,7 +234,7 @@ def _check(info: RunInfo, changes: Mapping[str, Any]) -> None:
     may_differ = info.status.live and "learning_rate" in changes  # a command may have set it since
     if changed == info.plan and not may_differ:
         raise RunError(f"run {info.id} has these settings already")
-    resolved_plan.check(changed, detect().devices, chosen=changes)
+    resolved_plan.resolve_to_train(changed, detect().devices, chosen=changes)
 
 
 def _by_command(

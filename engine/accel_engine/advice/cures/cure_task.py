@@ -185,7 +185,7 @@ def _measuring(plan: Plan, metric: str) -> Plan:
 def _with(plan: Plan, changes: Mapping[str, Any]) -> Plan:
     """A plan with changes, checked on this machine; ``xla`` ``auto`` is what autotuning would try, ``on``."""
     tried = {**changes, **({"xla": "on"} if changes.get("xla") == "auto" else {})}
-    return resolved_plan.check(changed_plan(plan, tried), detect().devices, chosen=tried).plan
+    return resolved_plan.resolve_to_train(changed_plan(plan, tried), detect().devices, chosen=tried).plan
 
 
 def _first_step(info: RunInfo, changes: Mapping[str, Any], quantity: Quantity) -> int:

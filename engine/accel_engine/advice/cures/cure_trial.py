@@ -13,7 +13,7 @@ from accel_engine.events import Event
 from accel_engine.measure.equal_examples import Learned, compare_learning
 from accel_engine.measure.plan_trials import PlanTrial, PlanTrials
 from accel_engine.measure.trial_room import check_room_on, place_trial
-from accel_engine.measure.trial_statistics import LESS, Comparison, Verdict
+from accel_engine.measure.trial_statistics import LESS, PlanComparison, PlanVerdict
 from accel_engine.process.run_change import paused
 from accel_engine.run import RunInfo, RunReader
 from accel_engine.run.reading.reader import drop_discarded
@@ -150,16 +150,16 @@ def speed_result(without: PlanTrial, changed: PlanTrial, task: CureTask) -> Cure
         f"{before * found.value:,.0f} examples/s with the changes, {before:,.0f} without: {_factor(found)}. "
         f"{found.rounds} rounds in turns, {task.start}; {compiled}"
     )
-    is_better = found.verdict is Verdict.BETTER
+    is_better = found.verdict is PlanVerdict.BETTER
     return CureResult(
         before, before * found.value, "examples/s", before * found.low, before * found.high, is_better, text
     )
 
 
-def _factor(comparison: Comparison) -> str:
+def _factor(comparison: PlanComparison) -> str:
     if not math.isfinite(comparison.low) or not math.isfinite(comparison.high):
         return "too few rounds to tell"
-    words = {Verdict.BETTER: "faster", Verdict.WORSE: "slower"}
+    words = {PlanVerdict.BETTER: "faster", PlanVerdict.WORSE: "slower"}
     verdict = words.get(comparison.verdict, "no difference that these rounds show")
     return f"{verdict}, {comparison.low:.2f} to {comparison.high:.2f} times as fast"
 
@@ -191,7 +191,7 @@ def _gibibytes(trial: PlanTrial) -> float:
 def learning_result(learned: Learned, task: CureTask) -> CureResult:
     """What two plans learned from the same number of examples."""
     found = learned.comparison
-    words = {Verdict.BETTER: "better", Verdict.WORSE: "worse"}
+    words = {PlanVerdict.BETTER: "better", PlanVerdict.WORSE: "worse"}
     verdict = words.get(found.verdict, "no difference that these orders show")
     orders = f"{found.rounds} orders of the examples" if found.rounds > 1 else "one order of the examples"
     text = (
@@ -199,4 +199,6 @@ def learning_result(learned: Learned, task: CureTask) -> CureResult:
         f"After {learned.steps:,} steps {task.start}, in {orders}"
     )
     low, high = learned.before + found.low, learned.before + found.high
-    return CureResult(learned.before, learned.after, learned.metric, low, high, found.verdict is Verdict.BETTER, text)
+    return CureResult(
+        learned.before, learned.after, learned.metric, low, high, found.verdict is PlanVerdict.BETTER, text
+    )

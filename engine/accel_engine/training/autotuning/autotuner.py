@@ -15,13 +15,12 @@ from dataclasses import replace
 
 from accel_engine.events import MicroBatchesTried, Phase, XlaTried
 from accel_engine.private_names.keras_names import unseeded_generator, use_unseeded_generator
-from accel_engine.training.autotuning.candidates import alternative_mode, plan_mode
-from accel_engine.training.autotuning.mode_choice import ModeChoice, TrialSpeeds
+from accel_engine.training.autotuning.mode_choice import ModeChoice, TrialSpeeds, alternative_mode, plan_mode
 from accel_engine.training.autotuning.remembered import TRIALS, trial_key
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.feed import Segment
 from accel_engine.training.core.loop import ChunkResult, ExecutionMode, Loop
-from accel_engine.training.core.step_rate import StepRate
+from accel_engine.training.core.step_rate import ChunkRate
 from accel_engine.training.reporting.error_explanation import message_of, print_traceback
 from accel_engine.training.reporting.run_reporter import RunReporter
 
@@ -134,7 +133,7 @@ class AutoTuner:
         self._key = trial_key(assembly, hardware, self._alternative) if self._alternative else ""
         self._remembered = TRIALS.load(self._key) if self._alternative else None
         self._compile_seconds = COMPILE_FACTOR * trace_seconds
-        self._measured = StepRate(warm_up=True)
+        self._measured = ChunkRate(warm_up=True)
         self._compilation: LoopCompilation | None = None
         self._choice = ModeChoice()
         if self._remembered is not None and not self._remembered.alternative_is_faster:

@@ -24,16 +24,16 @@ from accel_engine.run.directory.checkpoint_files import steps_in
 from accel_engine.run.directory.run_paths import CHECKPOINTS
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.batches import Batches
-from accel_engine.training.core.epoch_states import EpochStates
+from accel_engine.training.core.metric_states import EpochStates
 from accel_engine.training.core.recipe.rate_schedule import multiply_constant_rates
 from accel_engine.training.core.replica_statistics import ReplicaStatistics
 from accel_engine.training.core.saved_weights import (
     AVERAGES,
     UNTRACKED,
     DamagedCheckpointError,
-    reading,
     restore_weights,
     untracked_weights,
+    whole_checkpoint,
 )
 
 
@@ -162,7 +162,7 @@ class Checkpoints:
             DamagedCheckpointError: The checkpoint is damaged.
             RunError: It does not fit the model.
         """
-        with reading(self._directory, step) as path:
+        with whole_checkpoint(self._directory, step) as path:
             restore_weights(self._assembly.model, path, self._options)
             status = tf.train.Checkpoint(**{AVERAGES: self._parts[AVERAGES]}).read(path, self._options)
             status.expect_partial().assert_existing_objects_matched()
@@ -208,7 +208,7 @@ class Checkpoints:
             DamagedCheckpointError: It is damaged, or has values that are not finite.
             RunError: The model or the data have changed since.
         """
-        with reading(self._directory, step) as path:
+        with whole_checkpoint(self._directory, step) as path:
             self._checkpoint.read(path, self._options).assert_existing_objects_matched()
         before, now = tuple(self._epoch_layout.numpy().tolist()), _epoch_layout(self._assembly)
         if before != now:

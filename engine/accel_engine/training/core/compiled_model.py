@@ -13,10 +13,9 @@ from accel_engine.data.pixel_scaling import Scaling
 from accel_engine.data.structure import Structure, map_structure
 from accel_engine.errors import ModelError, PlanError, join_words
 from accel_engine.keras_support.divisibility import is_mean_over_examples, is_sum_over_examples, why_indivisible
-from accel_engine.keras_support.losses import is_keras_defined, is_mean, is_over_batch, loss_name
+from accel_engine.keras_support.losses import is_keras_defined, is_mean, is_over_batch, logits_note, loss_name
 from accel_engine.keras_support.model_structure import has_custom_train_step
 from accel_engine.keras_support.optimizers import optimizer_name, optimizer_of_steps
-from accel_engine.keras_support.output_form import logits_note
 from accel_engine.models.build import build, output_specs
 from accel_engine.models.data_description import DataDescription
 from accel_engine.models.loaded_data import describe_data
@@ -36,7 +35,7 @@ from accel_engine.training.core.recipe.loss import change_loss, loss_of_uncompil
 from accel_engine.training.core.recipe.optimizer import plan_optimizer
 from accel_engine.training.core.recipe.rate_schedule import multiply_rates
 from accel_engine.training.core.run_scaling import decide_scaling
-from accel_engine.training.core.task import Task, task_of
+from accel_engine.training.core.task import Task, task_of_model
 from accel_engine.training.core.uneven_batches import uneven_note
 from accel_engine.training.model_analysis.layer_table import changed_layer
 
@@ -100,7 +99,7 @@ def compile_model(resolved: ResolvedPlan, dataset: Dataset, trained: Diagnostics
         raise PlanError("loss", plan.loss, *wrong)
     notes += _compile(model, resolved, outputs, dataset, custom_step=custom_step)
     notes += take_mixed_targets(model, outputs, dataset, plan)
-    task = task_of(model, outputs, dataset, plan)
+    task = task_of_model(model, outputs, dataset, plan)
     notes += filter(None, [logits_note(model), task.note])
     measures = Measures()
     if not custom_step:

@@ -35,7 +35,7 @@ from accel_engine.training.core.compiled_chunk import (
     without_cudnn,
 )
 from accel_engine.training.core.feed import Segment
-from accel_engine.training.core.metric_states import pack
+from accel_engine.training.core.metric_states import pack_states
 from accel_engine.training.core.rematerialization.parts import run_in_parts
 from accel_engine.training.core.rematerialization.recomputation import Tracing
 from accel_engine.training.core.step import graph_of, step_of
@@ -297,7 +297,7 @@ class Loop:
             row: tf.Tensor = self._strategy.experimental_local_results(values)[0]
             return row
         sums = [tf.add_n(self._strategy.experimental_local_results(value)) for value in values]
-        return pack(sums) if self._sums_over_workers else self._row_of(sums)
+        return pack_states(sums) if self._sums_over_workers else self._row_of(sums)
 
     def _replica_step(self, uneven: UnevenBatch | None) -> Callable[..., Any]:
         """A step of a replica, from the feed's arguments."""

@@ -105,7 +105,7 @@ class DamagedCheckpointError(RunError):
 
 
 @contextmanager
-def reading(folder: Path, step: int) -> Iterator[str]:
+def whole_checkpoint(folder: Path, step: int) -> Iterator[str]:
     """Check a checkpoint, and yield its path, to restore it from.
 
     Args:

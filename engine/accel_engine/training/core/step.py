@@ -26,7 +26,7 @@ from accel_engine.training.core.metric_states import (
     mean_loss,
     names_of,
     own_metrics,
-    pack,
+    pack_states,
 )
 from accel_engine.training.core.micro_batches import accumulate_gradients, part_sizes, slices, weighted_means
 from accel_engine.training.core.recipe.optimizer import clips_over_replicas
@@ -84,7 +84,7 @@ class Step:
 
     def states(self, sums: Sequence[tf.Tensor]) -> tf.Tensor:
         """The states of all metrics, float32 ``[states]``, to be added over steps and given to :meth:`metrics`."""
-        return pack(sums[len(self._norms.names) + 1 :])
+        return pack_states(sums[len(self._norms.names) + 1 :])
 
     def metrics(self, states: npt.NDArray[np.float64]) -> dict[str, float]:
         """The metrics over all examples of some steps, by series name, without the loss.
@@ -96,7 +96,7 @@ class Step:
         return {name: float(value) for name, value in found.items()}
 
     def unpack(self, vector: tf.Tensor) -> list[tf.Tensor]:
-        """The sums in a vector that was made by :func:`accel_engine.training.core.metric_states.pack`."""
+        """The sums in a vector that was made by :func:`accel_engine.training.core.metric_states.pack_states`."""
         own = len(self._norms.names) + 1
         return [*tf.unstack(vector[:own], own), *self._states.unpack(vector[own:])]
 
@@ -185,7 +185,7 @@ class CustomStep:
 
     def states(self, sums: Sequence[tf.Tensor]) -> tf.Tensor:
         """See :meth:`Step.states`."""
-        return pack(sums[len(self._names) :])
+        return pack_states(sums[len(self._names) :])
 
     def metrics(self, states: npt.NDArray[np.float64]) -> dict[str, float]:
         """What ``train_step`` returns of its metrics, over all examples of some steps; see :meth:`Step.metrics`.

@@ -104,10 +104,10 @@ def start_worker_run(directory: Path, plan: Plan, process: ClusterSpec) -> "subp
         plan: The plan that all workers train.
         process: The cluster, as the worker sees it.
     """
-    return start(create_worker(directory, process.run_directory_name, plan), environment(process))
+    return start(create_worker(directory, process.run_directory_name, plan), worker_environment(process))
 
 
-def environment(cluster: ClusterSpec) -> dict[str, str]:
+def worker_environment(cluster: ClusterSpec) -> dict[str, str]:
     """The environment variables that tell a local process its role in a cluster."""
     return {"TF_CONFIG": cluster.to_tf_config()} | ({LOCAL: "1"} if cluster.local else {})
 

@@ -27,11 +27,11 @@ from accel_engine.private_names.keras_names import all_layers
 from accel_engine.run.directory import checkpoint_files
 from accel_engine.run.directory.run_paths import CHECKPOINTS
 from accel_engine.run.writing.writer import RunWriter
-from accel_engine.training.autotuning.candidates import alternative_mode, plan_mode
+from accel_engine.training.autotuning.mode_choice import alternative_mode, plan_mode
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.feed import CachedFeed, choose_feed
-from accel_engine.training.core.rematerialization.division import divide
-from accel_engine.training.recovery.repair import Repair
+from accel_engine.training.core.rematerialization.division import divide_model
+from accel_engine.training.recovery.repair import RecoveryAction
 from accel_engine.training.reporting.error_explanation import allocated, is_of_host, is_out_of_memory
 
 _MIN_CACHED_BYTES = 1 << 24
@@ -68,7 +68,7 @@ class OutOfMemory:
 
     def repair(
         self, error: BaseException, resolved: ResolvedPlan, step: int, *, compiled: bool = False
-    ) -> Repair | None:
+    ) -> RecoveryAction | None:
         """The repair of a run that is out of memory; ``None`` if it is not, or if nothing is left to do.
 
         Args:
@@ -89,7 +89,7 @@ class OutOfMemory:
         self._remat_before = plan.remat if found and "remat" in found.changes else ""
         if found is None:
             return None
-        return Repair(
+        return RecoveryAction(
             OUT_OF_MEMORY,
             _reason(error, step) if not before else f"rematerialization is impossible: {error}",
             f"the run {found.action}",
@@ -196,6 +196,6 @@ def _is_stateful(model: keras.Model) -> bool:
 def has_parts(model: keras.Model) -> bool:
     """Whether rematerialization would save memory; takes some tenths of a second for a large model."""
     try:
-        return divide(model).count > 0
+        return divide_model(model).count > 0
     except Exception:  # noqa: BLE001 (a user's layers may do anything)
         return False

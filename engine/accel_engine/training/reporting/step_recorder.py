@@ -14,9 +14,9 @@ import numpy.typing as npt
 from accel_engine import clock
 from accel_engine.events import TimeMeasured
 from accel_engine.run.store.series_names import LEARNING_RATE
-from accel_engine.training.core.epoch_states import EpochStates
 from accel_engine.training.core.loop import ChunkResult, Loop
-from accel_engine.training.core.step_rate import StepRate
+from accel_engine.training.core.metric_states import EpochStates
+from accel_engine.training.core.step_rate import ChunkRate
 from accel_engine.training.reporting.run_reporter import RunReporter
 
 
@@ -52,7 +52,7 @@ class StepRecorder:
     def __init__(self, reporter: RunReporter, states: EpochStates) -> None:
         self._reporter, self._states = reporter, states
         self.means = Means()
-        self.rate = StepRate(warm_up=True)
+        self.rate = ChunkRate(warm_up=True)
         self._names: tuple[str, ...] = ()
 
     def continue_epoch(self, done: int, sizes: Sequence[int], skipped: Container[int] = ()) -> None:

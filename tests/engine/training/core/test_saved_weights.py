@@ -11,7 +11,7 @@ from accel_engine.errors import RunError
 from accel_engine.events import Outcome, Validated
 from accel_engine.plan import Plan
 from accel_engine.run.directory.checkpoint_files import write_checksums
-from accel_engine.training.core.saved_weights import UNTRACKED, reading, restore_weights, untracked_weights
+from accel_engine.training.core.saved_weights import UNTRACKED, restore_weights, untracked_weights, whole_checkpoint
 
 from ..conftest import Gym
 
@@ -99,5 +99,5 @@ def test_another_model_is_told_from_a_lack_of_memory_and_a_broken_disk(
     for suffix in ("index", "data-00000-of-00001"):
         (tmp_path / f"step-4.{suffix}").touch()
     write_checksums(tmp_path, 4)
-    with pytest.raises(RunError, match=f"^{words}"), reading(tmp_path, 4):
+    with pytest.raises(RunError, match=f"^{words}"), whole_checkpoint(tmp_path, 4):
         raise error

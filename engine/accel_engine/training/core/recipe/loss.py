@@ -12,7 +12,7 @@ from accel_engine.errors import FieldValue, ModelError, PlanError
 from accel_engine.keras_support.losses import is_keras_defined, is_of_keras, loss_name, single_loss
 from accel_engine.models.traits import returns_logits
 from accel_engine.plan import Plan
-from accel_engine.plan.augmentation import MIXING, mixes_targets, parts_of
+from accel_engine.plan.augmentation import MIXING, augmentations_of, mixes_targets
 from accel_engine.plan.task_choices import SMOOTHED
 from accel_engine.private_names.keras_names import compiled_metrics, loss_takes_logits, replace_loss
 from accel_engine.training.core.task import are_labels, is_like_inputs
@@ -148,7 +148,7 @@ def take_mixed_targets(model: keras.Model, outputs: Structure, dataset: Dataset,
     # With the task auto, the model's loss tells that it is a classification.
     if not of_classes or not mixes_targets(names, "classification" if task == "auto" else task):
         return []
-    part = next(each for each in parts_of(names, "classification") if each in MIXING)
+    part = next(each for each in augmentations_of(names, "classification") if each in MIXING)
     name = loss_name(loss)
     of_keras = isinstance(loss, str) or is_keras_defined(getattr(loss, "fn", loss))
     if name != "sparse_categorical_crossentropy" or not of_keras:

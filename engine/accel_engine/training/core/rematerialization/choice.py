@@ -13,7 +13,7 @@ from accel_engine.plan.array_bytes import saves_enough, step_bytes
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.private_names.keras_names import all_layers
 from accel_engine.text import suggestion
-from accel_engine.training.core.rematerialization.division import divide, divide_by_layers
+from accel_engine.training.core.rematerialization.division import divide_by_layers, divide_model
 from accel_engine.training.core.rematerialization.parts import ModelParts
 from accel_engine.words import numbers
 
@@ -56,7 +56,7 @@ def planned_parts(plan: Plan, model: keras.Model, *, custom_step: bool) -> tuple
     if custom_step:
         reason = f"model {plan.model} has a custom train_step, which computes its gradients itself: use "
         raise PlanError("remat", "on", reason, FieldValue("remat", "off"))
-    parts = divide_by_layers(model, _chosen_layers(model, plan)) if plan.remat_layers else divide(model)
+    parts = divide_by_layers(model, _chosen_layers(model, plan)) if plan.remat_layers else divide_model(model)
     if not parts.count:
         return parts, ["rematerialization has no effect: the model has no parts that would save memory"]
     return parts, [_described(parts)]
@@ -64,7 +64,7 @@ def planned_parts(plan: Plan, model: keras.Model, *, custom_step: bool) -> tuple
 
 def _parts_if_needed(resolved: ResolvedPlan, model: keras.Model, memory: int) -> tuple[ModelParts, list[str]]:
     """The parts of a model that may not fit in so many bytes otherwise, and notes for the user."""
-    parts = divide(model) if is_all_keras(model) else ModelParts()
+    parts = divide_model(model) if is_all_keras(model) else ModelParts()
     needed = _estimated_memory(resolved, model, parts)
     if needed is None or needed <= memory:
         return ModelParts(), []

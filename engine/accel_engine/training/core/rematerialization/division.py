@@ -17,7 +17,7 @@ _DOMINATES = 0.5
 """Share of a model from which one of its layers is divided itself."""
 
 
-def divide(model: keras.Model) -> ModelParts:
+def divide_model(model: keras.Model) -> ModelParts:
     """Divide a model: one of Keras' own functional models between layers, other models into their layers."""
     functional = graph_of_layers(model)
     if functional is None:
@@ -27,7 +27,11 @@ def divide(model: keras.Model) -> ModelParts:
     total = sum(each.saved for each in operations)
     for node, operation in zip(nodes, operations, strict=True):
         inner = node.operation
-        if operation.saved > _DOMINATES * total and isinstance(inner, keras.Model) and (parts := divide(inner)).count:
+        if (
+            operation.saved > _DOMINATES * total
+            and isinstance(inner, keras.Model)
+            and (parts := divide_model(inner)).count
+        ):
             saved = None if parts.saved is None else total - operation.saved + parts.saved
             return ModelParts(parts.graphs, parts.layers, total, saved)
     partition = choose_cuts(operations)
@@ -228,7 +232,7 @@ def _divide_layers(model: Any) -> ModelParts:
         if len(list(all_layers(layer))) == 1 or not layer.built:
             continue
         if parameter_count(layer.variables) > _DOMINATES * total:
-            inner = divide(layer) if isinstance(layer, keras.Model) else _divide_layers(layer)
+            inner = divide_model(layer) if isinstance(layer, keras.Model) else _divide_layers(layer)
             graphs += inner.graphs
             chosen += inner.layers
         elif not any(isinstance(each, keras.layers.Embedding) for each in all_layers(layer)):

@@ -71,7 +71,7 @@ def _with_same_draws(draws: NumberedDraws | None, first: int) -> Iterator[None]:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class RecomputedPart:
     """A part of a model.
 
     Attributes:
@@ -104,7 +104,7 @@ class Tracing:
     unseeded: tuple[keras.Variable, ...] = ()
 
 
-def run_part(part: Part, tensors: Sequence[tf.Tensor], tracing: Tracing) -> list[tf.Tensor]:
+def run_part(part: RecomputedPart, tensors: Sequence[tf.Tensor], tracing: Tracing) -> list[tf.Tensor]:
     """Run a part whose gradient will compute it again; inside the ``call`` of a Keras model, in a graph.
 
     Args:
@@ -154,7 +154,7 @@ class _Run:
         values: All that it depends on: inputs, their masks, and its layers' variables.
     """
 
-    def __init__(self, part: Part, tensors: Sequence[tf.Tensor], training: Any, tracing: Tracing) -> None:
+    def __init__(self, part: RecomputedPart, tensors: Sequence[tf.Tensor], training: Any, tracing: Tracing) -> None:
         self._part = part
         self._training = training
         self._in_xla = tracing.in_xla

@@ -85,7 +85,7 @@ def report_for(
     return ValidationReportBuilder(builders, stream=stream)
 
 
-def unmeasured(examples: int, outputs: Structure, reason: str = CUSTOM_STEP_REASON) -> ValidationReport:
+def unmeasured_report(examples: int, outputs: Structure, reason: str = CUSTOM_STEP_REASON) -> ValidationReport:
     """The report of a model whose outputs are not known.
 
     Args:

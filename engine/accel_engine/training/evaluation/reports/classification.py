@@ -27,9 +27,9 @@ from accel_engine.training.evaluation.reports.measures import (
     EPSILON,
     broadcast,
     class_indices,
-    compared,
+    compared_classes,
     confusion,
-    counted,
+    counted_cells,
     example_losses,
     histogram,
     negative_log,
@@ -146,7 +146,7 @@ class MultiLabelBuilder(OutputReportBuilder):
         cells = tf.range(self._counted) * 4 + 2 * tf.cast(positive[:, some], tf.int32)
         cells += tf.cast(chances[:, some] > _THRESHOLD, tf.int32)
         weights = tf.broadcast_to(mask[:, tf.newaxis], tf.shape(cells))
-        counts = counted(cells, weights, 4 * self._counted)
+        counts = counted_cells(cells, weights, 4 * self._counted)
         some = slice(self._scored)
         return losses[:, tf.newaxis], tf.concat([counts, histogram(chances[:, some], positive[:, some], mask)], axis=0)
 
@@ -195,7 +195,7 @@ class SegmentationBuilder(OutputReportBuilder):
     def measure(self, batch: Batch, target: Any, output: Any, mask: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """See :class:`OutputReportBuilder`."""
         del batch
-        classes, predicted, own = compared(output, target, logits=self.output.logits)
+        classes, predicted, own = compared_classes(output, target, logits=self.output.logits)
         losses = example_losses(self.output.loss, target, output, own)
         if not self._counts:
             return losses[:, tf.newaxis], no_totals()
@@ -211,7 +211,9 @@ class SegmentationBuilder(OutputReportBuilder):
         views = []
         if shown.target is not None and len(shown.rows):
             with tf.device("CPU:0"):
-                both = compared(tf.constant(shown.output), tf.constant(shown.target), logits=self.output.logits)[:2]
+                both = compared_classes(
+                    tf.constant(shown.output), tf.constant(shown.target), logits=self.output.logits
+                )[:2]
             views = [_views(each.numpy()) for each in both]
         return SegmentationReport(
             output=self.output.name,

@@ -24,7 +24,7 @@ from accel_engine.run.diagnostics.views import (
     Tokens,
     View,
 )
-from accel_engine.training.evaluation.reports.pixels import image_views, is_picture, value_range
+from accel_engine.training.evaluation.reports.pixels import image_views, is_picture, pixel_range
 from accel_engine.words import numbers
 
 Array = npt.NDArray[Any]
@@ -91,7 +91,7 @@ class InputViews:
         if x.dtype.kind in "iu" and len(shape) == 1 and (self.vocabulary or self.kind in ("text", "tokens")):
             return [tokens_view(each, self.vocabulary) for each in x]
         if is_picture(x, self.kind):
-            return list(image_views(x, self.limits or value_range(x)))
+            return list(image_views(x, self.limits or pixel_range(x)))
         if len(shape) > 2:
             return [None] * len(x)
         if self.kind == "table" or (x[:1].size <= MAX_COLUMNS and len(shape) < 2):
@@ -110,12 +110,12 @@ def row_views(columns: Sequence[Array], names: Sequence[str]) -> list[View | Non
         names = [str(index) for index in range(len(columns))]
     shown = [column.reshape(len(column)) for column in columns[:MAX_COLUMNS]]
     return [
-        Row(tuple(names[:MAX_COLUMNS]), tuple(value_text(column[index]) for column in shown), len(columns))
+        Row(tuple(names[:MAX_COLUMNS]), tuple(example_text(column[index]) for column in shown), len(columns))
         for index in range(len(columns[0]) if columns else 0)
     ]
 
 
-def value_text(value: Any) -> str:
+def example_text(value: Any) -> str:
     """A single value as text, at most 100 characters; a number in six digits, or all before the decimal point."""
     if isinstance(value, bytes):
         value = value.decode(errors="replace")

@@ -20,7 +20,7 @@ from accel_engine.training.evaluation.reports.output_report import (
     OutputReportBuilder,
     Shown,
 )
-from accel_engine.training.evaluation.reports.pixels import image_views, is_picture, value_range
+from accel_engine.training.evaluation.reports.pixels import image_views, is_picture, pixel_range
 from accel_engine.training.evaluation.task_report import Predict
 
 
@@ -58,7 +58,7 @@ class RegressionBuilder(OutputReportBuilder):
         true, predicted = np.split(values[finite, 1:].astype(np.float64), 2, axis=1)
         chosen = np.sort(np.random.default_rng(SEED).permutation(len(true))[:MAX_REGRESSION_POINTS])
         residuals = predicted - true
-        histograms = [histogram_of(each) for each in residuals.T]
+        histograms = [residual_histogram(each) for each in residuals.T]
         absolute, squared, count = totals
         names = self.output.target_names
         if len(names) != self._units:
@@ -86,7 +86,7 @@ class RegressionBuilder(OutputReportBuilder):
         return row_views(list(self.output.restored(numbers.reshape(len(numbers), -1)).T), self.output.target_names)
 
 
-def histogram_of(values: npt.NDArray[np.floating[Any]]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
+def residual_histogram(values: npt.NDArray[np.floating[Any]]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
     """Counts ``[RESIDUAL_BINS]`` and edges of finite values.
 
     The outermost 0.5 percent are in the first and the last bin, as a single outlier would leave all others in one.
@@ -144,7 +144,7 @@ class ReconstructionBuilder(OutputReportBuilder):
         del predict
         losses = values[:, 0]
         finite = np.isfinite(losses)
-        errors, edges = histogram_of(losses[finite])
+        errors, edges = residual_histogram(losses[finite])
         absolute, squared, count = totals
         same, targets, outputs = self._views(shown)
         return ReconstructionReport(
@@ -175,7 +175,7 @@ class ReconstructionBuilder(OutputReportBuilder):
         """Views of outputs or targets; images have the range of values of the targets."""
         kind = self.output.views.kind
         if is_picture(values, kind):
-            return list(image_views(values, value_range(target)))
+            return list(image_views(values, pixel_range(target)))
         if values.ndim > 3:
             return [None] * len(values)
         if kind == "audio":

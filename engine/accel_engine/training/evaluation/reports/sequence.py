@@ -16,7 +16,7 @@ from accel_engine.run.diagnostics.views import View
 from accel_engine.training.evaluation.reports.example_views import token_text, tokens_view
 from accel_engine.training.evaluation.reports.measures import (
     broadcast,
-    compared,
+    compared_classes,
     confusion,
     loss_values,
     no_totals,
@@ -55,7 +55,7 @@ class SequenceBuilder(OutputReportBuilder):
 
     def measure(self, batch: Batch, target: Any, output: Any, mask: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """See :class:`OutputReportBuilder`."""
-        classes, predicted, nats = compared(output, target, logits=self.output.logits)
+        classes, predicted, nats = compared_classes(output, target, logits=self.output.logits)
         counts = self._counted(classes, batch.weights, mask_of(output))
         counts = tf.cast(counts, tf.float32)
         tokens = tf.reduce_sum(counts, axis=1)
@@ -113,7 +113,7 @@ class SequenceBuilder(OutputReportBuilder):
             return [], []
         with tf.device("CPU:0"):
             output = tf.constant(shown.output)
-            classes, predicted, losses = compared(output, tf.constant(shown.target), logits=self.output.logits)
+            classes, predicted, losses = compared_classes(output, tf.constant(shown.target), logits=self.output.logits)
             counts = self._counted(classes, shown.batch.weights, None).numpy()
         inputs = flatten(shown.batch.inputs)
         vocabulary = self.output.views.vocabulary
