@@ -6,7 +6,7 @@ from accel_engine.training.core.assembly import Assembly, assemble
 from accel_engine.training.core.batches import epoch_orders
 from accel_engine.training.core.feed import Segment
 from accel_engine.training.core.loop import ExecutionMode, Loop
-from accel_engine.training.core.step_rate import StepRate
+from accel_engine.training.core.step_rate import ChunkRate
 
 
 def make_loop(plan: Plan, mode: ExecutionMode) -> tuple[Loop, Segment, Assembly]:
@@ -18,7 +18,7 @@ def make_loop(plan: Plan, mode: ExecutionMode) -> tuple[Loop, Segment, Assembly]
 
 def measure_rate(loop: Loop, segment: Segment, seconds: float) -> float:
     """Run steps for about ``seconds``; returns steps per second, without the first chunk, a warm-up."""
-    rate = StepRate(warm_up=True)
+    rate = ChunkRate(warm_up=True)
     while rate.seconds < seconds:
         for chunk in loop.run(segment, 0):
             rate.add(chunk)

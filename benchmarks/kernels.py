@@ -93,9 +93,9 @@ def main() -> None:
         "--micro-batches", type=int, default=1, help="micro-batches per batch, in parallel on all cores"
     )
     arguments = parser.parse_args()
-    from accel_engine.engine_main import environment
+    from accel_engine.engine_main import tensorflow_import
 
-    environment.prepare()
+    tensorflow_import.prepare()
     print("| work | steps | ms per step | share of time in kernels | the largest, of all kernels' time |")
     print("|---|---|---|---|---|")
     for name in arguments.work or IN_MEMORY:

@@ -125,7 +125,7 @@ def begin(writer: RunWriter, plan: Plan, steps_per_epoch: int) -> None:
         first_step=0,
         pid=os.getpid(),
         host=socket.gethostname(),
-        versions=engine_process.versions(),
+        versions=engine_process.package_versions(),
     )
     writer.begin(started)
     device = TensorFlowDevice("CPU:0", "cpu", device="cpu:0")

@@ -153,7 +153,7 @@ def trained_memory(plan: Plan) -> int:
 
 def estimated_memory(plan: Plan) -> MemoryEstimate:
     """The estimate of a plan."""
-    resolved = resolved_plan.check(plan, detect().devices)
+    resolved = resolved_plan.resolve_to_train(plan, detect().devices)
     training = memory_text.training_of(resolved, ask(ModelRequest(resolved.plan)))
     assert training
     return estimate_memory(training)

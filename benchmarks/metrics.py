@@ -74,9 +74,9 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=1.0, help="seconds per turn")
     arguments = parser.parse_args()
 
-    from accel_engine.engine_main import environment
+    from accel_engine.engine_main import tensorflow_import
 
-    environment.prepare()
+    tensorflow_import.prepare()
     from accel_engine.plan import Plan
     from accel_engine.training.core import step
     from accel_engine.training.core.loop import ExecutionMode

@@ -22,7 +22,7 @@ from accel_engine.devices import detect
 from accel_engine.measure.plan_trials import PlanTrials
 from accel_engine.measure.trial_statistics import in_turn
 from accel_engine.plan import Plan
-from accel_engine.plan.resolved_plan import check
+from accel_engine.plan.resolved_plan import resolve_to_train
 from accel_engine.race.configuration import ConfigurationKind, ConfigurationResult
 from accel_engine.race.race import Race, RaceOptions
 from accel_engine.requests.try_plan import TrialStart
@@ -88,7 +88,7 @@ def plans(folder: Path) -> tuple[Plan, ...]:
 def raced(plan: Plan, seconds: float, kinds: tuple[ConfigurationKind, ...]) -> tuple[ConfigurationResult, ...]:
     """The results of a race."""
     devices = detect().devices
-    return Race(check(plan, devices), devices, RaceOptions(seconds, kinds, combines=False)).run()
+    return Race(resolve_to_train(plan, devices), devices, RaceOptions(seconds, kinds, combines=False)).run()
 
 
 def measured_long(results: list[ConfigurationResult], seconds: float) -> dict[str, float]:

@@ -93,9 +93,9 @@ def buffer_bytes(directory: Path) -> int:
 
 def measure(work: str, remat: str, xla: str, steps: int) -> dict[str, Any]:
     """Train some steps in this process; returns its memory in MiB and the milliseconds of a step."""
-    from accel_engine.engine_main import environment
+    from accel_engine.engine_main import tensorflow_import
 
-    environment.prepare()
+    tensorflow_import.prepare()
     dumped = Path(tempfile.mkdtemp())
     if xla == "on":
         flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_dump_to={dumped} --xla_dump_hlo_as_text"

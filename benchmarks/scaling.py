@@ -68,9 +68,9 @@ def serve(side: str, work: str, case: Case) -> None:
     """Run as many steps as each line of standard input says, and print the seconds they took."""
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
-    from accel_engine.engine_main import environment
+    from accel_engine.engine_main import tensorflow_import
 
-    environment.prepare()
+    tensorflow_import.prepare()
     import tensorflow as tf
 
     task = json.loads(os.environ.get("TF_CONFIG", "{}"))

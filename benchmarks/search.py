@@ -38,7 +38,7 @@ from accel_engine.search.over import parse_all
 from accel_engine.search.process import run_search
 from accel_engine.search.study_database import StudyDatabase, create_study
 from accel_engine.search.study_paths import LOCK, study_directory
-from accel_engine.search.trial_runs import Measurement, Observation
+from accel_engine.search.trial_runs import Observation, RunMetrics
 
 FIELDS = {
     "weight_decay": 1.0,
@@ -132,7 +132,7 @@ class FunctionRuns:
             return Observation(Status.QUEUED)
         point = [getattr(self.plans[run], name) / FIELDS[name] for name in self.names]
         metrics = {"loss": self.function(point)}
-        return Observation(Status.FINISHED, (Measurement(1, 1, time.time(), metrics),))
+        return Observation(Status.FINISHED, (RunMetrics(1, 1, time.time(), metrics),))
 
     def stop(self, run: str, reason: str) -> None:
         """No trial is stopped."""
@@ -209,7 +209,7 @@ def mnist1d(directory: Path, trials: int, epochs: int) -> None:
     over = ("learning_rate=1e-3..3e-2:log", "batch_size=32,64,128", f"model={choices}", "weight_decay=1e-5..1e-1:log")
     plan = plan.replace(optimizer="adamw", model="auto")
     options = new_study.SearchOptions(parameters=parse_all(over), name=f"mnist1d-{time.time():.0f}", trials=trials)
-    study = new_study.begin(
+    study = new_study.begin_study(
         new_study.define(plan, ("data", "epochs", "optimizer", "schedule"), options), detect().devices
     )
     began, processor = time.monotonic(), time.process_time()

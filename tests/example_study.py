@@ -9,7 +9,7 @@ import numpy as np
 from accel_engine.search.definition import Confirmation, Objective, Parameter, StudyDefinition
 from accel_engine.search.study_database import StudyDatabase, create_study
 from accel_engine.search.study_paths import study_directory
-from accel_engine.search.trial import Report, Trial, TrialState
+from accel_engine.search.trial import Trial, TrialReport, TrialState
 
 PARAMETERS = (
     Parameter("learning_rate", low=1e-4, high=1e-1, log=True),
@@ -73,9 +73,9 @@ def write_study(
 
 def _make(
     trials: int, epochs: int, runs: tuple[str, ...], random: np.random.Generator
-) -> list[tuple[Trial, list[Report]]]:
+) -> list[tuple[Trial, list[TrialReport]]]:
     """The trials with their reports, in seconds since the beginning; two train at a time."""
-    made: list[tuple[Trial, list[Report]]] = []
+    made: list[tuple[Trial, list[TrialReport]]] = []
     free = [0.0, 0.0]  # when each of two devices is free
     reached: dict[int, list[float]] = {rung: [] for rung in RUNGS}
     for number in range(trials):
@@ -86,7 +86,8 @@ def _make(
         times = [start + STARTUP_SECONDS + EPOCH_SECONDS * (epoch + 1) for epoch in range(trained)]
         end = free[free.index(start)] = times[-1] if times else start + STARTUP_SECONDS
         reports = [
-            Report(number, epoch + 1, (epoch + 1) * 50, time, float(curve[epoch])) for epoch, time in enumerate(times)
+            TrialReport(number, epoch + 1, (epoch + 1) * 50, time, float(curve[epoch]))
+            for epoch, time in enumerate(times)
         ]
         run = runs[number - trials] if number >= trials - len(runs) else ""
         best = float(curve[:trained].max()) if trained else math.nan

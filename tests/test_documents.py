@@ -175,7 +175,7 @@ def test_plans_of_the_guide_fit_their_data(folder: Path) -> None:
         name, values = parse(command)
         plan = Plan.from_mapping({field: value for field, value in values.items() if field in SPECS and value})
         if name == "train":
-            resolved_plan.check(plan, HOST)
+            resolved_plan.resolve_to_train(plan, HOST)
         entry = data.survey(data.find(plan.data), plan.data_options)
         assert entry.function or entry.spec is not None, command
 

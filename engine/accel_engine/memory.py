@@ -7,6 +7,7 @@ from pathlib import Path
 import psutil
 
 from accel_engine.errors import DataError
+from accel_engine.words import numbers
 
 CACHE_SHARE = 0.25
 """Share of a device's memory, or of the host's available memory, that a cached split may take."""
@@ -38,7 +39,7 @@ def check_memory(what: str, nbytes: int) -> None:
     """
     free = available_memory()
     if nbytes > free:
-        raise DataError(f"{what} takes {nbytes / 1e9:,.1f} GB of memory, and {free / 1e9:,.1f} GB are available")
+        raise DataError(f"{what} takes {numbers.size(nbytes)} of memory, and {numbers.size(free)} are available")
 
 
 def _left_in_groups() -> Iterator[int]:

@@ -39,11 +39,11 @@ def refusal() -> str:
         OSError: It cannot be tried.
         subprocess.TimeoutExpired: Trying it takes too long. Neither is cached: it may be otherwise the next time.
     """
-    tried = subprocess.run(command(), capture_output=True, text=True, timeout=_TIMEOUT, check=False)
+    tried = subprocess.run(isolated_command(), capture_output=True, text=True, timeout=_TIMEOUT, check=False)
     return f"this system does not allow network namespaces ({tried.stderr.strip()})" if tried.returncode else ""
 
 
-def command(*arguments: str) -> list[str]:
+def isolated_command(*arguments: str) -> list[str]:
     """The command line that runs a command in a network namespace of its own."""
     return [sys.executable, "-I", "-S", __file__, *arguments]
 

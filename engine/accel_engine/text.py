@@ -5,7 +5,6 @@ Files keep the original text. It is escaped where it enters what is shown (:func
 the command line writes only through ``accel_tui.cli.output``, and the dashboard through its canvas.
 """
 
-import math
 import re
 import shlex
 import unicodedata
@@ -90,55 +89,6 @@ def _fields_of(kind: type) -> tuple[str, ...]:
     """The field names of a dataclass; empty for other classes and those with a ``__post_init__``."""
     is_plain = is_dataclass(kind) and not hasattr(kind, "__post_init__")
     return tuple(field.name for field in fields(kind)) if is_plain else ()
-
-
-_UNITS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
-
-
-def format_metric(value: float) -> str:
-    """A measured value, written the same way everywhere, in eight characters at most.
-
-    Four digits, with a decimal prefix from 10,000 on: ``0.2867``, ``12.35``, ``1234``, ``12.35k``, ``1.557G``. What is
-    smaller or larger has three and a power of ten: ``3.2e-5``, ``2.15e20``.
-    """
-    rounded = float(f"{value:.4g}")
-    size = abs(rounded)
-    if not math.isfinite(value) or 1e-3 <= size < 10 or not size:
-        return f"{value:.4f}"
-    if not 1e-3 <= size < 1e15:
-        return f"{value:.3g}".replace("e-0", "e-").replace("e+", "e")
-    unit, suffix = next((each for each in _UNITS if size >= each[0] and size >= 1e4), (1.0, ""))
-    return f"{rounded / unit:.4g}{suffix}"
-
-
-def format_value(value: float) -> str:
-    """A value of the user's data: six digits, or all before the decimal point: ``208.8``, ``1331440``, ``3e-09``."""
-    return f"{value:.0f}" if 1e6 <= abs(value) < 1e15 else f"{value:.6g}"
-
-
-def percent(share: float, digits: int | None = None) -> str:
-    """A share from 0 to 1 as a percentage; only all is ``100%``, and only none ``0%``.
-
-    Args:
-        share: The share; one above 1 is above 100%.
-        digits: Digits behind the point, with ``>99%`` and ``<1%`` next to the ends; by default two digits, and near
-            100% as many as tell it from that: ``41%``, ``3.2%``, ``0.05%``, ``99.7%``, ``over 99.99%``.
-    """
-    if share in (0.0, 1.0) or not math.isfinite(share):
-        return f"{share:.{digits or 0}%}"
-    if digits is not None:
-        shown, least = f"{share:.{digits}%}", 10.0**-digits
-        if float(shown[:-1]) not in (0.0, 100.0):
-            return shown
-        return f"<{least:.{digits}f}%" if share < 0.5 else f"{'>' if share < 1 else ''}{100 - least:.{digits}f}%"
-    if share < 0.0001:
-        return "under 0.01%"
-    if share < 0.0995:
-        return f"{100 * share:.2g}%"
-    if not 0.995 <= share < 1.005:
-        return f"{share:.0%}"
-    shown = next((text for text in (f"{share:.1%}", f"{share:.2%}") if float(text[:-1]) != 100), "")
-    return shown or ("over 99.99%" if share < 1 else "over 100%")
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:

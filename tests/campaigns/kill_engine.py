@@ -15,14 +15,14 @@ from pathlib import Path
 
 import psutil
 
-from accel_engine.engine_main import environment
+from accel_engine.engine_main import tensorflow_import
 from accel_engine.errors import RunError
 from accel_engine.run import RunReader
 from accel_engine.run.directory.lock import is_held
 from accel_engine.run.directory.run_paths import LOG
 from accel_engine.run.runs.creation import assign_process
 
-environment.prepare()  # before TensorFlow is imported
+tensorflow_import.prepare()  # before TensorFlow is imported
 
 from accel_engine.engine_main.main import main  # noqa: E402 (see above)
 from accel_engine.training import trainer as _trainer  # noqa: E402, F401 (so that no engine has to import it)

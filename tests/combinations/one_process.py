@@ -70,7 +70,7 @@ class EngineInThread:
         with requests, replies:
             _pipes.channel = Channel(requests, replies)
             try:
-                request_server.serve(find(name), Imported())  # type: ignore[arg-type]
+                request_server.serve_request(find(name), Imported())  # type: ignore[arg-type]
             except Exception:
                 self.unexpected.append(traceback.format_exc())
                 raise
@@ -160,6 +160,6 @@ def install(monkeypatch: pytest.MonkeyPatch, gym: Gym) -> None:
     monkeypatch.setattr(request_server, "claim_pipes", lambda: _pipes.channel)
     monkeypatch.setattr(request_server, "until_input_ends", _received)
     monkeypatch.setattr(request_server, "function_of", _noted)
-    monkeypatch.setattr("accel_engine.search.launch.start", search)
+    monkeypatch.setattr("accel_engine.search.launch.start_search_process", search)
     monkeypatch.setattr("accel_engine.run_queue.queue.wake", lambda: None)
-    monkeypatch.setattr("accel_tui.cli.engine_ahead.WarmEngine", no_warm_engine)
+    monkeypatch.setattr("accel_tui.cli.training_run.WarmEngine", no_warm_engine)

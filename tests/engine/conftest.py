@@ -5,10 +5,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from accel_engine.engine_main import environment
+from accel_engine.engine_main import tensorflow_import
 from accel_engine.training.distributed.peers import reserve_port
 
-environment.prepare()  # so that tests train with the kernels that engines use
+tensorflow_import.prepare()  # so that tests train with the kernels that engines use
 
 
 @pytest.fixture

@@ -66,7 +66,7 @@ def test_another_user_than_root_can_too_where_the_system_allows_it() -> None:
 
 def test_a_refusal_is_told_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     refused = "import sys; sys.exit('Operation not permitted')"
-    monkeypatch.setattr(network_namespace, "command", lambda: [sys.executable, "-I", "-S", "-c", refused])
+    monkeypatch.setattr(network_namespace, "isolated_command", lambda: [sys.executable, "-I", "-S", "-c", refused])
     network_namespace.refusal.cache_clear()
     assert network_namespace.why_not() == "this system does not allow network namespaces (Operation not permitted)"
     monkeypatch.setattr(network_namespace.sys, "platform", "darwin")
@@ -76,9 +76,9 @@ def test_a_refusal_is_told_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_what_could_not_be_tried_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
     network_namespace.refusal.cache_clear()
-    monkeypatch.setattr(network_namespace, "command", lambda: ["/no/such/program"])
+    monkeypatch.setattr(network_namespace, "isolated_command", lambda: ["/no/such/program"])
     assert "cannot be tried" in network_namespace.why_not()
-    monkeypatch.setattr(network_namespace, "command", lambda: [sys.executable, "-I", "-S", "-c", ""])
+    monkeypatch.setattr(network_namespace, "isolated_command", lambda: [sys.executable, "-I", "-S", "-c", ""])
     assert not network_namespace.why_not()
     network_namespace.refusal.cache_clear()
 

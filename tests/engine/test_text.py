@@ -11,7 +11,8 @@ import pytest
 
 from accel_engine.errors import AccelError
 from accel_engine.plan import Plan
-from accel_engine.text import is_printable, percent, printable, printable_fields, printable_line, shell_command
+from accel_engine.text import is_printable, printable, printable_fields, printable_line, shell_command
+from accel_engine.words.numbers import percent
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from accel_engine.data.dataset_entry import DatasetEntry
 from accel_engine.devices.device_types import Device
 from accel_engine.errors import DataError, ModelError, PlanError
 from accel_engine.plan import Plan
-from accel_engine.plan.resolved_plan import check
+from accel_engine.plan.resolved_plan import resolve_to_train
 from accel_engine.user_code import UserFunction
 from accel_engine.user_source import check_source
 
@@ -164,7 +164,7 @@ def test_a_model_is_checked_before_it_is_trained(tmp_path: Path, text: str, word
     (tmp_path / "nets.py").write_text(RAISES + text)
     plan = Plan(model=f"{tmp_path / 'nets.py'}:build")
     if not words:
-        assert check(plan, HOST).model.name == "nets:build"
+        assert resolve_to_train(plan, HOST).model.name == "nets:build"
         return
     with pytest.raises(ModelError, match=words):
-        check(plan, HOST)
+        resolve_to_train(plan, HOST)

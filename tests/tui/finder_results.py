@@ -4,11 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from accel_engine.finders.batch_size_finder import FoundSize
 from accel_engine.finders.learning_rate_finder import FoundRate
 from accel_engine.finders.rate_curve import Ramp, ramp_rates
 from accel_engine.finders.rate_suggestions import PREFERRED, Rule, suggest
-from accel_engine.finders.throughput import MeasuredSize, choose_sizes
+from accel_engine.finders.throughput import FoundSize, MeasuredSize, choose_sizes
 from accel_engine.plan import Plan
 from accel_engine.requests.try_plan import TrialReady
 

@@ -23,11 +23,10 @@ from accel_tui import app as app_module
 from accel_tui.appearance.theme import DARK, LIGHT
 from accel_tui.host import Screens
 from accel_tui.screens.diagnostics_screen import DiagnosticsScreen
-from accel_tui.screens.edit_run_screen import EditRunScreen, RunsToEdit
 from accel_tui.screens.help_screen import HelpScreen
 from accel_tui.screens.new_run_screen import NewRunScreen
 from accel_tui.screens.question_screen import Answer, QuestionScreen
-from accel_tui.screens.run_control import LearningRateScreen
+from accel_tui.screens.run_questions import EditRunScreen, LearningRateScreen
 from accel_tui.screens.run_screen import RunScreen
 from accel_tui.screens.runs_screen import RunsScreen
 from accel_tui.screens.select_charts_screen import SelectChartsScreen
@@ -170,7 +169,7 @@ DIALOGS: dict[str, Callable[[StubApp], Screen[Any]]] = {
     "palette": lambda _: CommandPalette(),
     "charts": lambda _: SelectChartsScreen((), ()),
     "rate": lambda _: LearningRateScreen(None),
-    "edit": lambda _: EditRunScreen(RunsToEdit(("one",), Annotations(), "")),
+    "edit": lambda _: EditRunScreen(("one",), Annotations(), ""),
     "question": lambda _: QuestionScreen("Delete?", "All of it.", (Answer("yes", "Yes", "y"),)),
 }
 

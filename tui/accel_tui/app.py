@@ -20,7 +20,7 @@ from textual.screen import Screen
 from textual.worker import Worker, WorkerState
 
 from accel_engine.devices import Sampler
-from accel_engine.devices.device_types import Inventory, Sample
+from accel_engine.devices.device_types import Inventory
 from accel_engine.errors import AccelError, RunError
 from accel_engine.process.warm_engine import WarmEngine
 from accel_engine.text import printable, printable_fields, printable_line
@@ -30,7 +30,7 @@ from accel_tui.device_sampling import DeviceSampling, MakeSampler
 from accel_tui.host import Host, Screens
 from accel_tui.palette import KeyCommands
 from accel_tui.run_launcher import LaunchState, MakeEngine, RunLauncher
-from accel_tui.run_state.device_meter import Meter, record
+from accel_tui.run_state.device_curves import Meter, record
 from accel_tui.screens.new_run_screen import NewRunScreen
 from accel_tui.screens.too_small_screen import TooSmallScreen, is_too_small
 from accel_tui.settings.settings_paths import settings_path
@@ -114,18 +114,8 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
         # Textual loads a screen's CSS when it is pushed, and the default screen never is.
         sheets = ("app.tcss", "screens/run_screen.tcss" if open_run else "screens/new_run_screen.tcss")
         super().__init__([_HERE / sheet for sheet in sheets])
-        self.launcher = RunLauncher(
-            self,
-            make_engine,
-            on_change=partial(setattr, self, "launch"),
-            on_start=partial(self.open_screen, Screens.RUN),
-        )
-        self._sampling = DeviceSampling(
-            self,
-            make_sampler or partial(Sampler, interval=settings.devices),
-            on_inventory=self._set_inventory,
-            on_samples=self._add_samples,
-        )
+        self.launcher = RunLauncher(self, make_engine)
+        self._sampling = DeviceSampling(self, make_sampler or partial(Sampler, interval=settings.devices))
         self.settings = settings
         self.advice_notes: dict[Path, AdviceNotes] = {}
         self.notifier = Notifier(self.send, settings, os.environ)
@@ -170,11 +160,21 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
         if launch.problem and launch.problem != before.problem and not isinstance(self.screen, NewRunScreen):
             self.notify(launch.problem, title="Not started", severity="error")
 
-    def _set_inventory(self, inventory: Inventory) -> None:
-        self.inventory = printable_fields(inventory)
+    @on(RunLauncher.Changed)
+    def _take_launch_state(self, event: RunLauncher.Changed) -> None:
+        self.launch = event.state
 
-    def _add_samples(self, samples: tuple[Sample, ...]) -> None:
-        self.meters = record(self.meters, samples)
+    @on(RunLauncher.Started)
+    def _open_started(self, event: RunLauncher.Started) -> None:
+        self.open_screen(Screens.RUN, event.directory)
+
+    @on(DeviceSampling.Detected)
+    def _set_inventory(self, event: DeviceSampling.Detected) -> None:
+        self.inventory = printable_fields(event.inventory)
+
+    @on(DeviceSampling.Sampled)
+    def _add_samples(self, event: DeviceSampling.Sampled) -> None:
+        self.meters = record(self.meters, event.samples)
 
     def on_resize(self, event: Resize) -> None:
         """Show or hide the screen for terminals that are too small."""
@@ -295,10 +295,10 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
 
     def on_runs_table_opened(self, event: "RunsTable.Opened") -> None:
         """Open the run, or show why it cannot be read."""
-        if event.run.info:
-            self.open_screen(Screens.RUN, event.run.directory)
+        if event.row.info:
+            self.open_screen(Screens.RUN, event.row.directory)
         else:
-            self.notify(event.run.problem, title=event.run.id, severity="warning")
+            self.notify(event.row.problem, title=event.row.id, severity="warning")
 
     @work(thread=True, exclusive=True, exit_on_error=False, group="import")
     def _import_remaining(self) -> None:
@@ -307,7 +307,7 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
             screen.kind  # noqa: B018 (imports it)
         import accel_tui.widgets.runs.runs_table  # noqa: F401
         from accel_engine.run_queue.queue import set_default_limit
-        from accel_engine.run_queue.wake import wake
+        from accel_engine.run_queue.queue_database import wake
 
         with suppress(RunError):  # the queue cannot be written, which who uses it learns
             set_default_limit(self.settings.queue_at_once)

@@ -2,8 +2,10 @@
 
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from textual.app import App
+from textual.message import Message
 
 from accel_engine.devices import Sampler
 from accel_engine.devices.device_types import Inventory, Sample
@@ -16,23 +18,25 @@ class DeviceSampling:
     """Runs a sampler in a thread.
 
     Args:
-        app: Runs the thread; both callbacks are called in its message loop.
+        app: Runs the thread, and gets the messages.
         make_sampler: Makes the sampler.
-        on_inventory: Called with the devices once they are detected, and again if a slow driver finds more.
-        on_samples: Called with each batch of samples.
     """
 
-    def __init__(
-        self,
-        app: App[None],
-        make_sampler: MakeSampler,
-        on_inventory: Callable[[Inventory], None],
-        on_samples: Callable[[tuple[Sample, ...]], None],
-    ) -> None:
+    @dataclass
+    class Detected(Message):
+        """The devices are detected; again if a slow driver finds more."""
+
+        inventory: Inventory
+
+    @dataclass
+    class Sampled(Message):
+        """There are samples."""
+
+        samples: tuple[Sample, ...]
+
+    def __init__(self, app: App[None], make_sampler: MakeSampler) -> None:
         self._app = app
         self._make_sampler = make_sampler
-        self._on_inventory = on_inventory
-        self._on_samples = on_samples
         self._sampler: Sampler | None = None
         self._known: frozenset[str] = frozenset()
         self._is_closing = threading.Event()  # a sampler that is made later is stopped by its own thread
@@ -57,9 +61,9 @@ class DeviceSampling:
     def _post_inventory(self, sampler: Sampler) -> None:
         inventory = sampler.inventory
         self._known = frozenset(device.id for device in inventory.devices)
-        self._app.call_later(self._on_inventory, inventory)
+        self._app.post_message(self.Detected(inventory))
 
     def _post_samples(self, samples: tuple[Sample, ...]) -> None:
-        self._app.call_later(self._on_samples, samples)
+        self._app.post_message(self.Sampled(samples))
         if self._sampler and self._known and any(sample.device not in self._known for sample in samples):
             self._post_inventory(self._sampler)  # a slow driver has answered only now

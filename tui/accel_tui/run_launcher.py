@@ -1,12 +1,16 @@
 """Starts runs, with an engine that has imported TensorFlow ahead of time."""
 
+import asyncio
+import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from textual.app import App
+from textual.message import Message
 
 from accel_engine.devices.device_types import Device
 from accel_engine.errors import AccelError, EngineMissingError
@@ -39,23 +43,25 @@ class RunLauncher:
     """Keeps a warm engine, and starts runs with it in threads.
 
     Args:
-        app: Runs the threads; their results are handled in its message loop.
+        app: Runs the threads, and gets the messages.
         make_engine: Makes a warm engine.
-        on_change: Called with each new state.
-        on_start: Called with the directory of a run that an engine has taken.
     """
 
-    def __init__(
-        self,
-        app: App[None],
-        make_engine: MakeEngine,
-        on_change: Callable[[LaunchState], None],
-        on_start: Callable[[Path], None],
-    ) -> None:
+    @dataclass
+    class Changed(Message):
+        """There is a new state."""
+
+        state: LaunchState
+
+    @dataclass
+    class Started(Message):
+        """An engine has taken a run."""
+
+        directory: Path
+
+    def __init__(self, app: App[None], make_engine: MakeEngine) -> None:
         self._app = app
         self._make_engine = make_engine
-        self._on_change = on_change
-        self._on_start = on_start
         self._state = LaunchState()
         self._engine: WarmEngine | None = None
         self._is_closing = threading.Event()  # an engine that is made later is closed by its own thread
@@ -71,66 +77,39 @@ class RunLauncher:
         if self._engine is None:
             self._app.run_worker(self._warm_up, thread=True, exclusive=True, exit_on_error=False, group="engine")
 
-    def start_run_unless_busy(
-        self, plan: Plan, devices: Sequence[Device] | None, on_busy: Callable[[Sequence[str]], None]
-    ) -> None:
-        """Start a run as :meth:`start_run` does, unless other runs train on its devices.
+    async def busy_runs(self, plan: Plan, devices: Sequence[Device] | None) -> Sequence[str] | None:
+        """The ids of runs that train on the devices of a plan.
 
         Args:
             plan: The plan.
             devices: The devices of the machine; ``None`` if they are not known, which are then not looked at.
-            on_busy: Called with the ids of those runs, instead.
+
+        Returns:
+            The ids; ``None`` while a run is being started.
         """
-
-        def look() -> None:
-            from accel_engine.run_queue.active_runs import busy_runs  # here, in a thread: its imports are slow
-
-            self._app.call_later(start, busy_runs(plan, devices or ()) if devices else [])
-
-        def start(busy: Sequence[str]) -> None:
+        if not self._begin():
+            return None
+        try:
+            return await asyncio.to_thread(_busy_runs, plan, devices) if devices else ()
+        finally:
             self._set(replace(self._state, is_starting=False))
-            if busy:
-                on_busy(busy)
-            else:
-                self.start_run(plan, devices)
 
-        if not self._state.is_starting:
-            self._set(replace(self._state, is_starting=True, problem=""))
-            self._app.run_worker(look, thread=True, exit_on_error=False, group="start")
-
-    def queue_run(self, plan: Plan, devices: Sequence[Device] | None) -> None:
+    async def queue_run(self, plan: Plan, devices: Sequence[Device] | None) -> None:
         """Create a run that waits in the queue."""
-
-        def add() -> None:
-            from accel_tui.plan.queued_plan import queue_plan  # here, in a thread: its imports are slow
-
-            try:
-                said = queue_plan(plan, devices)
-            except AccelError as error:
-                self._app.call_later(done, "", str(error))
-            else:
-                self._app.call_later(done, said)
-
-        def done(said: str, problem: str = "") -> None:
-            self._set(replace(self._state, is_starting=False, problem=printable(problem)))
-            if said:
-                self._app.notify(said, title="Queued", markup=False)
-
-        if not self._state.is_starting:
-            self._set(replace(self._state, is_starting=True, problem=""))
-            self._app.run_worker(add, thread=True, exit_on_error=False, group="start")
+        if not self._begin():
+            return
+        problem = ""
+        try:
+            said = await asyncio.to_thread(_queue_plan, plan, devices)
+            self._app.notify(said, title="Queued", markup=False)
+        except AccelError as error:
+            problem = str(error)
+        self._set(replace(self._state, is_starting=False, problem=printable(problem)))
 
     def start_run(self, plan: Plan, devices: Sequence[Device] | None) -> None:
         """Create a run, and hand it to an engine."""
-
-        def start(engine: WarmEngine | None) -> Path:
-            from accel_engine.process import start_run  # here, in a thread: its imports are slow
-
-            directory = start_run.prepare_run(plan, devices)
-            start_run.hand_over(directory, engine)
-            return directory
-
-        self._begin(start)
+        if self._begin():
+            self._work(self._hand_over(asyncio.to_thread(_prepare_run, plan, devices)))
 
     def continue_run(self, directory: Path, epochs: int | None = None) -> None:
         """Continue an ended run from its last checkpoint.
@@ -139,16 +118,8 @@ class RunLauncher:
             directory: The run's directory.
             epochs: Number of epochs in total; that of the run's plan if omitted.
         """
-        changes = {} if epochs is None else {"epochs": epochs}
-
-        def resume(engine: WarmEngine | None) -> Path:
-            from accel_engine.process import start_run  # see start_run
-
-            continued = start_run.prepare_continuation(directory, changes)
-            start_run.hand_over(continued, engine)
-            return continued
-
-        self._begin(resume)
+        if self._begin():
+            self._work(self._hand_over(asyncio.to_thread(_prepare_continuation, directory, epochs)))
 
     def restart_with_less_memory(self, directory: Path) -> None:
         """Start the engine of a lost run again if memory was the reason, and its plan can take less."""
@@ -163,7 +134,7 @@ class RunLauncher:
 
     def _set(self, state: LaunchState) -> None:
         self._state = state
-        self._on_change(state)
+        self._app.post_message(self.Changed(state))
 
     def _warm_up(self) -> None:
         try:
@@ -188,25 +159,30 @@ class RunLauncher:
             )
         )
 
-    def _begin(self, start: Callable[[WarmEngine | None], Path]) -> None:
-        if not self._state.is_starting:
-            self._set(replace(self._state, is_starting=True, problem="", ready_engine=None))
-            engine, self._engine = self._engine, None
-            work = partial(self._hand_over, start, engine)
-            self._app.run_worker(work, thread=True, exit_on_error=False, group="start")
+    def _begin(self) -> bool:
+        """Say that a run is being started; returns whether none was already."""
+        if self._state.is_starting:
+            return False
+        self._set(replace(self._state, is_starting=True, problem=""))
+        return True
 
-    def _hand_over(self, start: Callable[[WarmEngine | None], Path], engine: WarmEngine | None) -> None:
+    def _work(self, work: Coroutine[Any, Any, None]) -> None:
+        self._app.run_worker(work, exit_on_error=False, group="start")
+
+    async def _hand_over(self, prepared: Awaitable[Path]) -> None:
+        engine, self._engine = self._engine, None
+        self._set(replace(self._state, ready_engine=None))
         try:
-            self._app.call_later(self._started, start(engine))
+            directory = await prepared
+            await asyncio.to_thread(_hand_over, directory, engine)
         except AccelError as error:
-            self._app.call_later(self._failed, str(error), engine)
+            self._failed(str(error), engine)
         except Exception as error:  # e.g. no process could be started; the next attempt may succeed
-            self._app.call_later(self._failed, f"{type(error).__name__}: {error}", engine)
+            self._failed(f"{type(error).__name__}: {error}", engine)
             raise
-
-    def _started(self, directory: Path) -> None:
-        self._set(replace(self._state, is_starting=False))
-        self._on_start(directory)
+        else:
+            self._set(replace(self._state, is_starting=False))
+            self._app.post_message(self.Started(directory))
 
     def _failed(self, problem: str, engine: WarmEngine | None) -> None:
         if engine and (self._engine or engine.state is EngineState.HANDED_OVER):
@@ -228,3 +204,45 @@ def engine_status(engine: WarmEngine) -> str:
             return "engine: training"
         case EngineState.FAILED:
             return engine.problem
+
+
+# In threads: their imports are slow.
+
+
+def _busy_runs(plan: Plan, devices: Sequence[Device]) -> Sequence[str]:
+    from accel_engine.run_queue.machine import busy_runs
+
+    return busy_runs(plan, devices)
+
+
+def _queue_plan(plan: Plan, devices: Sequence[Device] | None) -> str:
+    """Create a run that waits in the queue, and say which; a machine of ``None`` is detected."""
+    from accel_engine.devices import detect
+    from accel_engine.process.start_run import prepare_run
+    from accel_engine.run_queue import queue
+    from accel_engine.run_queue.needs import find_need
+
+    machine = detect().devices if devices is None else devices
+    find_need(plan, None, machine, os.environ)
+    directory = prepare_run(plan, machine, queued=True)
+    queue.enqueue(directory)
+    position = next((entry.position for entry in queue.entries() if entry.run == directory.name), 0)
+    return f"{directory.name}, position {position}" if position else directory.name
+
+
+def _prepare_run(plan: Plan, devices: Sequence[Device] | None) -> Path:
+    from accel_engine.process import start_run
+
+    return start_run.prepare_run(plan, devices)
+
+
+def _prepare_continuation(directory: Path, epochs: int | None) -> Path:
+    from accel_engine.process import start_run
+
+    return start_run.prepare_continuation(directory, {} if epochs is None else {"epochs": epochs})
+
+
+def _hand_over(directory: Path, engine: WarmEngine | None) -> None:
+    from accel_engine.process import start_run
+
+    start_run.hand_over(directory, engine)

@@ -5,10 +5,9 @@ findings. Silence is the normal state: a rule that is not sure says nothing.
 """
 
 from accel_engine.advice.advise import Coverage, advise, coverage, find_cure
-from accel_engine.advice.faster_plan import FasterPlan
 from accel_engine.advice.finding import Confidence, Cure, Evidence, Finding, Gain, Trouble
 from accel_engine.advice.reading import read_recorded
-from accel_engine.advice.recorded import Recorded
+from accel_engine.advice.recorded import FasterPlan, Recorded
 from accel_engine.advice.rule import FailedRule
 
 __all__ = [

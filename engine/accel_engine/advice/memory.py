@@ -6,12 +6,12 @@ from math import prod
 from accel_engine.advice.finding import Confidence, Cure, Evidence, Finding, Trouble
 from accel_engine.advice.recorded import Recorded
 from accel_engine.advice.rule import Rule
-from accel_engine.advice.wording import percent, size
 from accel_engine.events import OUT_OF_MEMORY, Outcome, Recovered, RunEnded
 from accel_engine.plan import Plan
 from accel_engine.plan.array_bytes import FLOAT32_BYTES, activation_bytes, gradient_bytes, slot_bytes, weight_bytes
 from accel_engine.plan.changed_plan import options_text
 from accel_engine.plan.memory_remedies import MIXED, MemoryFacts, advised
+from accel_engine.words.numbers import percent, size
 
 NEAR = 0.92
 """Share of a device's memory in use from which the next larger step may fail."""

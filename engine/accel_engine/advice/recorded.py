@@ -3,12 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from accel_engine.advice.faster_plan import FasterPlan
 from accel_engine.devices.device_types import Sample
 from accel_engine.events import DevicesFound, EpochEnded, Event, ModelBuilt, RunEnded, RunStarted, Validated
 from accel_engine.plan import Plan
@@ -53,6 +52,19 @@ class Series:
 
 
 EMPTY = Series(np.zeros(0, np.int64), np.zeros(0), np.zeros(0), np.zeros(0), np.zeros(0, np.int64), 1)
+
+
+@dataclass(frozen=True, slots=True)
+class FasterPlan:
+    """Changes of a plan that a race on this machine found to be faster.
+
+    Attributes:
+        changes: Fields of the plan, with their values.
+        factor: By how much.
+    """
+
+    changes: Mapping[str, Any]
+    factor: float
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""Finds equal examples by hashes of their rows."""
+"""Finds equal and near examples, and whether their targets agree."""
 
 from typing import Any, NamedTuple
 
@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.data.dataset import Split
-from accel_engine.data_profile.sampled_rows import in_memory, some_rows
+from accel_engine.data_profile.values import in_memory, some_rows
 
 MAX_BYTES = 1 << 25
 """Bytes of inputs that are compared, of training and validation each."""
@@ -26,7 +26,7 @@ _BLOCK = 1 << 21
 Hashes = npt.NDArray[np.uint64]
 
 
-class Comparison(NamedTuple):
+class EqualRows(NamedTuple):
     """What is equal; the fields are those of :class:`accel_engine.run.diagnostics.DataProfile`."""
 
     compared: int = 0
@@ -36,7 +36,7 @@ class Comparison(NamedTuple):
     leaked: int = 0
 
 
-def compare(train: Split, validation: Split | None, labels: npt.NDArray[np.int64] | None) -> Comparison:
+def compare_rows(train: Split, validation: Split | None, labels: npt.NDArray[np.int64] | None) -> EqualRows:
     """Compare examples in memory with each other.
 
     Args:
@@ -46,7 +46,7 @@ def compare(train: Split, validation: Split | None, labels: npt.NDArray[np.int64
     """
     found = _hashes(train)
     if found is None:
-        return Comparison()
+        return EqualRows()
     rows, hashes = found
     order = np.argsort(hashes, kind="stable")
     same = hashes[order][1:] == hashes[order][:-1]
@@ -58,7 +58,7 @@ def compare(train: Split, validation: Split | None, labels: npt.NDArray[np.int64
     leaked = np.zeros(0, bool)
     if validation is not None and others is not None:
         leaked = np.isin(_with_targets(validation, *others), _with_targets(train, *found))
-    return Comparison(len(rows), len(leaked), int(same.sum()), conflicts, int(leaked.sum()))
+    return EqualRows(len(rows), len(leaked), int(same.sum()), conflicts, int(leaked.sum()))
 
 
 def _with_targets(split: Split, rows: npt.NDArray[np.intp], hashes: Hashes) -> Hashes:
@@ -111,3 +111,76 @@ def _hash_block(block: npt.NDArray[Any]) -> Hashes:
     mixed ^= mixed >> np.uint64(32)
     total: Hashes = (mixed * factors).sum(axis=1, dtype=np.uint64)
     return total
+
+
+MAX_EXAMPLES = 1000
+"""Examples that are compared with each other."""
+
+MAX_FEATURES = 2048
+"""Features that are compared: evenly spaced ones if there are more."""
+
+MIN_EXAMPLES = 50
+"""Examples below which nothing is measured."""
+
+
+class Agreement(NamedTuple):
+    """How often neighbours agree; see :class:`accel_engine.run.diagnostics.DataProfile`."""
+
+    neighbours: float | None = None
+    chance: float | None = None
+    examples: int = 0
+
+
+def agreement(
+    values: npt.NDArray[np.float32],
+    labels: npt.NDArray[np.int64] | None,
+    numbers: npt.NDArray[np.float64] | None,
+    *,
+    standardize: bool,
+) -> Agreement:
+    """Measure it.
+
+    Args:
+        values: ``[examples, features]``.
+        labels: The class of each, ``[examples]``; ``None`` if they have none.
+        numbers: Or the number to predict.
+        standardize: Whether to divide each feature by its standard deviation, as features of a table differ.
+    """
+    targets = labels if labels is not None else numbers
+    if targets is None or len(values) < MIN_EXAMPLES or not np.isfinite(values).all():
+        return Agreement()
+    values, targets = _distinct(values[:MAX_EXAMPLES], targets[:MAX_EXAMPLES])
+    if len(values) < MIN_EXAMPLES or not np.isfinite(targets).all() or np.ptp(targets) == 0:
+        return Agreement()
+    nearest = _nearest(values[:, :: -(-values.shape[1] // MAX_FEATURES)], standardize=standardize)
+    if labels is None:
+        return Agreement(_correlation(targets, targets[nearest]), 0.0, len(values))
+    shares = np.unique(targets, return_counts=True)[1] / len(targets)
+    return Agreement(float(np.mean(targets == targets[nearest])), float(np.sum(shares**2)), len(values))
+
+
+def _distinct(
+    values: npt.NDArray[np.float32], targets: npt.NDArray[np.generic]
+) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float64]]:
+    """The first of equal examples only: each of them would be the other's neighbour."""
+    _, rows = np.unique(values @ np.random.default_rng(0).random(values.shape[1]), return_index=True)
+    rows.sort()
+    return values[rows], targets[rows].astype(np.float64)
+
+
+def _nearest(values: npt.NDArray[np.float32], *, standardize: bool) -> npt.NDArray[np.intp]:
+    centred = values - values.mean(axis=0)
+    if standardize:
+        spread = centred.std(axis=0)
+        centred = centred[:, spread > 0] / spread[spread > 0]
+    squares = np.einsum("ij,ij->i", centred, centred)
+    distances = squares[:, np.newaxis] + squares - 2 * (centred @ centred.T)
+    np.fill_diagonal(distances, np.inf)
+    nearest: npt.NDArray[np.intp] = np.argmin(distances, axis=1)
+    return nearest
+
+
+def _correlation(first: npt.NDArray[np.float64], second: npt.NDArray[np.float64]) -> float | None:
+    if np.ptp(first) == 0 or np.ptp(second) == 0:
+        return None
+    return float(np.corrcoef(first, second)[0, 1])

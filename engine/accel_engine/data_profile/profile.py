@@ -7,10 +7,9 @@ import numpy.typing as npt
 
 from accel_engine.data.dataset import Examples, Split
 from accel_engine.data.structure import ArraySpec
-from accel_engine.data_profile.equal_rows import compare
-from accel_engine.data_profile.neighbours import agreement
-from accel_engine.data_profile.sampled_rows import Sample, sample
+from accel_engine.data_profile.equal_rows import agreement, compare_rows
 from accel_engine.data_profile.values import (
+    SampledRows,
     class_counts,
     class_runs,
     constant_features,
@@ -19,8 +18,9 @@ from accel_engine.data_profile.values import (
     find_shift,
     input_profile,
     labels_of,
-    numbers_of,
+    sample,
     share_not_finite,
+    target_numbers,
 )
 from accel_engine.run.diagnostics import DataProfile
 
@@ -58,7 +58,7 @@ def profile(data: ProfiledData) -> DataProfile | None:
     labels = labels_of(data.train.targets, data.classes)
     others = labels_of(validation.targets, data.classes) if validation else None
     some = sample(data.train, data.scale)
-    numbers = numbers_of(some.targets) if not data.classes else None
+    numbers = target_numbers(some.targets) if not data.classes else None
     found = DataProfile(
         len(some),
         classes=class_counts(labels, data.classes),
@@ -66,7 +66,7 @@ def profile(data: ProfiledData) -> DataProfile | None:
         class_runs=class_runs(labels),
         of_examples=len(data.train),
         targets_not_finite=share_not_finite(some.targets),
-        **compare(data.train, validation, labels)._asdict(),
+        **compare_rows(data.train, validation, labels)._asdict(),
     )
     found = _with_targets(found, numbers)
     return found if data.tokens else _with_values(found, data, some, validation)
@@ -86,13 +86,13 @@ def _with_targets(found: DataProfile, numbers: npt.NDArray[np.float64] | None) -
     )
 
 
-def _with_values(found: DataProfile, data: ProfiledData, some: Sample, validation: Split | None) -> DataProfile:
+def _with_values(found: DataProfile, data: ProfiledData, some: SampledRows, validation: Split | None) -> DataProfile:
     """Add what the values of inputs tell."""
     values = some.inputs
     if values is None or not values.size:
         return found
     is_table = isinstance(data.train.spec.inputs, ArraySpec) and len(data.train.spec.inputs.shape) == 1
-    numbers = numbers_of(some.targets) if not data.classes else None
+    numbers = target_numbers(some.targets) if not data.classes else None
     near = agreement(values, labels_of(some.targets, data.classes), numbers, standardize=is_table)
     found = replace(
         found,

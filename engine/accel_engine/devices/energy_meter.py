@@ -14,7 +14,7 @@ INTERVAL = 0.05
 """Seconds between readings of the power, where the driver does not count energy."""
 
 
-class Meter(Protocol):
+class IntervalMeter(Protocol):
     """Measures something between two points in time."""
 
     def start(self) -> None:

@@ -1,7 +1,8 @@
-"""Describes and reads one NVIDIA GPU."""
+"""Finds, describes and reads NVIDIA GPUs through the driver's management library (NVML)."""
 
 import contextlib
 import math
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -10,10 +11,10 @@ from typing import Any
 import psutil
 
 from accel_engine import clock
-from accel_engine.devices.device_types import ASLEEP, Device, Inventory, Reading, Sample
-from accel_engine.devices.nvidia_messages import error_reason
-from accel_engine.devices.nvidia_queries import QUERIES, Query, memory, text, uuids
+from accel_engine.devices.device_types import ASLEEP, Device, Inventory, Reading, Sample, UnavailableKind
+from accel_engine.devices.nvidia_queries import QUERIES, Query, error_reason, memory, text, uuids
 from accel_engine.devices.pci_address import normalize_bus_id
+from accel_engine.devices.probe_thread import ProbeThread
 
 _MIG_REASON = "not reported while the GPU is split into MIG instances"
 
@@ -136,3 +137,79 @@ class GpuProbe:
 def _next_due(now: float, interval: float, offset: int) -> float:
     """The next time of a query, shifted by ``offset`` seconds, so that not all GPUs are read at once."""
     return interval * (math.floor((now - offset) / interval) + 1) + offset if interval else -math.inf
+
+
+GPU_DESCRIPTION_TIMEOUT = 5.0
+"""Seconds to wait for all GPUs to be described; the driver may have to wake them."""
+
+SAMPLE_TIMEOUT = 0.3
+"""Seconds to wait for all GPUs at a sample; less than half of the sampler's interval."""
+
+
+class NvidiaProbe:
+    """Finds NVIDIA GPUs and reads each in a separate thread, so that one that hangs does not block the others.
+
+    GPUs have NVML's indexes, in the order of their PCI bus ids, regardless of ``CUDA_VISIBLE_DEVICES``. The library is
+    loaded on first use.
+
+    Args:
+        sysfs: Path of ``/sys``.
+        clock: Returns the time in seconds, for the intervals of queries.
+    """
+
+    kind = "gpu"
+
+    def __init__(self, sysfs: Path = Path("/sys"), clock: Callable[[], float] = time.monotonic) -> None:
+        self._sysfs = sysfs
+        self._clock = clock
+        self._nvml: Any = None
+        self._changed = threading.Condition()
+        self._gpus: tuple[GpuProbe, ...] = ()
+        self._threads: tuple[ProbeThread, ...] = ()
+
+    def inventory(self) -> Inventory:
+        """Find the GPUs, or the reason why there are none."""
+        import pynvml  # not above: it is slow to import
+
+        try:
+            if self._nvml is None:
+                pynvml.nvmlInit()
+                self._nvml = pynvml
+            count = pynvml.nvmlDeviceGetCount()
+        except pynvml.NVMLError as error:
+            return Inventory((), (UnavailableKind("gpu", error_reason(pynvml, error)),))
+        if not count:
+            return Inventory((), (UnavailableKind("gpu", "the NVIDIA driver finds no GPU"),))
+        if not self._threads:
+            self._gpus = tuple(GpuProbe(pynvml, index, self._sysfs, self._clock) for index in range(count))
+            self._threads = tuple(ProbeThread(gpu, self._changed) for gpu in self._gpus)
+        self._wait(lambda: all(thread.inventory for thread in self._threads), GPU_DESCRIPTION_TIMEOUT)
+        return Inventory(tuple(gpu.device for gpu in self._gpus))
+
+    def sample(self) -> tuple[Sample, ...]:
+        """Read all GPUs in parallel; the readings of one that does not respond in time are missing."""
+        requested = [thread for thread in self._threads if thread.request()]
+        self._wait(lambda: not any(thread.busy for thread in requested), SAMPLE_TIMEOUT)
+        return tuple(
+            sample
+            for gpu, thread in zip(self._gpus, self._threads, strict=True)
+            for sample in thread.take() or (_not_yet_described(gpu.device.id),)
+        )
+
+    def close(self) -> None:
+        """Close the driver's library."""
+        for thread in self._threads:
+            thread.stop()
+        if self._nvml is not None:
+            with contextlib.suppress(self._nvml.NVMLError):
+                self._nvml.nvmlShutdown()
+        self._nvml = None
+        self._gpus = self._threads = ()
+
+    def _wait(self, condition: Callable[[], bool], timeout: float) -> None:
+        with self._changed:
+            self._changed.wait_for(condition, timeout)
+
+
+def _not_yet_described(device: str) -> Sample:
+    return Sample(clock.now(), device, {"utilization": Reading.missing("the driver has not responded yet", "%")})

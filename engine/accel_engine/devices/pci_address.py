@@ -1,6 +1,7 @@
-"""Normalizes PCI bus ids, which drivers, the kernel and TensorFlow format differently; reads files of the kernel."""
+"""Compares PCI bus ids, which drivers, the kernel and TensorFlow format differently, and GPUs' architectures."""
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 from accel_engine.devices.device_types import Device, Inventory
@@ -35,3 +36,23 @@ def read_word(path: Path) -> str:
         return path.read_text(encoding="ascii", errors="replace").strip()
     except OSError:
         return ""
+
+
+def newest_major(built: Iterable[str]) -> int | None:
+    """The newest generation for which a build has code: 9 for ``sm_80`` and ``compute_90``; ``None`` if unknown."""
+    digits = [re.sub(r"\D", "", each) for each in built]
+    return max((int(each[:-1]) for each in digits if len(each) > 1), default=None)
+
+
+def is_newer(capability: str, built: Iterable[str]) -> bool:
+    """Whether a GPU is of a newer generation than a build has code for. CUDA code runs on its own generation only.
+
+    TensorFlow's kernels may be compiled for it, which takes up to half an hour, but XLA aborts the process
+    (TensorFlow's issues 89272, 111958).
+
+    Args:
+        capability: The GPU's compute capability, such as ``12.0``; empty if unknown.
+        built: Those of the build, as its build info has them: ``sm_80``, ``compute_90``.
+    """
+    newest = newest_major(built)
+    return bool(capability) and newest is not None and int(capability.partition(".")[0]) > newest

@@ -123,7 +123,7 @@ class Sampler:
 def _all_probes(engine: int | None) -> tuple[Probe, ...]:
     # Not above: their libraries are slow to import.
     from accel_engine.devices.host_probe import HostProbe
-    from accel_engine.devices.nvidia_probe import NvidiaProbe
+    from accel_engine.devices.nvidia_gpu import NvidiaProbe
     from accel_engine.devices.tpu_probe import TpuProbe
 
     return HostProbe(engine=engine), NvidiaProbe(), TpuProbe()

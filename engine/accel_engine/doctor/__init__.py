@@ -4,8 +4,19 @@ The names of checks are stable, so that scripts and bug reports can rely on them
 subject and a detail: ``tensorflow.import``.
 """
 
-from accel_engine.doctor.all_checks import checks, run_checks
-from accel_engine.doctor.check import Check, Finding, Report, Verdict, failed, passed, warned
+from accel_engine.doctor.all_checks import checks_of, run_checks
+from accel_engine.doctor.check import Check, CheckFinding, CheckReport, CheckResult, failed, passed, warned
 from accel_engine.doctor.machine import Machine
 
-__all__ = ["Check", "Finding", "Machine", "Report", "Verdict", "checks", "failed", "passed", "run_checks", "warned"]
+__all__ = [
+    "Check",
+    "CheckFinding",
+    "CheckReport",
+    "CheckResult",
+    "Machine",
+    "checks_of",
+    "failed",
+    "passed",
+    "run_checks",
+    "warned",
+]

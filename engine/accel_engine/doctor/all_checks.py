@@ -4,40 +4,60 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from accel_engine.doctor import nvidia_checks, run_directory_checks, tensorflow_checks, tpu_checks, worker_checks
-from accel_engine.doctor.check import CHECK_TIMEOUT, Check, Finding, Report, failed
-from accel_engine.doctor.machine import Machine
-from accel_engine.doctor.nvidia_driver import DRIVER_TIMEOUT
+from accel_engine import network_namespace
+from accel_engine.doctor import nvidia_checks, run_directory_checks, tensorflow_checks, tpu_checks
+from accel_engine.doctor.check import (
+    CHECK_TIMEOUT,
+    Check,
+    CheckFinding,
+    CheckReport,
+    call_in_thread,
+    failed,
+    passed,
+    warned,
+)
+from accel_engine.doctor.machine import DRIVER_TIMEOUT, Machine
 from accel_engine.doctor.python_checks import Interpreter, check_python
 from accel_engine.doctor.tf_probe import PROBE_TIMEOUT
-from accel_engine.doctor.time_limit import call_in_thread
 from accel_engine.strategies.tpu_endpoint import PROBE_TIMEOUT_SECONDS
 
 _DRIVER, _IMPORT = DRIVER_TIMEOUT + 5.0, PROBE_TIMEOUT + 5.0  # longer than what they wait for
 
-CHECKS: tuple[tuple[str, Callable[[Machine], Finding], float], ...] = (
+
+def check_ports(machine: Machine) -> CheckFinding:  # noqa: ARG001
+    """Check whether local workers can train where nobody else can reach the ports of TensorFlow's servers."""
+    if not (problem := network_namespace.why_not()):
+        return passed("local workers can have a network of their own")
+    return warned(
+        "other users and machines can reach the ports of local workers",
+        f"{problem}, and TensorFlow's servers run what anyone sends them",
+        "allow unprivileged user namespaces, or use --local-workers only behind a firewall, without other users",
+    )
+
+
+CHECKS: tuple[tuple[str, Callable[[Machine], CheckFinding], float], ...] = (
     ("python", lambda _: check_python(Interpreter.here()), CHECK_TIMEOUT),
     ("tensorflow.packages", tensorflow_checks.check_packages, CHECK_TIMEOUT),
     ("tensorflow.import", tensorflow_checks.check_import, _IMPORT),
     ("nvidia.driver", nvidia_checks.check_driver, _DRIVER),
     ("nvidia.libraries", nvidia_checks.check_libraries, _IMPORT),
     ("nvidia.seen", nvidia_checks.check_visible_gpus, _IMPORT),
-    ("nvidia.memory", nvidia_checks.check_memory, _DRIVER),
+    ("nvidia.memory", nvidia_checks.check_gpu_memory, _DRIVER),
     ("tpu.library", tpu_checks.check_library, CHECK_TIMEOUT),
     ("tpu.chips", tpu_checks.check_chips, CHECK_TIMEOUT),
-    ("tpu.lock", tpu_checks.check_lock, CHECK_TIMEOUT),
+    ("tpu.lock", tpu_checks.check_tpu_lock, CHECK_TIMEOUT),
     ("tpu.address", tpu_checks.check_address, 4 * PROBE_TIMEOUT_SECONDS),
-    ("tpu.metrics", tpu_checks.check_metrics, CHECK_TIMEOUT),
-    ("workers.ports", worker_checks.check_ports, CHECK_TIMEOUT + 5.0),
+    ("tpu.metrics", tpu_checks.check_tpu_metrics, CHECK_TIMEOUT),
+    ("workers.ports", check_ports, CHECK_TIMEOUT + 5.0),
     ("runs.directory", run_directory_checks.check_directory, CHECK_TIMEOUT),
     ("runs.space", run_directory_checks.check_space, CHECK_TIMEOUT),
     ("runs.database", run_directory_checks.check_database, CHECK_TIMEOUT),
-    ("runs.lock", run_directory_checks.check_lock, CHECK_TIMEOUT),
+    ("runs.lock", run_directory_checks.check_run_lock, CHECK_TIMEOUT),
 )
 """Stable name, function and timeout in seconds of each check."""
 
 
-def checks(machine: Machine | None = None) -> tuple[Check, ...]:
+def checks_of(machine: Machine | None = None) -> tuple[Check, ...]:
     """Collect the checks of a machine without running them.
 
     Args:
@@ -47,7 +67,7 @@ def checks(machine: Machine | None = None) -> tuple[Check, ...]:
     return tuple(Check(name, partial(check, machine), timeout) for name, check, timeout in CHECKS)
 
 
-def run_checks(checks: Sequence[Check]) -> Iterator[Report]:
+def run_checks(checks: Sequence[Check]) -> Iterator[CheckReport]:
     """Run all checks in parallel.
 
     Yields:
@@ -65,10 +85,10 @@ def run_checks(checks: Sequence[Check]) -> Iterator[Report]:
                 "a driver, a disk or a network hangs",
                 f"fix the other problems first, then run accel-tui doctor {check.name}",
             )
-            yield Report(check.name, timed_out, time.monotonic() - started)
+            yield CheckReport(check.name, timed_out, time.monotonic() - started)
 
 
-def _run(check: Check) -> Report:
+def _run(check: Check) -> CheckReport:
     started = time.monotonic()
     try:
         finding = check.run()
@@ -78,4 +98,4 @@ def _run(check: Check) -> Report:
             f"{type(error).__name__}: {error}",
             "report this bug of accel-tui in the project's issue tracker",
         )
-    return Report(check.name, finding, time.monotonic() - started)
+    return CheckReport(check.name, finding, time.monotonic() - started)

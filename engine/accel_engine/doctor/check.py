@@ -1,14 +1,17 @@
-"""The types of a check and its finding."""
+"""The types of a check and its finding; runs what may hang in a thread."""
 
+import threading
 from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TypeVar
 
 CHECK_TIMEOUT = 6.0
 """Timeout in seconds of a check of the local machine only."""
 
 
-class Verdict(StrEnum):
+class CheckResult(StrEnum):
     """Severity of a finding: no problem; training may be affected; something does not work."""
 
     PASS = "pass"  # noqa: S105 (not a password)
@@ -17,7 +20,7 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CheckFinding:
     """The result of a check.
 
     Attributes:
@@ -27,7 +30,7 @@ class Finding:
         fix: How to fix it; empty if there is no problem.
     """
 
-    verdict: Verdict
+    verdict: CheckResult
     summary: str
     cause: str = ""
     fix: str = ""
@@ -44,12 +47,12 @@ class Check:
     """
 
     name: str
-    run: Callable[[], Finding]
+    run: Callable[[], CheckFinding]
     timeout: float = CHECK_TIMEOUT
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class CheckReport:
     """A check that was run.
 
     Attributes:
@@ -59,20 +62,41 @@ class Report:
     """
 
     check: str
-    finding: Finding
+    finding: CheckFinding
     seconds: float
 
 
-def passed(summary: str) -> Finding:
+def passed(summary: str) -> CheckFinding:
     """Make a finding without a problem."""
-    return Finding(Verdict.PASS, summary)
+    return CheckFinding(CheckResult.PASS, summary)
 
 
-def warned(summary: str, cause: str, fix: str) -> Finding:
+def warned(summary: str, cause: str, fix: str) -> CheckFinding:
     """Make a finding of a problem that may affect training."""
-    return Finding(Verdict.WARN, summary, cause, fix)
+    return CheckFinding(CheckResult.WARN, summary, cause, fix)
 
 
-def failed(summary: str, cause: str, fix: str) -> Finding:
+def failed(summary: str, cause: str, fix: str) -> CheckFinding:
     """Make a finding of something that does not work."""
-    return Finding(Verdict.FAIL, summary, cause, fix)
+    return CheckFinding(CheckResult.FAIL, summary, cause, fix)
+
+
+_Result = TypeVar("_Result")
+
+
+def call_in_thread(function: Callable[[], _Result], name: str) -> "Future[_Result]":
+    """Call a function in a thread of its own, which the end of the program does not wait for.
+
+    Returns:
+        The call's future, whose ``result`` takes a time limit.
+    """
+    future: Future[_Result] = Future()
+
+    def call() -> None:
+        try:
+            future.set_result(function())
+        except Exception as error:  # noqa: BLE001 (raised again by the future)
+            future.set_exception(error)
+
+    threading.Thread(target=call, name=name, daemon=True).start()
+    return future

@@ -4,7 +4,7 @@ import re
 
 from accel_engine.devices.cuda_visible_devices import visible_gpus
 from accel_engine.devices.installation import DISTRIBUTIONS
-from accel_engine.doctor.check import Finding, failed, warned
+from accel_engine.doctor.check import CheckFinding, failed, warned
 from accel_engine.doctor.machine import Machine
 from accel_engine.doctor.tensorflow_checks import installed_packages
 
@@ -72,7 +72,7 @@ LOG_PATTERNS = (
 """Pattern of a message of TensorFlow's native code, its cause, and the fix; most specific first."""
 
 
-def diagnose_unseen_gpu(machine: Machine, summary: str) -> Finding:
+def diagnose_unseen_gpu(machine: Machine, summary: str) -> CheckFinding:
     """Find the cause.
 
     Args:
@@ -91,7 +91,7 @@ def diagnose_unseen_gpu(machine: Machine, summary: str) -> Finding:
     )
 
 
-def _build(machine: Machine, summary: str) -> Finding | None:
+def _build(machine: Machine, summary: str) -> CheckFinding | None:
     if machine.tensorflow().cuda:
         return None
     name = next(iter(installed_packages(machine)), "")
@@ -103,7 +103,7 @@ def _build(machine: Machine, summary: str) -> Finding | None:
     return failed(summary, cause, "on Linux, run pip install 'accel-tui[cuda]' in a new virtual environment")
 
 
-def _hidden(machine: Machine, summary: str) -> Finding | None:
+def _hidden(machine: Machine, summary: str) -> CheckFinding | None:
     variable = machine.environment.get("CUDA_VISIBLE_DEVICES")
     if variable is None or len(machine.tensorflow().gpus) != len(visible_gpus(variable, machine.driver().gpus)):
         return None
@@ -114,7 +114,7 @@ def _hidden(machine: Machine, summary: str) -> Finding | None:
     return warned(summary, cause, "unset CUDA_VISIBLE_DEVICES, unless you or a scheduler set it on purpose")
 
 
-def _logged(machine: Machine, summary: str) -> Finding | None:
+def _logged(machine: Machine, summary: str) -> CheckFinding | None:
     log = machine.tensorflow().log
     for pattern, cause, fix in LOG_PATTERNS:
         if match := re.search(pattern, log):

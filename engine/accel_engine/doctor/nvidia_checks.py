@@ -5,15 +5,14 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
-from accel_engine.devices.compute_capability import is_newer, newest_major
-from accel_engine.devices.nvidia_messages import REASONS
-from accel_engine.devices.pci_address import read_word
-from accel_engine.doctor.check import Finding, failed, passed, warned
+from accel_engine.devices.nvidia_queries import REASONS
+from accel_engine.devices.pci_address import is_newer, newest_major, read_word
+from accel_engine.doctor.check import CheckFinding, failed, passed, warned
 from accel_engine.doctor.gpu_diagnosis import diagnose_unseen_gpu
-from accel_engine.doctor.machine import Machine, parse_version
-from accel_engine.doctor.nvidia_driver import Driver
+from accel_engine.doctor.machine import Driver, Machine, parse_version
 from accel_engine.doctor.tensorflow_checks import installed_packages
-from accel_engine.text import percent
+from accel_engine.words import numbers
+from accel_engine.words.numbers import percent
 
 NVIDIA = "0x10de"
 """NVIDIA's PCI vendor id."""
@@ -41,12 +40,12 @@ _FIXES = {
 NOT_NEEDED = "not needed: no NVIDIA GPU"
 
 
-def check_driver(machine: Machine) -> Finding:
+def check_driver(machine: Machine) -> CheckFinding:
     """Check whether the driver finds the machine's GPUs."""
     driver = machine.driver()
     if driver.gpus:
         return _driver_finding(driver)
-    on_bus = find_pci_functions(machine.root)
+    on_bus = _find_pci_functions(machine.root)
     error = driver.problem if driver.problem not in ("no NVIDIA driver", "the NVIDIA driver finds no GPU") else ""
     if not on_bus and not error:
         return passed("no NVIDIA GPU")
@@ -69,7 +68,7 @@ def check_driver(machine: Machine) -> Finding:
     return failed(summary, cause, "install NVIDIA's driver with the system's package manager and restart")
 
 
-def _driver_finding(driver: Driver) -> Finding:
+def _driver_finding(driver: Driver) -> CheckFinding:
     names = sorted({gpu.name for gpu in driver.gpus})
     cuda = f" (CUDA up to {driver.cuda[0]}.{driver.cuda[1]})" if driver.cuda[0] else ""
     summary = f"{driver.version or 'unknown version'}{cuda}: {len(driver.gpus)} x {', '.join(names)}"
@@ -85,7 +84,7 @@ def _driver_finding(driver: Driver) -> Finding:
     return passed(summary)
 
 
-def find_pci_functions(root: Path) -> list[Path]:
+def _find_pci_functions(root: Path) -> list[Path]:
     """The sysfs directories of NVIDIA GPUs on the PCI bus, with or without a driver."""
     try:
         functions = sorted((root / "sys/bus/pci/devices").iterdir())
@@ -106,7 +105,7 @@ def _driver_of(function: Path) -> str:
         return ""
 
 
-def check_libraries(machine: Machine) -> Finding:
+def check_libraries(machine: Machine) -> CheckFinding:
     """Check whether the CUDA libraries of this TensorFlow build are installed."""
     if not machine.driver().gpus:
         return _without_gpu(machine.driver())
@@ -130,7 +129,7 @@ def check_libraries(machine: Machine) -> Finding:
     return failed(summary, "TensorFlow uses no GPU unless it finds all of its CUDA libraries", install)
 
 
-def _without_gpu(driver: Driver) -> Finding:
+def _without_gpu(driver: Driver) -> CheckFinding:
     """The finding if the driver finds no GPU."""
     if driver.timed_out:
         return warned("unknown", driver.problem, "see nvidia.driver")
@@ -152,7 +151,7 @@ def _has_compiler(machine: Machine) -> bool:
     return toolkit.is_dir() or shutil.which("ptxas", path=machine.environment.get("PATH", "")) is not None
 
 
-def check_visible_gpus(machine: Machine) -> Finding:
+def check_visible_gpus(machine: Machine) -> CheckFinding:
     """Check whether TensorFlow finds the driver's GPUs, and if not, diagnose why."""
     gpus = machine.driver().gpus
     if not installed_packages(machine):
@@ -174,7 +173,7 @@ def check_visible_gpus(machine: Machine) -> Finding:
     return diagnose_unseen_gpu(machine, f"TensorFlow finds {len(tensorflow.gpus)} of {_count(len(gpus))}")
 
 
-def _newer_than_build(machine: Machine) -> Finding | None:
+def _newer_than_build(machine: Machine) -> CheckFinding | None:
     """The finding if a GPU is of a newer generation than this build of TensorFlow has code for."""
     tensorflow = machine.tensorflow()
     pairs = zip(tensorflow.gpus, tensorflow.capabilities, strict=False)
@@ -189,10 +188,10 @@ def _newer_than_build(machine: Machine) -> Finding | None:
 
 
 def _count(number: int) -> str:
-    return f"{number} GPU{'s' if number != 1 else ''}"
+    return f"{numbers.counted(number, 'GPU')}"
 
 
-def check_memory(machine: Machine) -> Finding:
+def check_gpu_memory(machine: Machine) -> CheckFinding:
     """Check the free memory of the GPUs, and whether TensorFlow may allocate memory as needed."""
     driver = machine.driver()
     if not driver.gpus:

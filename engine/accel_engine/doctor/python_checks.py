@@ -6,7 +6,7 @@ import sys
 import sysconfig
 from dataclasses import dataclass
 
-from accel_engine.doctor.check import Finding, failed, passed, warned
+from accel_engine.doctor.check import CheckFinding, failed, passed, warned
 
 OLDEST, NEWEST = (3, 11), (3, 13)
 """The range of Python versions with TensorFlow packages."""
@@ -50,7 +50,7 @@ class Interpreter:
         )
 
 
-def check_python(python: Interpreter) -> Finding:
+def check_python(python: Interpreter) -> CheckFinding:
     """Check whether TensorFlow has packages for this interpreter."""
     version = ".".join(map(str, python.version))
     found = f"{python.implementation} {version} on {python.system}"

@@ -10,11 +10,12 @@ from pathlib import Path
 
 import psutil
 
-from accel_engine.doctor.check import Finding, failed, passed, warned
+from accel_engine.doctor.check import CheckFinding, failed, passed, warned
 from accel_engine.doctor.machine import Machine
 from accel_engine.errors import RunError
 from accel_engine.run.directory.lock import WriterLock, is_held
 from accel_engine.run.store.connection import DATABASE, explained, initialize, reading
+from accel_engine.words import numbers
 
 LOW_SPACE, NO_SPACE = 2 * 2**30, 100 * 2**20
 """Free bytes below which a few checkpoints fill the disk, or a run cannot be recorded."""
@@ -36,7 +37,7 @@ def _nearest(path: Path) -> Path:
     return path
 
 
-def check_directory(machine: Machine) -> Finding:
+def check_directory(machine: Machine) -> CheckFinding:
     """Check whether runs can be written, and only their owner can read them."""
     home = machine.home
     nearest = _nearest(home)
@@ -64,11 +65,11 @@ def _writable(nearest: Path) -> str:
     return f"get write access to {nearest}, or set ACCEL_TUI_HOME to a writable directory"
 
 
-def check_space(machine: Machine) -> Finding:
+def check_space(machine: Machine) -> CheckFinding:
     """Check the free space for runs and checkpoints."""
     path = _nearest(machine.home)
     free = shutil.disk_usage(path).free
-    summary = f"{free / 2**30:,.1f} GiB free"
+    summary = f"{numbers.size(free)} free"
     status = os.statvfs(path)
     if status.f_files and not status.f_favail:
         return failed("cannot create files", "the file system has no free inodes", f"delete files, or {_ELSEWHERE}")
@@ -80,7 +81,7 @@ def check_space(machine: Machine) -> Finding:
     return passed(summary)
 
 
-def check_database(machine: Machine) -> Finding:
+def check_database(machine: Machine) -> CheckFinding:
     """Check whether a run can be read while it is written: SQLite's write-ahead log works."""
     nearest = _nearest(machine.home)
     try:
@@ -98,7 +99,7 @@ def check_database(machine: Machine) -> Finding:
     return passed(f"write-ahead log works{f' on {system}' if system else ''}")
 
 
-def check_lock(machine: Machine) -> Finding:
+def check_run_lock(machine: Machine) -> CheckFinding:
     """Check whether locks keep a second process from writing a run, on this machine and on others."""
     nearest = _nearest(machine.home)
     try:

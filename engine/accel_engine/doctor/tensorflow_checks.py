@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from accel_engine.devices.installation import DISTRIBUTIONS, INSTALL_COMMANDS
-from accel_engine.doctor.check import Finding, failed, passed, warned
+from accel_engine.doctor.check import CheckFinding, failed, passed, warned
 from accel_engine.doctor.machine import Machine, installed_version, parse_version
 from accel_engine.doctor.tf_probe import PROBE_TIMEOUT, TensorFlowDevices, shadows
 
@@ -45,7 +45,7 @@ def installed_packages(machine: Machine | None = None) -> dict[str, str]:
     return {name: version for name in names if (version := version_of(name))}
 
 
-def check_packages(machine: Machine) -> Finding:
+def check_packages(machine: Machine) -> CheckFinding:
     """Check whether exactly one supported TensorFlow is installed."""
     installed = installed_packages(machine)
     summary = ", ".join(f"{name} {version}" for name, version in installed.items())
@@ -70,7 +70,7 @@ def check_packages(machine: Machine) -> Finding:
     return passed(summary)
 
 
-def check_import(machine: Machine) -> Finding:
+def check_import(machine: Machine) -> CheckFinding:
     """Check whether TensorFlow can be imported, in a separate process."""
     if not installed_packages(machine):
         return warned("skipped", "TensorFlow is not installed", "see tensorflow.packages")
@@ -97,7 +97,7 @@ def check_import(machine: Machine) -> Finding:
     return passed(f"{tensorflow.version} in {tensorflow.seconds:.1f} s, {build}; Keras {tensorflow.keras}")
 
 
-def _timed_out(machine: Machine, tensorflow: TensorFlowDevices) -> Finding:
+def _timed_out(machine: Machine, tensorflow: TensorFlowDevices) -> CheckFinding:
     where = "listing devices" if tensorflow.version else "importing"
     if machine.version("tensorflow-tpu"):
         return failed(
@@ -112,7 +112,7 @@ def _timed_out(machine: Machine, tensorflow: TensorFlowDevices) -> Finding:
     )
 
 
-def _killed_by_signal(machine: Machine, tensorflow: TensorFlowDevices) -> Finding:
+def _killed_by_signal(machine: Machine, tensorflow: TensorFlowDevices) -> CheckFinding:
     where = "listing devices" if tensorflow.version else "importing"
     cause = f"{_SIGNALS.get(tensorflow.signal, 'native code was terminated')}: {_truncated(tensorflow.problem)}"
     fix = f"in a new virtual environment: {INSTALL_COMMANDS}"
@@ -126,7 +126,7 @@ def _killed_by_signal(machine: Machine, tensorflow: TensorFlowDevices) -> Findin
     return failed(f"{tensorflow.signal} while {where}", cause, fix)
 
 
-def _import_failed(tensorflow: TensorFlowDevices) -> Finding:
+def _import_failed(tensorflow: TensorFlowDevices) -> CheckFinding:
     fix = f"in a new virtual environment: {INSTALL_COMMANDS}"
     if "GLIBC" in tensorflow.problem:
         fix = "use a newer system or container: this system's C library is too old for TensorFlow's packages"

@@ -1,15 +1,20 @@
 """Checks TPUs: libtpu, local chips and the processes that use them, remote endpoints, metrics."""
 
+import contextlib
+import fcntl
 import os
+import sys
 import time
 from pathlib import Path
+
+import psutil
 
 from accel_engine.devices.installation import supports_tpus
 from accel_engine.devices.tpu_chips import find_chips, find_holders
 from accel_engine.devices.tpu_metrics import DUTY_CYCLE, PORTS_VARIABLE, RuntimeMetrics
-from accel_engine.doctor.check import Finding, failed, passed, warned
-from accel_engine.doctor.lock_holders import describe_process, is_child_process, lock_holder
+from accel_engine.doctor.check import CheckFinding, failed, passed, warned
 from accel_engine.doctor.machine import Machine, parse_version
+from accel_engine.run.directory.lock import FLOCK, WHOLE_FILE
 from accel_engine.strategies.tpu_endpoint import VARIABLES, TpuEndpoint
 
 LIBTPU = ((0, 0, 14), (0, 0, 32))
@@ -31,7 +36,7 @@ def _is_local(machine: Machine) -> bool:
     return bool(find_chips(machine.root)) or machine.environment.get("TPU_NAME", "") == "local"
 
 
-def check_library(machine: Machine) -> Finding:
+def check_library(machine: Machine) -> CheckFinding:
     """Check whether tensorflow-tpu is installed, with a compatible libtpu."""
     build, libtpu = machine.version("tensorflow-tpu"), machine.version("libtpu")
     if not build:
@@ -63,7 +68,7 @@ def _span() -> str:
     return f">={first},<{end}"
 
 
-def check_chips(machine: Machine) -> Finding:
+def check_chips(machine: Machine) -> CheckFinding:
     """Check whether the machine's chips can be opened, and are free."""
     chips = find_chips(machine.root)
     if not chips:
@@ -94,7 +99,7 @@ def _holders(machine: Machine) -> list[int]:
     return sorted(holder for holder in holders if not is_child_process(holder))
 
 
-def check_lock(machine: Machine) -> Finding:
+def check_tpu_lock(machine: Machine) -> CheckFinding:
     """Check whether a process holds libtpu's lock, or a leftover file blocks it."""
     path = machine.temporary / LOCK
     if not path.exists():
@@ -121,7 +126,7 @@ def _owner(path: Path) -> str:
         return "an unknown user"
 
 
-def check_address(machine: Machine) -> Finding:
+def check_address(machine: Machine) -> CheckFinding:
     """Check whether the TPUs in the environment respond."""
     named = {name: value for name in VARIABLES if (value := machine.environment.get(name, "").strip())}
     if not named:
@@ -144,7 +149,7 @@ def check_address(machine: Machine) -> Finding:
     return passed("; ".join(results))
 
 
-def check_metrics(machine: Machine) -> Finding:
+def check_tpu_metrics(machine: Machine) -> CheckFinding:
     """Check whether the program that uses the chips serves TPU metrics."""
     if not find_chips(machine.root):
         return passed("not needed: no TPU chip")
@@ -164,3 +169,37 @@ def check_metrics(machine: Machine) -> Finding:
     cause = f"{metric.reason}; the dashboard cannot show the TPU's utilization (training is not affected)"
     fix = f"if the program serves metrics at other ports, set {PORTS_VARIABLE} to them"
     return warned("no TPU metrics", cause, "run pip install grpcio" if "grpcio" in metric.reason else fix)
+
+
+def lock_holder(file: Path) -> int | None:
+    """Find the process that holds a POSIX lock on a file.
+
+    Returns:
+        Its process id; 0 if it is outside this container; ``None`` if the file is not locked, or the system
+        cannot tell.
+
+    Raises:
+        OSError: The file cannot be opened for writing.
+    """
+    with file.open("r+b") as opened:
+        if sys.platform != "linux":
+            return None
+        kind, _, _, _, holder = FLOCK.unpack(fcntl.fcntl(opened, fcntl.F_GETLK, WHOLE_FILE))
+        return None if kind == fcntl.F_UNLCK or is_child_process(holder) else max(0, int(holder))
+
+
+def describe_process(process: int) -> str:
+    """Format a process: its id and command."""
+    with contextlib.suppress(psutil.Error):
+        command = psutil.Process(process).cmdline()
+        if "accel_engine.process" in command:
+            return f"process {process} (accel-tui engine)"
+        return f"process {process} ({' '.join(command)[:60] or psutil.Process(process).name()})"
+    return f"process {process}"
+
+
+def is_child_process(process: int) -> bool:
+    """Whether a process is a child of this one, such as the one that probes TensorFlow."""
+    with contextlib.suppress(psutil.Error, ValueError):
+        return psutil.Process(process).ppid() == os.getpid()
+    return False

@@ -12,8 +12,13 @@ from accel_engine.events import Event, Phase, PhaseChanged, RunEnded
 from accel_engine.plan import isolation
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.strategies.cluster_spec import ClusterSpec
-from accel_engine.training.distributed.peers import LocalWorkers, PeerMonitor, environment, start_worker_run
-from accel_engine.training.distributed.readiness import ReadinessListener
+from accel_engine.training.distributed.peers import (
+    LocalWorkers,
+    PeerMonitor,
+    ReadinessListener,
+    start_worker_run,
+    worker_environment,
+)
 
 LOST_HINT = "the last checkpoint is kept: continue the run once all workers are reachable"
 
@@ -54,7 +59,7 @@ class ClusterProcesses:
             self._local = LocalWorkers(plan.local_workers, start, coordinated=resolved.strategy.coordinated)
             cluster = self._local.cluster
         if self._local or cluster.source != "TF_CONFIG":
-            os.environ |= environment(cluster)  # where TensorFlow reads it
+            os.environ |= worker_environment(cluster)  # where TensorFlow reads it
         self.spec = cluster
         if cluster.peers:
             self._monitor = PeerMonitor(cluster, self._report_missing, self._warn)

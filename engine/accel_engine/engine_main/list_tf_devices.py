@@ -13,7 +13,7 @@ import time
 from importlib.util import find_spec
 from typing import Any
 
-from accel_engine.engine_main import environment
+from accel_engine.engine_main import tensorflow_import
 
 TIMEOUT_SECONDS = 120
 """Seconds after which the process exits even if native code hangs."""
@@ -30,7 +30,7 @@ def main() -> None:
     def send(**facts: Any) -> None:
         replies.write(json.dumps(facts) + "\n")
 
-    environment.prepare()
+    tensorflow_import.prepare()
     if spec := find_spec("tensorflow"):
         send(file=spec.origin or "".join(spec.submodule_search_locations or ()))
     begun = time.monotonic()

@@ -12,16 +12,15 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 from accel_engine import hangup, network_namespace
-from accel_engine.engine_main import environment
-from accel_engine.engine_main.pipes import claim_pipes, redirect
-from accel_engine.engine_main.request_server import serve
+from accel_engine.engine_main import tensorflow_import
+from accel_engine.engine_main.request_server import claim_pipes, redirect, serve_request
 from accel_engine.engine_main.supervisor import EngineSupervisor, train_command, wake_queue
 from accel_engine.engine_main.tensorflow_import import TensorFlowImport
 from accel_engine.engine_main.warm_server import WarmServer
 from accel_engine.errors import AccelError
 from accel_engine.events import Outcome
 from accel_engine.files import open_log
-from accel_engine.keep_alive.launch import ensure_watched
+from accel_engine.keep_alive.restart import ensure_watched
 from accel_engine.plan import Plan, isolation
 from accel_engine.plan.resolved_plan import resolve
 from accel_engine.requests.protocol.registry import find, names
@@ -43,14 +42,14 @@ def main() -> int:
     parser.add_argument("--isolated", action="store_true", help="the process is in a network namespace of the run")
     arguments = parser.parse_args()
     directory = arguments.run
-    environment.prepare()
+    tensorflow_import.prepare()
     request = find(arguments.request) if arguments.request else None
     if request is None or request.is_batch:
-        environment.set_batch_scheduling()  # before threads start, which inherit it
+        tensorflow_import.set_batch_scheduling()  # before threads start, which inherit it
     never_fail_to_print()
     tensorflow = TensorFlowImport()
     if request is not None:
-        return serve(request, tensorflow)
+        return serve_request(request, tensorflow)
     if directory is None:
         directory = _wait_for_run(tensorflow)
         if directory is None:
@@ -58,7 +57,7 @@ def main() -> int:
     if not arguments.isolated:
         ensure_watched(directory)
     if not arguments.isolated and _is_isolated(directory):
-        command = network_namespace.command(*train_command(directory), "--isolated")
+        command = network_namespace.isolated_command(*train_command(directory), "--isolated")
         os.execv(command[0], command)  # noqa: S606
     try:
         outcome = EngineSupervisor(directory, tensorflow, isolated=arguments.isolated).run()

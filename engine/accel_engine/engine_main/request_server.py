@@ -1,4 +1,4 @@
-"""Answers a request: reads it from standard input and writes parts and the result to standard output."""
+"""Answers a request, with standard input and output: reserves both, and reads and writes messages."""
 
 import os
 import queue
@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from accel_engine.engine_main.pipes import claim_pipes
 from accel_engine.engine_main.tensorflow_import import TensorFlowImport
 from accel_engine.errors import AccelError, format_error
 from accel_engine.requests.protocol.channel import Channel, ProtocolError
@@ -19,7 +18,7 @@ from accel_engine.requests.protocol.registry import function_of
 from accel_engine.requests.protocol.request import EngineRequest, FolderRequest, Problem, Send
 
 
-def serve(kind: type[EngineRequest[Any]], tensorflow: TensorFlowImport) -> int:
+def serve_request(kind: type[EngineRequest[Any]], tensorflow: TensorFlowImport) -> int:
     """Answer the request on standard input; returns the exit status."""
     channel = claim_pipes()
     with suppress(BrokenPipeError):  # nobody listens any more
@@ -100,3 +99,21 @@ def _raised(messages: Iterator[Any]) -> Iterator[Any]:
         if isinstance(message, Exception):
             raise message
         yield message
+
+
+def claim_pipes() -> Channel:
+    """Return standard input and output as a channel.
+
+    Other output of this process goes to standard error, and its standard input is empty.
+    """
+    channel = Channel(os.fdopen(os.dup(0)), os.fdopen(os.dup(1), "w"))
+    null = os.open(os.devnull, os.O_RDONLY)
+    redirect(0, null)
+    os.dup2(2, 1)
+    return channel
+
+
+def redirect(descriptor: int, file: int) -> None:
+    """Make a descriptor refer to an open file, and close the file's own descriptor."""
+    os.dup2(file, descriptor)
+    os.close(file)

@@ -26,18 +26,18 @@ from accel_engine.keep_alive.restart import Restart
 from accel_engine.plan import Plan
 from accel_engine.plan.placement import find_cluster
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
-from accel_engine.process.engine_process import versions
+from accel_engine.process.engine_process import package_versions
 from accel_engine.run import RunReader, RunWriter
 from accel_engine.run.directory import log_file
 from accel_engine.run.directory.run_paths import latest_checkpoint, reference, runs_directory
 from accel_engine.run.engine.commands import Command, end
 from accel_engine.run.engine.status import HEARTBEAT_SECONDS
-from accel_engine.run_queue.wake import wake
+from accel_engine.run_queue.queue_database import wake
 from accel_engine.training.commands.command_mailbox import StopRequested
 from accel_engine.training.core.deadline import Deadline
 
 if TYPE_CHECKING:
-    from accel_engine.tensorboard.live import LiveLog
+    from accel_engine.tensorboard.run_log import LiveLog
     from accel_engine.training.distributed.cluster_server import ClusterServer
     from accel_engine.training.recovery.repair import NewProcess
     from accel_engine.training.trainer import Trainer
@@ -184,7 +184,7 @@ class EngineSupervisor:
             first_step=self._first_step,
             pid=os.getpid(),
             host=socket.gethostname(),
-            versions=versions(),
+            versions=package_versions(),
             worker=self._worker(),
         )
         try:
@@ -196,7 +196,7 @@ class EngineSupervisor:
         self._writer.disk.set_aside()
         self._sampler.start()
         if self._values.get("tensorboard") == "on" and not started.worker:
-            from accel_engine.tensorboard.live import LiveLog  # seldom needed
+            from accel_engine.tensorboard.run_log import LiveLog  # seldom needed
 
             self._tensorboard = LiveLog(self._directory, self._warn)
             self._tensorboard.start()

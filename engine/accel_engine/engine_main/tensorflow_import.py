@@ -1,12 +1,17 @@
-"""Imports TensorFlow in a separate thread, so that the process stays responsive."""
+"""Prepares the environment of an engine, and imports TensorFlow in a thread, so that the process responds."""
 
+import contextlib
 import gc
+import os
 import threading
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from pathlib import Path
 
+from accel_engine.devices.cuda_visible_devices import ORDER, VISIBLE
+from accel_engine.devices.tpu_chips import find_chips
 from accel_engine.errors import AccelError
 
 MODULES = ("accel_engine.training.trainer", "accel_engine.training.measure_model")
@@ -41,7 +46,7 @@ class TensorFlowImport:
 
     def _import(self) -> None:
         try:
-            with no_garbage_collection():
+            with _no_garbage_collection():
                 for name in MODULES:
                     import_module(name)
         except BaseException as error:  # noqa: BLE001 (importing native code may raise anything)
@@ -50,7 +55,7 @@ class TensorFlowImport:
 
 
 @contextmanager
-def no_garbage_collection() -> Iterator[None]:
+def _no_garbage_collection() -> Iterator[None]:
     """Collect no garbage meanwhile, and never look for it among the objects that exist at the end.
 
     Importing TensorFlow makes half a million objects that stay. Looking for garbage among them takes a fifth of the
@@ -62,3 +67,41 @@ def no_garbage_collection() -> Iterator[None]:
     finally:
         gc.freeze()
         gc.enable()
+
+
+ENVIRONMENT = {
+    "CUDA_DEVICE_ORDER": "PCI_BUS_ID",  # number GPUs as the driver's tools do
+    "TF_CPP_MIN_LOG_LEVEL": "1",
+    # TensorFlow enables these kernels by default only on CPUs with AVX-512. They were 1.3 to 3 times
+    # as fast on a CPU without it (benchmarks/README.md).
+    "TF_ENABLE_ONEDNN_OPTS": "1",
+}
+"""Defaults of variables that the user has not set."""
+
+
+OFF_CLOUD = {"TPU_SKIP_MDS_QUERY": "1"}
+"""The same on machines without a TPU chip, where libtpu would query Google Cloud for minutes at import."""
+
+
+def prepare(root: Path = Path("/")) -> None:
+    """Set the variables of this process, before TensorFlow is imported.
+
+    Args:
+        root: Root of the file system with ``sys``, where TPU chips are searched for.
+    """
+    if not find_chips(root):
+        os.environ |= {name: os.environ.get(name, value) for name, value in OFF_CLOUD.items()}
+    os.environ |= {name: os.environ.get(name, value) for name, value in ENVIRONMENT.items()}
+    if not any(entry.strip().isdecimal() for entry in os.environ.get(VISIBLE, "").split(",")):
+        os.environ[ORDER] = "PCI_BUS_ID"  # nothing that the user has named depends on it
+    os.environ["KERAS_BACKEND"] = "tensorflow"
+
+
+def set_batch_scheduling() -> None:
+    """Use ``SCHED_BATCH`` for this process and its children; does nothing on other systems than Linux.
+
+    Threads that wake up, as those of training often do, then no longer preempt interactive programs (see sched(7)). The
+    process's share of the CPUs stays the same; a lower priority (``nice``) would also reduce that.
+    """
+    with contextlib.suppress(AttributeError, OSError):  # not Linux, or not permitted in a container
+        os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))

@@ -21,8 +21,7 @@ from accel_engine.requests.protocol.request import ExamplesDone, Problem
 from accel_engine.requests.try_plan import MemberReady, TellMemory, TrialReady, TrialRequest
 from accel_engine.run.directory.run_paths import CHECKPOINTS
 from accel_engine.strategies.cluster_spec import ClusterSpec
-from accel_engine.training.distributed.peers import LocalWorkers, PeerMonitor, environment
-from accel_engine.training.distributed.readiness import ReadinessListener
+from accel_engine.training.distributed.peers import LocalWorkers, PeerMonitor, ReadinessListener, worker_environment
 
 POLL_SECONDS = 0.05
 """How often a process looks whether all others accept connections."""
@@ -59,7 +58,7 @@ class TrialGroup:
         self._members: list[_Member] = []
         self._workers = LocalWorkers(workers, self._start, coordinated=coordinated)
         self.cluster = self._workers.cluster
-        os.environ |= environment(self.cluster)  # where TensorFlow reads it
+        os.environ |= worker_environment(self.cluster)  # where TensorFlow reads it
 
     def _start(self, process: ClusterSpec) -> "subprocess.Popen[str]":
         try:
@@ -72,7 +71,7 @@ class TrialGroup:
         folder = self._request.work_folder / process.run_directory_name
         (folder / CHECKPOINTS).mkdir(parents=True, mode=0o700)
         kinds = (*TrialRequest.parts, Problem)
-        started = EngineConnection(TrialRequest, kinds, environment=environment(process), new_session=False)
+        started = EngineConnection(TrialRequest, kinds, environment=worker_environment(process), new_session=False)
         self._members.append(member := _Member(process, started, self._on_problem))
         member.send(replace(self._request, work_folder=folder))
         return started.process

@@ -17,15 +17,11 @@ from accel_engine.requests.protocol.request import Problem, Send, reports
 from accel_engine.requests.try_plan import (
     MemberReady,
     ReturnToStart,
-    SavedTrial,
     SaveTrial,
-    TakeAt,
-    TakeFor,
     TakeSteps,
     TrialAnswer,
     TrialReady,
     TrialRequest,
-    TrialValidation,
     ValidateTrial,
 )
 from accel_engine.strategies.cluster_spec import ClusterSpec
@@ -128,7 +124,7 @@ def _serve_coordinator(request: TrialRequest, asked: Iterator[Any], send: Send) 
     """Run what a coordinator sends to TensorFlow's server, and tell the memory that it takes."""
     from accel_engine.devices import detect
     from accel_engine.plan.resolved_plan import resolve
-    from accel_engine.training.distributed.served_member import ServedMember
+    from accel_engine.training.distributed.cluster_server import ServedMember
     from accel_engine.training.memory_meters import HostMemory
     from accel_engine.training.plan_stepper import peak_memory
 
@@ -166,25 +162,24 @@ def _described(trial: "PlanStepper") -> TrialReady:
 
 def _answer(trial: "PlanStepper", message: Any) -> Any:
     match message:
-        case TakeFor():
-            return trial.take_for(message.seconds)
-        case TakeSteps():
-            return trial.take(message.steps)
-        case TakeAt():
-            return trial.take_at(message.rates)
+        case TakeSteps(rates=rates) if rates:
+            return trial.take_at(rates)
+        case TakeSteps(steps=steps):
+            return trial.take(steps) if steps else trial.take_for(message.seconds)
         case ReturnToStart():
             trial.restore(message.seed, initialize=message.initialize)
             return TrialAnswer()
         case ValidateTrial():
-            return TrialValidation(*trial.validate())
+            metrics, seconds = trial.validate()
+            return TrialAnswer(seconds=seconds, metrics=metrics)
         case SaveTrial():
-            return SavedTrial(trial.save())
+            return TrialAnswer(seconds=trial.save())
     raise ValueError(f"unknown request {message}")
 
 
 def _problem(error: BaseException) -> Problem:
     """Why the plan cannot be tried, and whether memory ran out."""
-    from accel_engine.training.reporting.memory_errors import is_out_of_memory
+    from accel_engine.training.reporting.error_explanation import is_out_of_memory
 
     if not isinstance(error, AccelError):
         traceback.print_exception(error)

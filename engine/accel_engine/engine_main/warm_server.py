@@ -11,7 +11,7 @@ from accel_engine.engine_main.request_server import answer
 from accel_engine.engine_main.tensorflow_import import TensorFlowImport
 from accel_engine.errors import AccelError
 from accel_engine.models import UserModel, find
-from accel_engine.process.engine_process import find_installation, versions
+from accel_engine.process.engine_process import find_installation, package_versions
 from accel_engine.requests.describe_model import Description, ModelRequest
 from accel_engine.requests.protocol.channel import Channel, ProtocolError
 from accel_engine.requests.protocol.request import Problem
@@ -76,7 +76,7 @@ class WarmServer:
                         return  # the run will report it
                     print(error, file=sys.stderr, flush=True)  # noqa: T201 (the dashboard shows the last line)
                     os._exit(1)
-        self._reply(EngineReady(versions()))
+        self._reply(EngineReady(package_versions()))
 
     def _describe_all(self) -> None:
         while True:

@@ -7,13 +7,14 @@ from dataclasses import replace
 from accel_engine import strategies
 from accel_engine.devices import detect
 from accel_engine.errors import RunError
-from accel_engine.finders.found_size import FoundSize as FoundSize
-from accel_engine.finders.found_size import OnSize, RemainingSizes
-from accel_engine.finders.found_size import SizeOptions as SizeOptions
-from accel_engine.finders.found_size import SizeProgress as SizeProgress
 from accel_engine.finders.throughput import (
     ChosenSizes,
+    FoundSize,
     MeasuredSize,
+    OnSize,
+    RemainingSizes,
+    SizeOptions,
+    SizeProgress,
     choose_sizes,
     got_slower,
     leaves_margin,
@@ -28,6 +29,7 @@ from accel_engine.plan import Plan
 from accel_engine.plan.placement import check_measurable, find_cluster
 from accel_engine.plan.resolved_plan import resolve
 from accel_engine.requests.try_plan import TrialReady, TrialStart
+from accel_engine.words import numbers
 
 SMALLEST = 8
 """Examples of a replica that the first size has, unless the user says otherwise."""
@@ -176,7 +178,7 @@ class _Search:
             return f"there are {ready.examples:,} training examples"
         needed = predicted_memory(self._measured, size)
         if ready.on_cpu and needed is not None and self._memory is not None and needed > self._memory:
-            problem = f"would take about {needed / 1e9:,.1f} GB of memory; {self._memory / 1e9:,.1f} GB are available"
+            problem = f"would take about {numbers.size(needed)} of memory; {numbers.size(self._memory)} are available"
             share = size // ready.replicas
             self._add(MeasuredSize(size, share, problem=problem, memory=needed, out_of_memory=True, was_skipped=True))
             return f"{size:,} {problem}"

@@ -14,12 +14,12 @@ from accel_engine.events import ModelBuilt
 from accel_engine.finders.rate_curve import Ramp, has_exploded, ramp_rates
 from accel_engine.finders.rate_suggestions import Rule, Suggestion, Suggestions, suggest
 from accel_engine.measure.plan_trials import PlanTrial, PlanTrials
-from accel_engine.measure.trial_room import PlacedTrial, check_room, check_room_on, place_trial
+from accel_engine.measure.trial_room import check_room_on, place_trial
 from accel_engine.plan import Plan
+from accel_engine.plan.changed_plan import scaling_factor
+from accel_engine.plan.options import OptionSpec, option
 from accel_engine.plan.placement import check_measurable, find_cluster
-from accel_engine.plan.scaled_rate import scaling_factor
-from accel_engine.process.paused_run import PauseNote, paused, read_run
-from accel_engine.process.run_change import send, steps_taken
+from accel_engine.process.run_change import PauseNote, paused, read_run, send, steps_taken
 from accel_engine.requests.try_plan import TrialStart
 from accel_engine.run import RunInfo, RunReader
 from accel_engine.run.directory.run_paths import latest_checkpoint
@@ -44,22 +44,27 @@ class RampOptions:
     """How learning rates are tried.
 
     Attributes:
-        lowest: The first rate of the optimizer.
-        highest: The last one.
         steps: Steps of each ramp.
         seeds: Number of ramps, each with initial weights and an order of the examples of its own; from a checkpoint,
             only with an order.
         compare_steps: Steps for which the plan is trained with each suggestion, from its initial weights; 0 for none.
+        lowest: The first rate of the optimizer.
+        highest: The last one.
 
     Raises:
         UsageError: The range is empty or reversed, or there are too few steps.
     """
 
-    lowest: float = 1e-6
-    highest: float = 10.0
-    steps: int = 120
-    seeds: int = 3
-    compare_steps: int = 200
+    seeds: int = option(3, OptionSpec("Number of ramps.", int, minimum=1, maximum=20))
+    steps: int = option(
+        120,
+        OptionSpec("Steps of each ramp.", int, minimum=LEAST_STEPS, label="ramp steps", flags=("--ramp-steps",)),
+    )
+    compare_steps: int = option(
+        200, OptionSpec("Steps with each suggestion, to choose one; 0 for none.", int, minimum=0)
+    )
+    lowest: float = option(1e-6, OptionSpec("Rate to begin at.", float, above=0))
+    highest: float = option(10.0, OptionSpec("Rate to end at.", float, above=0))
 
     def __post_init__(self) -> None:
         if not 0 < self.lowest < self.highest:
@@ -208,6 +213,7 @@ def find_rate_of_run(
     """
     info, plan, total_steps = _recorded(directory)
     check_plan(plan, total_steps)
+    check_room_on((place_trial(plan),))
     step = latest_checkpoint(directory)
     if not step and info.status.live and steps_taken(directory):
         send(directory, "checkpoint")
@@ -217,10 +223,7 @@ def find_rate_of_run(
 
 
 def _recorded(directory: Path) -> tuple[RunInfo, Plan, int]:
-    """A run, its plan with what it chose by itself, and the plan's steps; checks that a trial fits beside it.
-
-    The steps are 0 if they are unknown.
-    """
+    """A run, its plan with what it chose by itself, and the plan's steps; 0 if they are unknown."""
     info = read_run(directory)
     if not info.has_engine:
         raise RunError(f"run {info.id} was {info.made}: a learning rate can only be found for a run of this program")
@@ -231,11 +234,8 @@ def _recorded(directory: Path) -> tuple[RunInfo, Plan, int]:
             f"run {info.id} trains in several processes, each with checkpoints of its own: find the rate of its plan, "
             "from the initial weights, without --run"
         )
-    with closing(RunReader(directory, steps=False, max_samples=64)) as reader:
-        update = reader.poll()
-    events = drop_discarded(update.events)
-    if info.status.live:
-        check_room(events, tuple(update.samples), (PlacedTrial(),), info.id)
+    with closing(RunReader(directory, steps=False)) as reader:
+        events = drop_discarded(reader.poll().events)
     built = next((event for event in reversed(events) if isinstance(event, ModelBuilt)), None)
     steps_per_epoch = built.steps_per_epoch if built else None
     return info, settled_plan(info.plan, events), info.plan.epochs * (steps_per_epoch or 0)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.data.structure import ArraySpec
-from accel_engine.errors import ModelError, UsageError
+from accel_engine.errors import ModelError
 from accel_engine.formats import ModelFormat, ModelToWrite, Precision, explaining
 from accel_engine.inference.runtime import Arrays, Runtime, check_inputs
 from accel_engine.inference.text_encoding import sidecar_of, with_encodings
@@ -112,14 +112,11 @@ class OnnxRuntime:
 
     Raises:
         ModelError: It cannot be loaded, or ONNX Runtime is missing.
-        UsageError: There is no such file.
     """
 
     name = "onnx"
 
     def __init__(self, path: Path, *, threads: int | None = None) -> None:
-        if not path.is_file():
-            raise UsageError(f"no such file: {path}")
         self.size = path.stat().st_size
         onnxruntime = _library()
         options = onnxruntime.SessionOptions()

@@ -15,11 +15,12 @@ import numpy.typing as npt
 
 from accel_engine.data.standardization import Standardization
 from accel_engine.data.structure import ArraySpec
-from accel_engine.errors import ModelError, UsageError
+from accel_engine.errors import ModelError
 from accel_engine.formats import ModelFormat, ModelToWrite, Precision
 from accel_engine.inference.runtime import Arrays, Runtime, check_inputs
 from accel_engine.inference.text_encoding import encode, sidecar_of, with_encodings
 from accel_engine.user_code import reason
+from accel_engine.words import numbers
 
 if TYPE_CHECKING:
     import keras
@@ -174,7 +175,8 @@ def _one_by_one(examples: Arrays) -> Iterator[dict[str, Any]]:
 def _explained(error: BaseException) -> str:
     """The operations that are missing, or the error."""
     missing = dict.fromkeys(_MISSING.findall(str(error)))
-    return f"LiteRT lacks the operation{'s' * (len(missing) > 1)} {', '.join(missing)}" if missing else reason(error)
+    noun = numbers.plural(len(missing), "operation")
+    return f"LiteRT lacks the {noun} {', '.join(missing)}" if missing else reason(error)
 
 
 class LiteRTRuntime:
@@ -186,14 +188,11 @@ class LiteRTRuntime:
 
     Raises:
         ModelError: It cannot be loaded, or LiteRT is missing.
-        UsageError: There is no such file.
     """
 
     name = "tflite"
 
     def __init__(self, path: Path, *, threads: int | None = None) -> None:
-        if not path.is_file():
-            raise UsageError(f"no such file: {path}")
         self.size = path.stat().st_size
         try:
             interpreter: Any = _interpreter_class()(model_path=str(path), num_threads=threads)

@@ -18,7 +18,7 @@ _INFINITY = re.compile(r"([+-]?)(?:inf(?:inity)?|1\.#inf\d*|∞)", re.IGNORECASE
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+(?:e[+-]?\d+)?", re.IGNORECASE)
 
 
-class Column:
+class CsvColumn:
     """The numbers of a column, with the row of each, and what its other cells are.
 
     Attributes:
@@ -88,7 +88,7 @@ class Column:
         return found
 
 
-class TimeColumn(Column):
+class TimeColumn(CsvColumn):
     """A column of Unix times, in seconds or milliseconds, or of ISO dates; seconds since the Unix epoch."""
 
     _wanted = "a time: a date such as 2026-11-23T10:00:00, or seconds since 1970"

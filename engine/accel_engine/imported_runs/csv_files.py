@@ -12,7 +12,7 @@ from typing import TextIO
 import numpy as np
 
 from accel_engine.errors import DataError, UsageError
-from accel_engine.imported_runs.csv_columns import Column, TimeColumn, is_number, parse_number
+from accel_engine.imported_runs.csv_columns import CsvColumn, TimeColumn, is_number, parse_number
 from accel_engine.imported_runs.epochs import ended_epochs
 from accel_engine.imported_runs.source_run import (
     Floats,
@@ -22,7 +22,7 @@ from accel_engine.imported_runs.source_run import (
     SourceRun,
     Steps,
     collected,
-    named,
+    first_names,
 )
 from accel_engine.tensorboard.run_log import THROUGHPUT_TAG
 from accel_engine.text import suggestion
@@ -102,7 +102,7 @@ class _Table:
             self._step = self._find("--step", columns.step, _STEP_NAMES)
             self._epoch = self._find("--epoch", columns.epoch, _EPOCH_NAMES)
             self._time = self._find("", "", _TIME_NAMES)
-            self._columns = {name: TimeColumn() if name == self._time else Column() for name in self._header}
+            self._columns = {name: TimeColumn() if name == self._time else CsvColumn() for name in self._header}
             for cells in self._lines:
                 if cells:
                     self._add(cells)
@@ -172,8 +172,8 @@ class _Table:
                 line, cell, problem = found
                 raise self._error(f"{cell[:40]!r} in the column {name!r} {problem}", line)
         if texts := [name for name, column in self._columns.items() if column.is_text]:
-            self.run.notes.append(f"columns that are not numbers are left out: {named(texts)}")
-            self._columns |= {name: Column() for name in texts}
+            self.run.notes.append(f"columns that are not numbers are left out: {first_names(texts)}")
+            self._columns |= {name: CsvColumn() for name in texts}
 
     def _steps(self, epochs: Floats) -> Steps:
         """The step of each row.

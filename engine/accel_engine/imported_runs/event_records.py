@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from accel_engine.tensorboard.records import checksum, checksums
+from accel_engine.words import numbers
 
 _HEAD = struct.Struct("<QI")
 _CHECK = struct.Struct("<I")
@@ -58,7 +59,7 @@ class EventRecords:
                 yield from self._intact(batch)
                 batch, size = [], 0
         yield from self._intact(batch)
-        counts = ((self._damaged, "damaged records"), (self._large, f"records of more than {_LARGEST >> 20} MiB"))
+        counts = ((self._damaged, "damaged records"), (self._large, f"records of more than {numbers.size(_LARGEST)}"))
         left_out = (f"{count:,} {what} are left out" for count, what in counts if count)
         self.problem = "; ".join(filter(None, (self.problem, *left_out)))
 

@@ -1,5 +1,6 @@
 """A run as another tool recorded it, in the terms of this program."""
 
+import re
 from array import array
 from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field
@@ -10,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from accel_engine.imported_runs.metric_names import split_name
 from accel_engine.run.media import MediaItem, MediaKind
+from accel_engine.words import numbers
 
 Floats = npt.NDArray[np.float64]
 Steps = npt.NDArray[np.int64]
@@ -176,7 +177,7 @@ class SourceRun:
             validated: Whether all of them are of validation.
         """
         for name, points in metrics.items():
-            is_validation, short = split_name(name)
+            is_validation, short = _split_name(name)
             found = self.validations if validated or is_validation else self.series
             at = points.steps + (found is self.validations)
             found[free_name(found, short, name)] = points.at(at)
@@ -214,8 +215,8 @@ def collected(collectors: Mapping[str, PointCollector], notes: list[str]) -> dic
     ):
         counts = {name: count for name, each in collectors.items() if (count := getattr(each, attribute))}
         if counts:
-            plural = "s" if sum(counts.values()) > 1 else ""
-            notes.append(f"{what}: {sum(counts.values()):,} value{plural} in {named(counts)}: {why}")
+            values = numbers.counted(sum(counts.values()), "value")
+            notes.append(f"{what}: {values} in {first_names(counts)}: {why}")
     return {name: each for name, each in points.items() if len(each.steps)}
 
 
@@ -225,8 +226,31 @@ def free_name(taken: Container[str], *names: str) -> str:
     return next(name for name in chain(names, numbered) if name not in taken)
 
 
-def named(names: "Mapping[str, Any] | list[str]", limit: int = 5) -> str:
+def first_names(names: "Mapping[str, Any] | list[str]", limit: int = 5) -> str:
     """Names in a line, the first ones only if there are many."""
     shown = list(names)
     rest = f" and {len(shown) - limit:,} more" if len(shown) > limit else ""
     return ", ".join(shown[:limit]) + rest
+
+
+TRAINING_WORDS = frozenset({"train", "training"})
+VALIDATION_WORDS = frozenset({"val", "valid", "validation", "eval", "evaluation"})
+
+_PREFIX = re.compile(r"(?P<word>[a-z]+)[/_.](?P<name>.+)", re.IGNORECASE)
+_SUFFIX = re.compile(r"(?P<name>.+)/(?P<word>[a-z]+)", re.IGNORECASE)
+
+
+def _split_name(name: str) -> tuple[bool, str]:
+    """Split a metric's name: ``val_loss`` and ``Loss/val`` are the ``loss`` of validation, ``train/loss`` of training.
+
+    Returns:
+        Whether it is measured by validation, and its name without the word that says so.
+    """
+    for pattern in (_PREFIX, _SUFFIX):
+        if found := pattern.fullmatch(name):
+            word = found["word"].lower()
+            if word in VALIDATION_WORDS:
+                return True, found["name"]
+            if word in TRAINING_WORDS:
+                return False, found["name"]
+    return False, name

@@ -8,7 +8,7 @@ from accel_engine.errors import DataError, RunError, UsageError
 from accel_engine.imported_runs import csv_files, tensorboard_logs, wandb_runs
 from accel_engine.imported_runs.csv_files import ColumnNames
 from accel_engine.imported_runs.source_run import Source, SourceRun
-from accel_engine.imported_runs.write_run import valid_tag, write
+from accel_engine.imported_runs.write_run import valid_tag, write_imported
 from accel_engine.run.runs.listing import list_runs
 from accel_engine.run.store.meta import ImportSource
 from accel_engine.user_paths import exists, is_directory, is_file, user_path
@@ -79,7 +79,7 @@ def import_run(
         raise DataError("; ".join([f"{source.path} has no values to import", *run.notes]))
     run.name = name or run.name
     run.tags = (*filter(None, map(valid_tag, run.tags)), *tags)
-    return write(run, origin, written), run
+    return write_imported(run, origin, written), run
 
 
 def _fingerprint(files: Sequence[Path]) -> str:

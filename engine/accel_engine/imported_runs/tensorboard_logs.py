@@ -15,8 +15,16 @@ import numpy as np
 
 from accel_engine.export.tables import shortest_texts
 from accel_engine.imported_runs.event_values import EventValues
-from accel_engine.imported_runs.metric_names import TRAINING_WORDS, VALIDATION_WORDS
-from accel_engine.imported_runs.source_run import Epoch, Points, Source, SourceMedia, SourceRun, free_name
+from accel_engine.imported_runs.source_run import (
+    TRAINING_WORDS,
+    VALIDATION_WORDS,
+    Epoch,
+    Points,
+    Source,
+    SourceMedia,
+    SourceRun,
+    free_name,
+)
 from accel_engine.run.store.series_names import LEARNING_RATE
 from accel_engine.tensorboard.run_log import CUSTOM_PREFIX, DEVICES, THROUGHPUT_TAG
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from accel_engine.errors import DataError
-from accel_engine.imported_runs.source_run import PointCollector, Source, SourceRun, collected, named
+from accel_engine.imported_runs.source_run import PointCollector, Source, SourceRun, collected, first_names
 from accel_engine.protobuf import Message
 
 FORMAT = "W&B"
@@ -116,7 +116,7 @@ class _Reader:
             if isinstance(value, int | float) and name not in self._metrics and not name.startswith("_")
         }
         if self._skipped:
-            run.notes.append(f"only numbers are imported; left out: {named([*self._skipped])}")
+            run.notes.append(f"only numbers are imported; left out: {first_names([*self._skipped])}")
         if self._samples:
             run.notes.append(f"system metrics are left out: {self._samples:,} samples")
         if self._malformed:

@@ -6,6 +6,7 @@ import re
 import shutil
 import time
 from bisect import bisect_right
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
@@ -13,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from accel_engine.errors import RunError
 from accel_engine.events import EpochEnded, Outcome, RunEnded, RunStarted, Validated, Warned
 from accel_engine.imported_runs.epochs import take_epochs
-from accel_engine.imported_runs.source_run import Floats, Points, SourceRun, Steps, named
-from accel_engine.imported_runs.write_media import write_media
+from accel_engine.imported_runs.source_run import Floats, Points, SourceRun, Steps, first_names
 from accel_engine.run.directory.lock import WriterLock, is_held
 from accel_engine.run.directory.run_paths import runs_directory
 from accel_engine.run.runs.creation import create_imported
@@ -26,6 +27,7 @@ from accel_engine.run.store.series_names import VALIDATION_PREFIX, SeriesNames, 
 from accel_engine.run.store.steps import rate_of
 from accel_engine.run.writing.writer import RunWriter
 from accel_engine.text import printable_line
+from accel_engine.words import numbers
 
 MAX_SERIES = 1000
 """Maximum series of a run: each is a column, of which SQLite allows 2000."""
@@ -45,7 +47,7 @@ _NAMES = ".import-*"  # of the directories in which create_imported and create_b
 _ABANDONED_SECONDS = 3600.0  # an import creates its directory before it locks it
 
 
-def write(run: SourceRun, source: ImportSource, written: float) -> str:
+def write_imported(run: SourceRun, source: ImportSource, written: float) -> str:
     """Write a run.
 
     Args:
@@ -102,7 +104,7 @@ def write(run: SourceRun, source: ImportSource, written: float) -> str:
 def _limit(run: SourceRun) -> None:
     """Leave out series beyond the maximum, and number the records if the steps are too high."""
     if rest := list(run.series)[MAX_SERIES:]:
-        run.notes.append(f"only {MAX_SERIES:,} series are imported; left out: {named(rest)}")
+        run.notes.append(f"only {MAX_SERIES:,} series are imported; left out: {first_names(rest)}")
         run.series = {name: run.series[name] for name in list(run.series)[:MAX_SERIES]}
     found = _union(points.steps for points in (*run.series.values(), *(media.points for media in run.media)))
     if _is_too_sparse(found):
@@ -266,3 +268,40 @@ def remove_abandoned() -> None:
             continue
         if is_old and not is_held(directory):
             shutil.rmtree(directory, ignore_errors=True)
+
+
+def write_media(writer: RunWriter, run: SourceRun, began: float) -> None:
+    """Write images, texts and histograms by rising step, and note which ones cannot be read or are too large.
+
+    Args:
+        writer: Writes the run.
+        run: The run, whose notes are extended.
+        began: Seconds since the Unix epoch: the time of items without one.
+
+    Raises:
+        RunError: The run cannot be written.
+    """
+    unreadable: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)  # by kind and reason; by name
+    too_large: Counter[str] = Counter()  # by name
+    first_error = ""
+    which = np.repeat(np.arange(len(run.media)), [len(media.points.steps) for media in run.media])
+    rows = np.concatenate([np.empty(0, np.int64), *(np.arange(len(media.points.steps)) for media in run.media)])
+    steps = np.concatenate([np.empty(0, np.int64), *(media.points.steps for media in run.media)])
+    for at in np.argsort(steps, kind="stable"):
+        media, row = run.media[which[at]], rows[at]
+        time = float(media.points.times[row])
+        try:
+            item = media.read(float(media.points.values[row]))
+            writer.write_media(int(steps[at]), time if math.isfinite(time) else began, media.name, item)
+        except ValueError as error:
+            unreadable[media.kind, str(error)][media.name] += 1
+        except RunError as error:
+            if not isinstance(error.__cause__, ValueError):  # such as a full disk
+                raise
+            too_large[media.name] += 1
+            first_error = first_error or str(error)
+    for (kind, reason), names in unreadable.items():
+        run.notes.append(f"left out: {numbers.counted(names.total(), kind)} in {first_names(names)}: {reason}")
+    if too_large:
+        count = f"{too_large.total():,} of the images, texts and histograms"
+        run.notes.append(f"left out: {count} in {first_names(too_large)}: {first_error}")

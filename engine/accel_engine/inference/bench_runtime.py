@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import partial
 from itertools import cycle
 
 from accel_engine import clock
-from accel_engine.devices.energy_meter import Meter
+from accel_engine.devices.energy_meter import IntervalMeter
 from accel_engine.errors import ModelError
 from accel_engine.inference.candidate import Candidate, Setup
 from accel_engine.inference.example_batches import batches_of
@@ -17,6 +17,7 @@ from accel_engine.inference.measurement.rate_search import FEWEST_REQUESTS, High
 from accel_engine.inference.measurement.stability import Measured, ignore, measure
 from accel_engine.inference.measurement.window import SECOND, TOLERANCE, SystemTimer, Timer, Window
 from accel_engine.inference.runtime import Arrays, Runtime
+from accel_engine.words import numbers
 
 PATIENCE = 2
 """Batch sizes in a row whose throughput has not grown, after which larger ones are left out."""
@@ -29,10 +30,10 @@ class NoMeter:
     """Measures what no device tells."""
 
     def start(self) -> None:
-        """See :class:`accel_engine.devices.energy_meter.Meter`."""
+        """See :class:`accel_engine.devices.energy_meter.IntervalMeter`."""
 
     def stop(self) -> None:
-        """See :class:`accel_engine.devices.energy_meter.Meter`."""
+        """See :class:`accel_engine.devices.energy_meter.IntervalMeter`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,8 +78,8 @@ class RuntimeBench:
         runtime: Runtime,
         examples: Arrays,
         settings: BenchSettings,
-        memory: Meter | None = None,
-        energy: Meter | None = None,
+        memory: IntervalMeter | None = None,
+        energy: IntervalMeter | None = None,
         available: Callable[[], float] = lambda: math.inf,
         timer: Timer | None = None,
     ) -> None:
@@ -134,17 +135,12 @@ class RuntimeBench:
         memory = self._memory.stop()
         self._taken = [*self._taken[-1:], *([] if memory is None else [(size, memory)])]
         found, rate, energy = measured
+        figures = {each.name: getattr(found, each.name) for each in fields(Measured) if each.name != "is_complete"}
+        figures["throughput"] = rate
         return Candidate(
             **described,
-            percentiles=found.percentiles,
-            throughput=rate,
-            requests=found.requests,
-            seconds=found.seconds,
-            stable=found.stable,
-            disagreement=found.disagreement,
+            **figures,
             first_seconds=first_seconds,
-            warm_up_requests=found.warm_up_requests,
-            warm_up_seconds=found.warm_up_seconds,
             memory=None if memory is None else round(memory),
             energy=energy,
         )
@@ -161,7 +157,7 @@ class RuntimeBench:
         more = (last - before) / (large - small) * (size - large) if large > small else 0.0
         left = self._available()
         if more > left:
-            raise ModelError(f"it would take about {more / 1e9:,.1f} GB more memory, and {left / 1e9:,.1f} GB are left")
+            raise ModelError(f"it would take about {numbers.size(more)} more memory, and {numbers.size(left)} are left")
 
     def _first(self, batch: Arrays) -> float:
         """Seconds of the first request, in which a model is traced and compiled."""

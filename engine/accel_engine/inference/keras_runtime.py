@@ -11,7 +11,7 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from accel_engine.data.structure import ArraySpec, flatten, map_structure
-from accel_engine.errors import ModelError, UsageError
+from accel_engine.errors import ModelError
 from accel_engine.inference.runtime import Arrays, check_inputs
 from accel_engine.keras_support.model_structure import model_input
 from accel_engine.models.model_call import call_model
@@ -80,10 +80,7 @@ def open_keras(path: Path, *, jit_compile: bool = False) -> KerasRuntime:
 
     Raises:
         ModelError: It cannot be loaded.
-        UsageError: It is not a model's file.
     """
-    if not path.is_file():
-        raise UsageError(f"no such file: {path}")
     try:
         model = keras.models.load_model(path, compile=False)  # so that a loss of the user's own need not be known
     except Exception as error:

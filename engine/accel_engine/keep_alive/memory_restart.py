@@ -1,9 +1,8 @@
 """Whether a run was lost because memory ran out; starts it again with a plan that takes less."""
 
 import signal
-from collections.abc import Mapping
 from contextlib import closing, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from accel_engine.errors import RunError, UsageError
@@ -11,7 +10,7 @@ from accel_engine.events import OUT_OF_MEMORY
 from accel_engine.json_values import decode_or_none
 from accel_engine.keep_alive.restart import Restart
 from accel_engine.plan import Plan
-from accel_engine.plan.memory_remedies import MemoryFacts, MemoryRepair, next_repair
+from accel_engine.plan.memory_remedies import MemoryFacts, next_repair
 from accel_engine.process import engine_process
 from accel_engine.run import RunReader, reopen
 from accel_engine.run.directory.lock import is_held
@@ -38,7 +37,7 @@ def restart_with_less_memory(directory: Path) -> bool:
     if is_held(directory, WATCHER_LOCK):
         return False
     try:
-        found = was_killed_for_memory(directory) and adapted_restart(
+        found = was_killed_for_memory(directory) and adapted(
             directory, "the system ended the engine, as memory ran out", "the engine is started again"
         )
         if not found:
@@ -53,43 +52,9 @@ def restart_with_less_memory(directory: Path) -> bool:
     return True
 
 
-def adapted_restart(directory: Path, reason: str, action: str) -> tuple[Plan, Restart] | None:
-    """The plan with which a killed run takes less memory, and its restart; ``None`` if nothing is left to do.
-
-    Args:
-        directory: The run's directory.
-        reason: Why its engine was lost.
-        action: What is done, but for the changes of the plan.
-    """
-    found = adapted(directory)
-    if found is None:
-        return None
-    with closing(RunReader(directory)) as reader:
-        new = reader.new_steps()
-    action = f"{action}, and {found.repair.action}"
-    failed_step = new.stop if new else 0
-    changes, variables = dict(found.repair.changes), dict(found.variables)
-    return found.plan, Restart(OUT_OF_MEMORY, failed_step, reason, action, changes, variables)
-
-
 def _is_live(directory: Path) -> bool:
     with closing(RunReader(directory, steps=False)) as reader:
         return reader.info(watched=False).status.live
-
-
-@dataclass(frozen=True, slots=True)
-class _Adaptation:
-    """How a run trains on with less memory.
-
-    Attributes:
-        plan: The plan, with the changes of the repair.
-        repair: What changes, and what it does.
-        variables: The environment variables that chose the GPUs of the lost engine.
-    """
-
-    plan: Plan
-    repair: MemoryRepair
-    variables: Mapping[str, str]
 
 
 def was_killed_for_memory(directory: Path, exit_status: int | None = None) -> bool:
@@ -120,13 +85,17 @@ def _keep(directory: Path) -> None:
             database.set_meta(memory_loss=MemoryLoss.KILLED.value)
 
 
-def adapted(directory: Path) -> _Adaptation | None:
-    """How to continue a run that the kernel has killed, from what its engine wrote; ``None`` if nothing is known.
-
-    Also if the plan says ``--on-oom fail``, and if no CPU trains: it was the host's memory that ran out.
+def adapted(directory: Path, reason: str = "", action: str = "") -> tuple[Plan, Restart] | None:
+    """The plan with which a killed run takes less memory, and its restart, from what its engine wrote.
 
     Args:
         directory: The run's directory.
+        reason: Why its engine was lost.
+        action: What is done, but for the changes of the plan.
+
+    Returns:
+        ``None`` if nothing is left to do, or known; also if the plan says ``--on-oom fail``, and if no CPU trains: it
+        was the host's memory that ran out.
 
     Raises:
         RunError: The run cannot be read.
@@ -141,4 +110,10 @@ def adapted(directory: Path) -> _Adaptation | None:
     if facts is None or not facts.on_host or plan.on_oom == "fail":
         return None
     repair = next_repair(plan, replace(facts, caches_data=False))  # no field of a plan says so
-    return None if repair is None else _Adaptation(plan.replace(**repair.changes), repair, facts.variables)
+    if repair is None:
+        return None
+    with closing(RunReader(directory)) as reader:
+        new = reader.new_steps()
+    changes, action = dict(repair.changes), f"{action}, and {repair.action}"
+    restart = Restart(OUT_OF_MEMORY, new.stop if new else 0, reason, action, changes, dict(facts.variables))
+    return plan.replace(**changes), restart

@@ -10,7 +10,7 @@ from pathlib import Path
 from accel_engine import clock
 from accel_engine.errors import DatabaseError, RunError
 from accel_engine.events import ENGINE_LOST, Outcome, RunEnded
-from accel_engine.keep_alive.memory_restart import adapted_restart, was_killed_for_memory
+from accel_engine.keep_alive.memory_restart import adapted, was_killed_for_memory
 from accel_engine.keep_alive.restart import Restart
 from accel_engine.process import engine_process
 from accel_engine.run import RunInfo, RunReader, RunWriter, Status, reopen
@@ -143,7 +143,7 @@ class Watcher:
         assert info.plan is not None  # noqa: S101 (else it is not started again)
         plan, restart = info.plan, Restart(ENGINE_LOST, self._steps(), reason, action)
         if was_killed_for_memory(self._directory, exit_status):
-            plan, restart = adapted_restart(self._directory, reason, action) or (plan, restart)
+            plan, restart = adapted(self._directory, reason, action) or (plan, restart)
         if self._answer_stop():
             return False
         try:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from accel_engine.errors import RunError
 from accel_engine.measure.plan_trials import PlanTrial, PlanTrials
-from accel_engine.measure.trial_statistics import Comparison, compare_losses, in_turn
+from accel_engine.measure.trial_statistics import PlanComparison, compare_losses, in_turn
 from accel_engine.plan.monitor import is_better_lower
 
 ORDERS = 3
@@ -38,7 +38,7 @@ class Learned:
     metric: str
     before: float
     after: float
-    comparison: Comparison
+    comparison: PlanComparison
     steps: int
 
 

@@ -18,10 +18,11 @@ from typing import Self
 from accel_engine import clock
 from accel_engine.errors import RunError
 from accel_engine.measure.trial_process import TrialFailedError, TrialProcess
-from accel_engine.measure.trial_statistics import LEAST_ROUNDS, Comparison, compare_rates, in_turn, spread
+from accel_engine.measure.trial_statistics import LEAST_ROUNDS, PlanComparison, compare_rates, in_turn, spread
 from accel_engine.requests.try_plan import TrialReady, TrialStart, Turn
 from accel_engine.run.directory.checkpoint_files import steps_in
 from accel_engine.run.directory.run_paths import CHECKPOINTS, make_private, runs_directory
+from accel_engine.words import numbers
 
 TURN_SECONDS = 0.2
 """How long a turn takes."""
@@ -88,7 +89,7 @@ class PlanTrial:
         """The median of the rounds."""
         return statistics.median(turn.steps_per_second for turn in self.turns)
 
-    def compared_with(self, other: "PlanTrial") -> Comparison:
+    def compared_with(self, other: "PlanTrial") -> PlanComparison:
         """How its examples a second compare with those of another one, in the rounds of both."""
         rounds = min(len(self.turns), len(other.turns))
         return compare_rates(other.rates[:rounds], self.rates[:rounds])
@@ -229,7 +230,7 @@ class PlanTrials:
 
 
 def _reading(done: int, of: int) -> str:
-    return f"reading {done:,} of {of:,} examples" if of else f"reading {done:,} examples"
+    return f"reading {numbers.examples_done(done, of)}"
 
 
 def _remove_left(runs: Path) -> None:

@@ -20,22 +20,18 @@ from accel_engine.process.ask import EngineConnection
 from accel_engine.requests.protocol.request import ExamplesDone, Problem
 from accel_engine.requests.try_plan import (
     ReturnToStart,
-    SavedTrial,
     SaveTrial,
-    TakeAt,
-    TakeFor,
     TakeSteps,
     TrialAnswer,
     TrialReady,
     TrialRequest,
     TrialStart,
-    TrialValidation,
     Turn,
     ValidateTrial,
 )
 from accel_engine.run.directory.log_file import lines_of
 
-AnswerT = TypeVar("AnswerT", TrialReady, Turn, TrialAnswer, TrialValidation, SavedTrial)
+AnswerT = TypeVar("AnswerT", TrialReady, Turn, TrialAnswer)
 
 POLL_SECONDS = 0.05
 """How often a waiting trial looks whether it should stop."""
@@ -124,7 +120,7 @@ class TrialProcess:
 
     def take_for(self, seconds: float) -> Turn:
         """Take steps for some seconds; raises as :meth:`wait_ready` does."""
-        return self._ask(TakeFor(seconds), Turn)
+        return self._ask(TakeSteps(seconds=seconds), Turn)
 
     def take(self, steps: int) -> Turn:
         """Take a number of steps; raises as :meth:`wait_ready` does."""
@@ -132,7 +128,7 @@ class TrialProcess:
 
     def take_at(self, rates: Sequence[float]) -> Turn:
         """Take a step at each of some learning rates, up to the first loss that is not finite; raises as above."""
-        return self._ask(TakeAt(tuple(rates)), Turn)
+        return self._ask(TakeSteps(rates=tuple(rates)), Turn)
 
     def restore(self, seed: int | None = None, *, initialize: bool = False) -> None:
         """Return to the start, from there on in the order of a seed; raises as :meth:`wait_ready` does.
@@ -145,12 +141,12 @@ class TrialProcess:
 
     def validate(self) -> tuple[dict[str, float], float]:
         """Validate the model: its metrics, none without validation data, and the seconds; raises as before."""
-        found = self._ask(ValidateTrial(), TrialValidation)
+        found = self._ask(ValidateTrial(), TrialAnswer)
         return dict(found.metrics), found.seconds
 
     def save(self) -> float:
         """Save a checkpoint, and delete it; returns the seconds; raises as before."""
-        return self._ask(SaveTrial(), SavedTrial).seconds
+        return self._ask(SaveTrial(), TrialAnswer).seconds
 
     def _ask(self, message: Any, kind: type[AnswerT]) -> AnswerT:
         self._send(message)

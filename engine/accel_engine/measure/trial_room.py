@@ -18,6 +18,7 @@ from accel_engine.run import RunReader
 from accel_engine.run.directory.run_paths import runs_directory
 from accel_engine.run.reading.reader import drop_discarded
 from accel_engine.run.runs.devices_in_use import DevicesInUse, runs_on
+from accel_engine.words import numbers
 
 MARGIN = 1.2
 """How much more than a known process one of a changed plan may take."""
@@ -135,8 +136,8 @@ def _check_gpu(device: str, readings: dict[str, float], processes: int, name: st
 
 def _message(where: str, needed: float, free: float, name: str) -> str:
     return (
-        f"the trial does not fit beside run {name}: it takes about {needed / 1e9:,.1f} GB of memory of {where}, and "
-        f"{max(0.0, free) / 1e9:,.1f} GB are free. Stop the run (accel-tui stop {name}), and try again"
+        f"the trial does not fit beside run {name}: it takes about {numbers.size(needed)} of memory of {where}, and "
+        f"{numbers.size(max(0.0, free))} are free. Stop the run (accel-tui stop {name}), and try again"
     )
 
 
@@ -196,7 +197,7 @@ class MemoryBudget:
         free = float(self.available())
         if needed <= free:
             return ""
-        return f"it takes about {needed / 1e9:,.1f} GB of memory, and {max(0.0, free) / 1e9:,.1f} GB are free"
+        return f"it takes about {numbers.size(needed)} of memory, and {numbers.size(max(0.0, free))} are free"
 
     def fits(self, running: int, usage: Usage, factor: float) -> bool:
         """Whether another configuration fits beside those that run.

@@ -10,10 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeVar
 
-from accel_engine.inference.measurement.percentiles import interval_ranks
-
-CONFIDENCE = 0.95
-"""The level of the intervals."""
+from accel_engine.inference.measurement.percentiles import CONFIDENCE, interval_ranks
 
 RELEVANT = 1.02
 """A ratio of rates from which a difference matters; a smaller one is worth no change."""
@@ -40,7 +37,7 @@ _NORMAL = 2.0
 T = TypeVar("T")
 
 
-class Verdict(StrEnum):
+class PlanVerdict(StrEnum):
     """How a plan compares with another one."""
 
     BETTER = "better"
@@ -49,7 +46,7 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class PlanComparison:
     """What two plans differ by.
 
     Attributes:
@@ -63,13 +60,13 @@ class Comparison:
     value: float
     low: float
     high: float
-    verdict: Verdict
+    verdict: PlanVerdict
     rounds: int
 
     @property
     def is_settled(self) -> bool:
         """Whether the rounds tell: there is a difference that matters, or certainly none."""
-        return self.verdict is not Verdict.NO_DIFFERENCE or (self.low > 1 / RELEVANT and self.high < RELEVANT)
+        return self.verdict is not PlanVerdict.NO_DIFFERENCE or (self.low > 1 / RELEVANT and self.high < RELEVANT)
 
 
 def in_turn(trials: Sequence[T], round_number: int) -> Sequence[T]:
@@ -82,7 +79,7 @@ def in_turn(trials: Sequence[T], round_number: int) -> Sequence[T]:
     return trials[::-1] if round_number % 2 else trials
 
 
-def compare_rates(before: Sequence[float], after: Sequence[float]) -> Comparison:
+def compare_rates(before: Sequence[float], after: Sequence[float]) -> PlanComparison:
     """Compare rates by the median of their ratios, with an interval from order statistics.
 
     It is better or worse only if the whole interval is on one side of 1 and the ratio matters.
@@ -93,22 +90,22 @@ def compare_rates(before: Sequence[float], after: Sequence[float]) -> Comparison
     """
     ratios = sorted(second / first for first, second in zip(before, after, strict=True))
     if not ratios:
-        return Comparison(math.nan, -math.inf, math.inf, Verdict.NO_DIFFERENCE, 0)
+        return PlanComparison(math.nan, -math.inf, math.inf, PlanVerdict.NO_DIFFERENCE, 0)
     middle = statistics.median(ratios)
     ranks = interval_ranks(len(ratios), 0.5, CONFIDENCE)
     low = ratios[ranks[0] - 1] if ranks[0] else -math.inf
     high = ratios[ranks[1] - 1] if ranks[1] else math.inf
-    return Comparison(middle, low, high, _verdict(middle, low, high), len(ratios))
+    return PlanComparison(middle, low, high, _verdict(middle, low, high), len(ratios))
 
 
-def _verdict(ratio: float, low: float, high: float) -> Verdict:
+def _verdict(ratio: float, low: float, high: float) -> PlanVerdict:
     """Whether a ratio of rates is on one side of 1 with its whole interval, and matters."""
     if low > 1 and ratio > RELEVANT:
-        return Verdict.BETTER
-    return Verdict.WORSE if high < 1 and ratio < 1 / RELEVANT else Verdict.NO_DIFFERENCE
+        return PlanVerdict.BETTER
+    return PlanVerdict.WORSE if high < 1 and ratio < 1 / RELEVANT else PlanVerdict.NO_DIFFERENCE
 
 
-def compare_apart(before: Sequence[float], after: Sequence[float]) -> Comparison | None:
+def compare_apart(before: Sequence[float], after: Sequence[float]) -> PlanComparison | None:
     """Compare rates that were not measured in the same rounds; ``None`` without some.
 
     Nothing is better or worse unless the intervals of the two medians are apart, after enough rounds.
@@ -117,13 +114,13 @@ def compare_apart(before: Sequence[float], after: Sequence[float]) -> Comparison
         return None
     value, rounds = statistics.median(after) / statistics.median(before), min(len(before), len(after))
     if rounds < LEAST_ROUNDS:
-        return Comparison(value, -math.inf, math.inf, Verdict.NO_DIFFERENCE, rounds)
+        return PlanComparison(value, -math.inf, math.inf, PlanVerdict.NO_DIFFERENCE, rounds)
     (before_low, before_high), (after_low, after_high) = spread(before), spread(after)
     low, high = after_low / before_high, after_high / before_low
-    return Comparison(value, low, high, _verdict(value, low, high), rounds)
+    return PlanComparison(value, low, high, _verdict(value, low, high), rounds)
 
 
-def compare_losses(before: Sequence[float], after: Sequence[float], *, lower_is_better: bool = True) -> Comparison:
+def compare_losses(before: Sequence[float], after: Sequence[float], *, lower_is_better: bool = True) -> PlanComparison:
     """Compare results of training in several orders of the examples, by the mean of their differences.
 
     Its interval is Student's; the difference must also matter. A result that is not finite is worse than any other one.
@@ -137,23 +134,23 @@ def compare_losses(before: Sequence[float], after: Sequence[float], *, lower_is_
     count = len(before)
     broken = sum(map(_is_broken, before)), sum(map(_is_broken, after))
     if any(broken):
-        verdict = Verdict.NO_DIFFERENCE
+        verdict = PlanVerdict.NO_DIFFERENCE
         if broken[0] != broken[1]:
-            verdict = Verdict.WORSE if broken[1] > broken[0] else Verdict.BETTER
-        return Comparison(math.nan, -math.inf, math.inf, verdict, count)
+            verdict = PlanVerdict.WORSE if broken[1] > broken[0] else PlanVerdict.BETTER
+        return PlanComparison(math.nan, -math.inf, math.inf, verdict, count)
     differences = [second - first for first, second in zip(before, after, strict=True)]
     mean = statistics.fmean(differences)
     spread = statistics.stdev(differences) / math.sqrt(count) if count > 1 else math.inf
     margin = spread * (_STUDENT[count - 1] if count <= len(_STUDENT) else _NORMAL) if count > 1 else math.inf
     low, high = mean - margin, mean + margin
-    verdict = Verdict.NO_DIFFERENCE
+    verdict = PlanVerdict.NO_DIFFERENCE
     if abs(mean) < RELEVANT_LOSS * abs(statistics.fmean(before)):
-        return Comparison(mean, low, high, verdict, count)
+        return PlanComparison(mean, low, high, verdict, count)
     if sign * (high if sign > 0 else low) < 0:
-        verdict = Verdict.BETTER
+        verdict = PlanVerdict.BETTER
     elif sign * (low if sign > 0 else high) > 0:
-        verdict = Verdict.WORSE
-    return Comparison(mean, low, high, verdict, count)
+        verdict = PlanVerdict.WORSE
+    return PlanComparison(mean, low, high, verdict, count)
 
 
 def _is_broken(value: float) -> bool:

@@ -25,9 +25,9 @@ from accel_engine.requests.export_model import (
     WritingFormat,
 )
 from accel_engine.requests.protocol.request import Send, reports, unheard
-from accel_engine.text import format_metric
 from accel_engine.trained.open_trained import TrainedModel, open_trained
 from accel_engine.training.memory_meters import HostMemory
+from accel_engine.words import numbers
 
 BATCHING_EXAMPLES = 256
 """Examples with which the batching of requests is measured."""
@@ -117,7 +117,7 @@ def _lost_in_outputs(trained: Figures) -> Iterator[str]:
         served = trained.of_outputs.get(name, value)
         if not math.isclose(served, value, rel_tol=1e-3, abs_tol=1e-6):
             yield (
-                f"{name}: {format_metric(value)} from the model's logits, {format_metric(served)} from its "
+                f"{name}: {numbers.metric(value)} from the model's logits, {numbers.metric(served)} from its "
                 "probabilities, which are all that exports give: compare theirs with that"
             )
 
@@ -141,7 +141,7 @@ def _float32_note(halves: Mapping[str, str], changed: Figures, original: Figures
     words += f"trained model's by {changed.mean:.2g} in the mean, {changed.largest:.2g} at most"
     if loss not in original.metrics:
         return words
-    return f"{words}; the loss is {format_metric(changed.metrics[loss])}, not {format_metric(original.metrics[loss])}"
+    return f"{words}; the loss is {numbers.metric(changed.metrics[loss])}, not {numbers.metric(original.metrics[loss])}"
 
 
 def _with_signature(model: MeasuredModel, runtime: Runtime) -> MeasuredModel:

@@ -1,15 +1,65 @@
 """Where the formats of an exported model are written, and whether they can be."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from accel_engine.errors import UsageError
+from accel_engine.errors import PlanError, UsageError
 from accel_engine.formats import all_formats, named, target_name
+from accel_engine.plan.options import OptionSpec, latency, option
 from accel_engine.requests.export_model import ExportTarget
+from accel_engine.requests.protocol.model_reference import CHECKPOINT
 from accel_engine.user_paths import exists, is_directory
 
 FORMATS = tuple((each.name, precision.name) for each in all_formats() for precision in each.precisions)
 """All formats of models, each with its precision."""
+
+_SERVED = tuple(target_name(*kind) for kind in FORMATS if named(kind[0]).is_served)
+"""Those that TensorFlow Serving takes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportOptions:
+    """What is exported of a trained model to a folder.
+
+    Attributes:
+        formats: Names of some of :data:`FORMATS`.
+        checkpoint: ``auto``, ``best``, ``last`` or a step.
+        folder: Where to.
+        tolerance: Instead of the formats' own tolerances; ``None`` for these.
+        target_latency: Seconds that a request to TensorFlow Serving may take; ``None`` for any.
+
+    Raises:
+        UsageError: There is no format or no folder.
+    """
+
+    formats: tuple[str, ...] = option(
+        (), OptionSpec("What to write.", tuple, choices=tuple(target_name(*kind) for kind in FORMATS))
+    )
+    checkpoint: str = option("auto", CHECKPOINT)
+    folder: str = option("", OptionSpec("Where to.", str, suffixes=()))
+    tolerance: float | None = option(
+        None,
+        OptionSpec("Largest difference of a model's outputs.", float, minimum=0, optional=True, hint="by format"),
+    )
+    target_latency: float | None = option(
+        None,
+        OptionSpec(
+            "The most that a request to TensorFlow Serving may take, for the batching of a savedmodel.",
+            str,
+            label="latency",
+            metavar="10ms",
+            hint="of a request to TensorFlow Serving at most, such as 20ms",
+            read=latency,
+            goes_with=("formats", _SERVED),
+        ),
+    )
+
+    def __post_init__(self) -> None:
+        if not self.formats:
+            raise UsageError("no format is chosen: choose one with space")
+        if not self.folder:
+            raise PlanError("folder", "", "give a folder to write to")
 
 
 def all_targets(

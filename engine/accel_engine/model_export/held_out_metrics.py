@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from accel_engine.errors import DataError, ModelError
 from accel_engine.formats import open_model
-from accel_engine.inference.held_out_metrics import HeldOutMetrics
+from accel_engine.inference.candidate import HeldOutMetrics
 from accel_engine.inference.runtime import Runtime
 from accel_engine.json_values import json_number
 from accel_engine.model_export.artefacts import Artefacts

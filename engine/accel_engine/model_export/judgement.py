@@ -15,10 +15,10 @@ from accel_engine.models.exported_model import PROBABILITIES
 from accel_engine.plan.monitor import is_better_lower
 from accel_engine.private_names.keras_names import loss_takes_logits
 from accel_engine.run.store.series_names import is_loss
-from accel_engine.text import format_metric
 from accel_engine.trained.open_trained import TrainedModel
 from accel_engine.training.core.task import BY_RANK, SEVERAL_OUTPUTS
 from accel_engine.training.evaluation.reports.choice import loss_of_output, output_task, target_index
+from accel_engine.words import numbers
 
 Floats = npt.NDArray[np.float64]
 
@@ -197,5 +197,5 @@ def worsened(
         scale = max(abs(before), (abs(gained) if math.isfinite(gained) else 0.0) if lower else 1.0)
         worse = after - before if lower else before - after
         if not worse <= limit * scale:
-            return f"the {name} is {format_metric(after)}, not {format_metric(before)}"
+            return f"the {name} is {numbers.metric(after)}, not {numbers.metric(before)}"
     return ""

@@ -14,11 +14,11 @@ from accel_engine.inference.runtime import Arrays
 from accel_engine.keras_support.model_structure import fixed_batch, has_custom_train_step
 from accel_engine.model_export.servable_model import Servable, logits_of, shown_outputs
 from accel_engine.models.model_call import call_model
-from accel_engine.private_names.keras_logits import activation_before_loss, set_logits
+from accel_engine.private_names.keras_graph_names import activation_before_loss, set_logits
 from accel_engine.run.store.series_names import SeriesNames
 from accel_engine.trained.open_trained import TrainedModel
 from accel_engine.training.core.assembly import STEP_SERIES
-from accel_engine.training.core.metric_states import MetricStates, mean_loss, pack
+from accel_engine.training.core.metric_states import MetricStates, mean_loss, pack_states
 
 Values = npt.NDArray[np.float32]
 """The loss of a batch with the states of its metrics; empty where they cannot be computed from outputs."""
@@ -138,4 +138,4 @@ class OutputMetrics:
         if self._states is None:
             return tf.zeros([0])
         loss, states = self._states.measure(batch, outputs, training=False)
-        return tf.concat([[mean_loss(loss)], pack(states)], axis=0)
+        return tf.concat([[mean_loss(loss)], pack_states(states)], axis=0)

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from accel_engine.devices.energy_meter import Meter
+from accel_engine.devices.energy_meter import IntervalMeter
 from accel_engine.errors import ModelError
 from accel_engine.formats.savedmodel_format import BATCHING_FILE
 from accel_engine.inference.bench_runtime import BenchSettings, RuntimeBench
@@ -70,7 +70,7 @@ def write_batching(
     examples: Arrays,
     target_latency: float | None,
     cores: int,
-    memory: Meter,
+    memory: IntervalMeter,
     available: Callable[[], float],
 ) -> None:
     """Measure a SavedModel, and write the file.

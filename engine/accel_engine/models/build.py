@@ -12,15 +12,15 @@ from accel_engine.data.structure import Structure, describe, flatten, map_struct
 from accel_engine.errors import ModelError
 from accel_engine.keras_support.model_structure import has_custom_train_step
 from accel_engine.models import AutoModel, ModelEntry
-from accel_engine.models.build_options import BuildOptions
 from accel_engine.models.choose import default_model
 from accel_engine.models.data_description import DataDescription
 from accel_engine.models.exported_model import without_labels
-from accel_engine.models.model_entry import shape_text
+from accel_engine.models.model_entry import BuildOptions, shape_text
 from accel_engine.models.pretrained_application import build_pretrained
 from accel_engine.models.saved_model import load_saved
 from accel_engine.models.user_code import ARGUMENTS, call, reason
 from accel_engine.private_names.keras_names import reset_names
+from accel_engine.words import numbers
 
 DEFAULTS = BuildOptions()
 _OF_CLASSES = ("classification", "multi-label", "segmentation")
@@ -69,7 +69,7 @@ def build(
     return model
 
 
-def symbolic_inputs(data: DataDescription) -> Structure:
+def _symbolic_inputs(data: DataDescription) -> Structure:
     """The inputs of a batch of any size, as Keras' symbolic tensors."""
     return map_structure(lambda spec: keras.KerasTensor((None, *spec.shape), spec.dtype), data.inputs)
 
@@ -77,7 +77,7 @@ def symbolic_inputs(data: DataDescription) -> Structure:
 def output_specs(model: keras.Model, data: DataDescription) -> Structure:
     """The specs of a model's outputs for a batch of any size; ``None`` if it cannot be called."""
     try:
-        return model.compute_output_spec(symbolic_inputs(data))
+        return model.compute_output_spec(_symbolic_inputs(data))
     except Exception:
         if has_custom_train_step(model):
             return None
@@ -127,7 +127,7 @@ def _check_input(model: keras.Model, name: str, data: DataDescription) -> None:
         return  # unknown before the first call
     if len(inputs) != len(flatten(data.inputs)):
         raise ModelError(
-            f"model {name} takes {len(inputs)} input{'s' * (len(inputs) > 1)}; the data has {describe(data.inputs)}"
+            f"model {name} takes {numbers.counted(len(inputs), 'input')}; the data has {describe(data.inputs)}"
         )
     if shape is None:
         return  # names and shapes are checked when it is called
@@ -145,7 +145,7 @@ def _matches(taken: tuple[int | None, ...], given: tuple[int | None, ...]) -> bo
 
 def _build_weights(model: keras.Model, name: str, data: DataDescription) -> None:
     """Create the weights of an unbuilt model, without computing anything."""
-    example = symbolic_inputs(data)
+    example = _symbolic_inputs(data)
     try:
         if not model.built:
             model(example)

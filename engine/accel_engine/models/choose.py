@@ -55,7 +55,7 @@ def default_for(name: str) -> tuple[str, ...]:
     return tuple(data for data, taken in (BY_TASK | BY_FORM).items() if taken == name)
 
 
-def resolve(
+def resolve_model(
     model: ModelEntry | AutoModel | UserModel, data: DataDescription | None, *, pretrained: bool = False
 ) -> ModelEntry | AutoModel | UserModel:
     """The model that a plan's ``auto`` stands for; other models, and ``auto`` while the data is unknown, unchanged.

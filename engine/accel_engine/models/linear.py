@@ -4,7 +4,7 @@ import keras
 from keras import layers
 
 from accel_engine.models.data_description import DataDescription
-from accel_engine.models.outputs import output, standardized
+from accel_engine.models.outputs import output, standardized_inputs
 
 
 def build(data: DataDescription) -> keras.Model:
@@ -17,5 +17,5 @@ def build(data: DataDescription) -> keras.Model:
         An uncompiled model from examples to :func:`~accel_engine.models.outputs.output`.
     """
     inputs = keras.Input(data.shape)
-    x = standardized(layers.Flatten()(inputs), data)
+    x = standardized_inputs(layers.Flatten()(inputs), data)
     return keras.Model(inputs, output(x, data), name="linear")

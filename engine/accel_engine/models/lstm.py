@@ -4,7 +4,7 @@ import keras
 from keras import layers
 
 from accel_engine.models.data_description import DataDescription
-from accel_engine.models.outputs import output, standardized
+from accel_engine.models.outputs import output, standardized_inputs
 
 UNITS = 64
 
@@ -19,6 +19,6 @@ def build(data: DataDescription) -> keras.Model:
         An uncompiled model from sequences to :func:`~accel_engine.models.outputs.output`.
     """
     inputs = keras.Input(data.shape)
-    x = layers.LSTM(UNITS, return_sequences=True)(standardized(inputs, data))
+    x = layers.LSTM(UNITS, return_sequences=True)(standardized_inputs(inputs, data))
     x = layers.LSTM(UNITS)(x)
     return keras.Model(inputs, output(x, data), name="lstm")

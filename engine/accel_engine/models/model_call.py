@@ -8,7 +8,7 @@ import keras
 import tensorflow as tf
 
 from accel_engine.keras_support.model_structure import fixed_batch
-from accel_engine.private_names.keras_logits import joined_outputs, rows_of
+from accel_engine.private_names.keras_graph_names import joined_outputs, rows_of
 
 
 def call_model(model: keras.Model, inputs: Any, *, training: bool) -> Any:

@@ -48,11 +48,11 @@ def unit_layers(data: DataDescription) -> list[keras.Layer]:
     return found
 
 
-def standardized(x: keras.KerasTensor, data: DataDescription) -> keras.KerasTensor:
+def standardized_inputs(x: keras.KerasTensor, data: DataDescription) -> keras.KerasTensor:
     """Standardise raw inputs by moving averages, as layer ``standardized``; those of tables and series already are."""
     if data.kind in ("table", "series", "images"):
         return x
-    return layers.BatchNormalization(momentum=0.9, center=False, scale=False, name="standardized")(x)
+    return layers.BatchNormalization(momentum=0.9, center=False, scale=False, name="standardized_inputs")(x)
 
 
 def flat_size(data: DataDescription) -> int:

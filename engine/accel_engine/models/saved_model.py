@@ -8,7 +8,7 @@ from typing import Any
 import keras
 
 from accel_engine.errors import ModelError
-from accel_engine.models.build_options import BuildOptions
+from accel_engine.models.model_entry import BuildOptions
 from accel_engine.user_code import UserFunction, reason
 from accel_engine.user_paths import user_path
 

@@ -4,7 +4,7 @@ import keras
 from keras import layers
 
 from accel_engine.models.data_description import DataDescription
-from accel_engine.models.outputs import output, standardized
+from accel_engine.models.outputs import output, standardized_inputs
 
 UNITS = 128
 DROPOUT = 0.3
@@ -22,7 +22,7 @@ def build(data: DataDescription) -> keras.Model:
         An uncompiled model from examples to :func:`~accel_engine.models.outputs.output`.
     """
     inputs = keras.Input(data.shape)
-    flat = x = standardized(layers.Flatten()(inputs), data)
+    flat = x = standardized_inputs(layers.Flatten()(inputs), data)
     for _ in range(2):
         x = layers.Dense(UNITS, activation="relu")(x)
         x = layers.Dropout(DROPOUT)(x)

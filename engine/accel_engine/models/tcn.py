@@ -8,7 +8,7 @@ import keras
 from keras import layers
 
 from accel_engine.models.data_description import DataDescription
-from accel_engine.models.outputs import output, standardized
+from accel_engine.models.outputs import output, standardized_inputs
 
 FILTERS = 64
 KERNEL = 3
@@ -34,7 +34,7 @@ def build(data: DataDescription) -> keras.Model:
         An uncompiled model from sequences to :func:`~accel_engine.models.outputs.output`.
     """
     inputs = keras.Input(data.shape)
-    x = start = standardized(inputs, data)
+    x = start = standardized_inputs(inputs, data)
     forecasts = data.task == "regression"
     while x.shape[1] is not None and x.shape[1] > LONGEST:
         x = _convolution(x, kernel=8, strides=4, normalized=not forecasts)

@@ -6,9 +6,9 @@ After Kim, "Convolutional Neural Networks for Sentence Classification" (2014), w
 import keras
 from keras import layers
 
+from accel_engine.models.bag_of_words import frequent_words
 from accel_engine.models.data_description import DataDescription
 from accel_engine.models.outputs import output
-from accel_engine.models.text_words import frequent_words
 
 WORDS = 20_000
 """Words at most, with those of no and of an unknown word."""

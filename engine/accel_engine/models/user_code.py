@@ -8,13 +8,13 @@ from accel_engine.models import UserModel
 from accel_engine.user_code import UserFunction, one_line, reason
 from accel_engine.user_source import check_source
 
-__all__ = ["ARGUMENTS", "call", "check", "one_line", "reason"]
+__all__ = ["ARGUMENTS", "call", "check_model_function", "one_line", "reason"]
 
 ARGUMENTS = ("input_shape", "classes", "num_classes", "class_names", "vocabulary", "element_spec")
 """Names of the arguments that a function may ask for."""
 
 
-def check(model: UserModel) -> None:
+def check_model_function(model: UserModel) -> None:
     """Check by its source that a function exists and asks for known arguments only, without running it.
 
     Raises:

@@ -1,4 +1,6 @@
-"""Bytes of the arrays of a training step on a replica: weights, gradients, optimizer slots and activations."""
+"""Bytes of a model and of a step on a replica: weights, gradients, slots, activations; what ``--remat auto`` saves."""
+
+from dataclasses import dataclass
 
 from accel_engine.plan import Plan
 
@@ -24,6 +26,9 @@ OPTIMIZER_SLOTS = {
     "lion": 1,
 }
 """Slot variables per trainable weight of Keras' optimizers, with default arguments."""
+
+WORTHWHILE = 0.7
+"""Share of the activations that may still be saved, for ``auto`` to use rematerialization: it costs a forward pass."""
 
 
 def optimizer_slots(plan: Plan) -> int:
@@ -65,3 +70,62 @@ def _micro_batches(plan: Plan) -> int:
 
 def _is_mixed(plan: Plan) -> bool:
     return plan.policy != "float32"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSize:
+    """The size of a model.
+
+    Attributes:
+        parameters: Number of weights.
+        trainable: Number of trainable weights.
+        saved: Bytes of the saved activations of one example, in float32: those that stay in memory for the backward
+            pass; 0 if they are unknown.
+        largest: Bytes of its largest activation, whose gradient the backward pass computes.
+        remat_share: Share of the saved activations that rematerialization still saves; ``None`` if it is unknown.
+        auto_activations: Values of one example that are saved, as ``--remat auto`` counts them; 0 if it does not apply.
+        operations: Number of operations of a training step in TensorFlow's graph; 0 if it could not be traced.
+        is_divisible: Whether its step can be divided into micro-batches.
+    """
+
+    parameters: int = 0
+    trainable: int = 0
+    saved: int = 0
+    largest: int = 0
+    remat_share: float | None = None
+    auto_activations: int = 0
+    operations: int = 0
+    is_divisible: bool = True
+
+    @property
+    def is_traced(self) -> bool:
+        """Whether the activations are those of a traced step, not the outputs of all layers."""
+        return self.operations > 0
+
+
+def step_bytes(plan: Plan, parameters: int, trainable: int, activations: int, batch: int) -> int:
+    """Bytes that a step needs on a replica without rematerialization.
+
+    Args:
+        plan: The plan.
+        parameters: Number of weights.
+        trainable: Number of trainable weights.
+        activations: Values that are saved for one example.
+        batch: Examples per step on a replica.
+    """
+    return (
+        weight_bytes(plan, parameters)
+        + gradient_bytes(plan, trainable)
+        + slot_bytes(plan, trainable)
+        + activation_bytes(plan, FLOAT32_BYTES * activations, batch)
+    )
+
+
+def saves_enough(activations: int | None, share: float | None) -> bool:
+    """Whether rematerialization is known to save enough of a model's activations.
+
+    Args:
+        activations: Values that are saved for one example; ``None`` or 0 if unknown.
+        share: The share of them that is still saved with it; ``None`` if unknown.
+    """
+    return bool(activations) and share is not None and share <= WORTHWHILE

@@ -26,7 +26,7 @@ TASKS = ("classification", "multi-label", "regression", "segmentation", "reconst
 _CHANNELS = {"color": (1, 3), "randaugment": (1, 3)}
 
 
-def parts_of(names: Sequence[str], task: str) -> tuple[str, ...]:
+def augmentations_of(names: Sequence[str], task: str) -> tuple[str, ...]:
     """The parts that a plan's ``augmentation`` stands for, in their order.
 
     ``light`` is ``flip`` and ``crop``; ``strong`` is ``light``, ``randaugment`` and, where the task allows it,
@@ -46,7 +46,7 @@ def parts_of(names: Sequence[str], task: str) -> tuple[str, ...]:
 
 def mixes_targets(names: Sequence[str], task: str) -> bool:
     """Whether an augmentation mixes the targets of examples."""
-    return any(part in MIXING for part in parts_of(names, task))
+    return any(part in MIXING for part in augmentations_of(names, task))
 
 
 def weights_of(class_weight: Sequence[str], *, of_data: bool) -> Words:
@@ -104,7 +104,7 @@ def _reasons(
         yield (f"is for {', '.join(TASKS)}; the task is {task}",)
         return
     yield from mixing_reasons(names, task, weighted)
-    for part in parts_of(names, task):
+    for part in augmentations_of(names, task):
         if task not in (*MIXING.get(part, TASKS), "auto"):
             yield (f"{part} is for {' and '.join(MIXING[part])}; the task is {task}",)
         if part in OF_PIXELS and not known_range:
@@ -121,7 +121,7 @@ def mixing_reasons(names: Sequence[str], task: str, weighted: Words) -> Iterator
         task: The task; ``auto`` if it is unknown.
         weighted: Where the examples' weights are from, by :func:`weights_of`.
     """
-    mixing = [part for part in parts_of(names, task) if part in MIXING]
+    mixing = [part for part in augmentations_of(names, task) if part in MIXING]
     if mixing[1:]:
         yield ("mixup and cutmix are alternatives: choose one of them (strong contains cutmix)",)
     for part in mixing if weighted else ():

@@ -8,23 +8,6 @@ from accel_engine.data.dataset_entry import parse_size
 from accel_engine.data.pixel_scaling import SCALES
 from accel_engine.errors import FieldValue
 from accel_engine.plan import purposes
-from accel_engine.plan.choices import (
-    AUGMENTATIONS,
-    DECAYING,
-    LAST_BATCHES,
-    NOT_A_NUMBER_ACTIONS,
-    OPTIMIZERS,
-    OUT_OF_MEMORY_ACTIONS,
-    PRECISIONS,
-    RATE_SCALINGS,
-    REDUCTIONS,
-    REMAT_MODES,
-    SCHEDULES,
-    VALIDATIONS,
-    WITH_MOMENTUM,
-    XLA_MODES,
-)
-from accel_engine.plan.field_facts import Effect, FieldUse, FieldWords
 from accel_engine.plan.field_rules import (
     Alternatives,
     Contradiction,
@@ -36,7 +19,7 @@ from accel_engine.plan.field_rules import (
     is_set,
     one_of,
 )
-from accel_engine.plan.field_spec import AUTO, FieldSpec
+from accel_engine.plan.field_spec import AUTO, Effect, FieldSpec, FieldUse, FieldWords
 from accel_engine.plan.interval import (
     check_drops,
     check_share_or_steps,
@@ -44,7 +27,28 @@ from accel_engine.plan.interval import (
     parse_duration,
     parse_interval,
 )
-from accel_engine.plan.task_choices import LOSS_ALIASES, LOSSES, METRIC_ALIASES, METRICS, SMOOTHED, is_of_training
+from accel_engine.plan.task_choices import (
+    AUGMENTATIONS,
+    DECAYING,
+    LAST_BATCHES,
+    LOSS_ALIASES,
+    LOSSES,
+    METRIC_ALIASES,
+    METRICS,
+    NOT_A_NUMBER_ACTIONS,
+    OPTIMIZERS,
+    OUT_OF_MEMORY_ACTIONS,
+    PRECISIONS,
+    RATE_SCALINGS,
+    REDUCTIONS,
+    REMAT_MODES,
+    SCHEDULES,
+    SMOOTHED,
+    VALIDATIONS,
+    WITH_MOMENTUM,
+    XLA_MODES,
+    is_of_training,
+)
 
 
 def _field(default: Any, spec: FieldSpec, words: FieldWords, use: FieldUse, **rules: Any) -> Any:

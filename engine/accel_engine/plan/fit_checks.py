@@ -12,14 +12,21 @@ from accel_engine.data.structure import ArraySpec, Structure, has_texts
 from accel_engine.errors import FieldValue, PlanError, Words
 from accel_engine.models import AutoModel, ModelEntry
 from accel_engine.models.data_description import describe_entry
-from accel_engine.plan.augmentation import WITHOUT_XLA, augmentation_errors, parts_of, weights_of
-from accel_engine.plan.choices import IMAGENET, WEIGHT_FILES
+from accel_engine.plan.augmentation import WITHOUT_XLA, augmentation_errors, augmentations_of, weights_of
 from accel_engine.plan.estimate import StepCounts
 from accel_engine.plan.fields import DEFAULTS, RULES, PlanFields
 from accel_engine.plan.interval import drop_steps, warmup_steps
 from accel_engine.plan.monitor import NOTHING_TO_VALIDATE, is_better_lower, unknown_direction, wrong_monitor
 from accel_engine.plan.purposes import Situation
-from accel_engine.plan.task_choices import LOSSES_OF, METRICS_OF, TOP_K, TOP_K_ACCURACY, metric_name
+from accel_engine.plan.task_choices import (
+    IMAGENET,
+    LOSSES_OF,
+    METRICS_OF,
+    TOP_K,
+    TOP_K_ACCURACY,
+    WEIGHT_FILES,
+    metric_name,
+)
 from accel_engine.user_paths import no_file, user_path
 
 NO_LOSS_SCALING = "central-storage does not support loss scaling: use mixed_bfloat16, or the mirrored strategy"
@@ -58,7 +65,7 @@ def _augmentation_errors(situation: Situation) -> Iterator[PlanError]:
     if task == "auto" and data.classes:
         task = "classification"
     if situation.strategy.kind == "tpu" and (
-        refused := [part for part in parts_of(names, task) if part in WITHOUT_XLA]
+        refused := [part for part in augmentations_of(names, task) if part in WITHOUT_XLA]
     ):
         reason = f"a TPU compiles the step with XLA, which has no {' and no '.join(refused)}: leave them out"
         yield PlanError("augmentation", names, reason)

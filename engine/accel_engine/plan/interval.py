@@ -76,7 +76,7 @@ def _duration_advice(text: str, *, is_duration: bool) -> str:
     return "must be a duration above 0, e.g. 45s, 30m, 2h or 1h30m"
 
 
-def parse_drop(text: str) -> tuple[float, bool]:
+def _parse_drop(text: str) -> tuple[float, bool]:
     """Parse one of ``rate_drops``; returns its number, and whether it is a share of all steps.
 
     Raises:
@@ -100,7 +100,7 @@ def check_drops(name: str, values: Sequence[str]) -> None:
         PlanError: They are none.
     """
     try:
-        drops = [parse_drop(each) for each in values]
+        drops = [_parse_drop(each) for each in values]
     except ValueError:
         reason = "must be steps or shares of all steps, e.g. 1000,2000 or 50%,75%"
         raise PlanError(name, values, reason) from None
@@ -136,5 +136,5 @@ def warmup_steps(plan: Any, total_steps: int) -> int:
 
 def drop_steps(plan: Any, total_steps: int) -> list[int]:
     """The steps at which a plan's learning rate drops, in a run of so many steps."""
-    drops = map(parse_drop, plan.rate_drops)
+    drops = map(_parse_drop, plan.rate_drops)
     return [round(number * total_steps if is_share else number) for number, is_share in drops]

@@ -6,8 +6,8 @@ who sends it: whoever can connect can read and change the process's memory, and 
 
 from accel_engine import network_namespace
 from accel_engine.models import UserModel
-from accel_engine.plan.choices import IMAGENET
 from accel_engine.plan.resolved_plan import ResolvedPlan
+from accel_engine.plan.task_choices import IMAGENET
 
 _DOWNLOADED = "keras_dataset"
 """The reader of data that Keras downloads."""

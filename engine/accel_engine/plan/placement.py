@@ -13,6 +13,7 @@ from accel_engine.plan import Plan
 from accel_engine.strategies import CATALOGUE, StrategyEntry, find
 from accel_engine.strategies.cluster_spec import ClusterSpec
 from accel_engine.strategies.tpu_endpoint import LOCAL, TpuEndpoint
+from accel_engine.words import numbers
 
 GIB = 1 << 30
 
@@ -238,7 +239,7 @@ def _own_gpus(plan: Plan, chosen: tuple[str, ...], cluster: ClusterSpec | None) 
     if not count or not chosen[0].startswith("gpu"):
         return chosen
     if len(chosen) % count:
-        gpus = f"{len(chosen)} GPU{'s' * (len(chosen) > 1)}"
+        gpus = f"{numbers.counted(len(chosen), 'GPU')}"
         raise PlanError(
             "local_workers", count, f"must divide {gpus} evenly, or train on ", FieldValue("devices", "cpu:0")
         )

@@ -9,11 +9,11 @@ from typing import Any, Self
 from accel_engine import data, models, strategies
 from accel_engine.data.data_options import PLAN_FIELDS, DataOptions
 from accel_engine.errors import FieldValue, PlanError, UsageError
-from accel_engine.plan.choices import WEIGHT_FILES
 from accel_engine.plan.field_spec import AUTO
 from accel_engine.plan.fields import DEFAULTS, SPECS, USES, WORDS, PlanFields
 from accel_engine.plan.plan_checks import errors_of_plan
 from accel_engine.plan.source_text import SourceError, parse_json, parse_toml
+from accel_engine.plan.task_choices import WEIGHT_FILES
 from accel_engine.text import shell_command
 from accel_engine.user_paths import user_path
 

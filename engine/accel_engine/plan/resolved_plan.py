@@ -19,12 +19,12 @@ from accel_engine.errors import AccelError, PlanError, UsageError, Words
 from accel_engine.models import AutoModel, ModelEntry, UserModel, choose, user_code
 from accel_engine.models.data_description import DataDescription, describe_entry
 from accel_engine.plan import SPECS, Plan
-from accel_engine.plan.choices import IMAGENET
 from accel_engine.plan.estimate import StepCounts, count_steps
 from accel_engine.plan.fit_checks import errors_of_fit
 from accel_engine.plan.placement import Placement, check_isolation, find_cluster, find_tpu, place
-from accel_engine.plan.plan_errors import InvalidPlanError
+from accel_engine.plan.plan_file import InvalidPlanError
 from accel_engine.plan.purposes import Situation, kind_of_devices
+from accel_engine.plan.task_choices import IMAGENET
 from accel_engine.strategies import StrategyEntry
 from accel_engine.strategies.cluster_spec import ClusterSpec
 from accel_engine.strategies.tpu_endpoint import TpuEndpoint
@@ -115,7 +115,7 @@ class ResolvedPlan:
         replicas = self.placement.replicas if self.placement else None
         model, described = models.find(self.plan.model), describe_entry(data, self.plan.task)
         with _collected(errors):
-            model = choose.resolve(model, described, pretrained=self._pretrained)
+            model = choose.resolve_model(model, described, pretrained=self._pretrained)
         if isinstance(model, ModelEntry) and described and (mismatch := model.mismatch(described)):
             errors["model"] = (mismatch,)
         with _collected(errors):
@@ -138,7 +138,7 @@ class ResolvedPlan:
         model = (
             self.model
             if data is None
-            else choose.resolve(models.find(self.plan.model), data, pretrained=self._pretrained)
+            else choose.resolve_model(models.find(self.plan.model), data, pretrained=self._pretrained)
         )
         if not isinstance(model, ModelEntry) or not isinstance(models.find(self.plan.model), AutoModel):
             return self
@@ -227,7 +227,7 @@ def resolve(
     ).with_data(data)
 
 
-def check(plan: Plan, devices: Sequence[Device], *, chosen: Container[str] = ALL_FIELDS) -> ResolvedPlan:
+def resolve_to_train(plan: Plan, devices: Sequence[Device], *, chosen: Container[str] = ALL_FIELDS) -> ResolvedPlan:
     """Resolve a plan before it is trained; reads names and headers of the user's data, and the source of functions.
 
     Only the engine runs the user's functions.
@@ -251,7 +251,7 @@ def check(plan: Plan, devices: Sequence[Device], *, chosen: Container[str] = ALL
         raise
     resolved.check()
     if isinstance(resolved.model, UserModel):
-        user_code.check(resolved.model)
+        user_code.check_model_function(resolved.model)
     return resolved
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from accel_engine.files import regular
-from accel_engine.plan.source_lines import explain_toml_error
+from accel_engine.words import numbers
 
 MAX_BYTES = 1 << 18
 """Size of a file."""
@@ -61,7 +61,7 @@ def read_source(path: Path, *, or_pipe: bool = False) -> str:
     with regular(path, or_pipe=or_pipe).open("rb") as file:
         content = file.read(MAX_BYTES + 1)
     if len(content) > MAX_BYTES:
-        raise OSError(errno.EFBIG, f"it is larger than {MAX_BYTES >> 10} KiB", str(path))
+        raise OSError(errno.EFBIG, f"it is larger than {numbers.size(MAX_BYTES)}", str(path))
     try:
         return content.decode().replace("\r\n", "\n")
     except UnicodeDecodeError as error:
@@ -83,7 +83,7 @@ def parse_toml(text: str, example: str) -> dict[str, Any]:
     try:
         values = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        line, message = explain_toml_error(error, text, example)
+        line, message = _explain_toml_error(error, text, example)
         raise SourceError(message, line) from error
     except (ValueError, RecursionError) as error:
         raise _too_much(error, text) from error
@@ -138,3 +138,67 @@ def _check_size(values: Any) -> None:
 
 def _inner(value: Any) -> Any:
     return value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
+
+
+_HEADER = re.compile(r"\s*\[\[?\s*(?P<name>[^]]+?)\s*\]")
+_KEY = re.compile(r"\s*(?P<name>(?:\"[^\"]*\"|'[^']*'|[\w-]+)(?:\s*\.\s*(?:\"[^\"]*\"|'[^']*'|[\w-]+))*)\s*=")
+_NAME_PART = re.compile(r"\"([^\"]*)\"|'([^']*)'|([\w-]+)")
+_LONG_TEXT = re.compile(r"(\"\"\"|''').*?(?:\1|\Z)", re.DOTALL)
+_JSON_TOKEN = re.compile(r"\"(?:[^\"\\]|\\.)*\"|[{}\[\]:]")
+_AT = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
+
+_CAUSES = {
+    "Invalid value": "quote texts, e.g. {example}, but not true or false",
+    "Illegal character '\\n'": "a quote is not closed",
+    "Cannot overwrite": "the name is already set",
+    "Cannot declare": "the table already exists; put all its names below one header",
+    "Expected '=' after a key": "write name = value",
+}
+"""Usual causes of the messages of the TOML parser."""
+
+
+def toml_lines(text: str) -> dict[str, int]:
+    """Find the number of the line, from 1, that first sets each name of a TOML file; names are dotted."""
+    lines: dict[str, int] = {}
+    table = ""
+    text = _LONG_TEXT.sub(lambda found: '""' + "\n" * found[0].count("\n"), text)  # may hold what looks like names
+    for number, line in enumerate(text.splitlines(), start=1):
+        if header := _HEADER.match(line):
+            table = _dotted(header["name"])
+            lines.setdefault(table, number)
+        elif key := _KEY.match(line):
+            name = _dotted(key["name"])
+            lines.setdefault(f"{table}.{name}" if table else name, number)
+    return lines
+
+
+def json_lines(text: str) -> dict[str, int]:
+    """Find the number of the line, from 1, of each name of a JSON object, without those of objects within it."""
+    lines: dict[str, int] = {}
+    depth, before = 0, ""
+    start = 0
+    for token in _JSON_TOKEN.finditer(text):
+        if token[0] == ":" and depth == 1 and before:
+            lines[json.loads(before)] = text.count("\n", 0, start) + 1
+        depth += (token[0] in "{[") - (token[0] in "}]")
+        before, start = (token[0], token.start()) if token[0][0] == '"' else ("", 0)
+    return lines
+
+
+def _explain_toml_error(error: tomllib.TOMLDecodeError, text: str, example: str) -> tuple[int, str]:
+    """The line of a syntax error, and what is wrong with the usual cause.
+
+    Args:
+        error: What the parser raised.
+        text: The file.
+        example: A correct line with a quoted text.
+    """
+    at = _AT.search(str(error))
+    line = int(at[1]) if at and at[1] else max(len(text.rstrip().splitlines()), 1)
+    message = _AT.sub("", str(error))
+    cause = next((f"; {cause}" for start, cause in _CAUSES.items() if message.startswith(start)), "")
+    return line, f"invalid TOML: {message}{cause.format(example=example)}"
+
+
+def _dotted(name: str) -> str:
+    return ".".join("".join(part.groups("")) for part in _NAME_PART.finditer(name))

@@ -1,4 +1,4 @@
-"""The losses and metrics that a plan can name, and for which tasks."""
+"""The allowed values of a plan's fields; of losses and metrics, for which tasks."""
 
 from collections.abc import Mapping
 
@@ -98,3 +98,56 @@ def metric_name(name: str) -> str:
 def is_of_training(monitor: str) -> bool:
     """Whether a monitor is a metric of training."""
     return bool(monitor) and not metric_name(monitor).startswith("validation_")
+
+
+PRECISIONS = ("auto", "float32", "mixed_bfloat16", "mixed_float16")
+XLA_MODES = ("auto", "on", "off")
+REMAT_MODES = ("auto", "on", "off")
+OUT_OF_MEMORY_ACTIONS = ("adapt", "fail")
+NOT_A_NUMBER_ACTIONS = ("rollback", "skip", "stop", "continue")
+OPTIMIZERS = (
+    "auto",
+    "adam",
+    "adamw",
+    "nadam",
+    "adamax",
+    "rmsprop",
+    "sgd",
+    "adagrad",
+    "adadelta",
+    "adafactor",
+    "ftrl",
+    "lamb",
+    "lion",
+)
+VALIDATIONS = ("epoch", "end", "off")
+LAST_BATCHES = ("keep", "drop")
+REDUCTIONS = ("auto", "nccl", "hierarchical-copy", "one-device", "ring")
+RATE_SCALINGS = ("none", "linear", "square-root")
+SCHEDULES = ("auto", "constant", "linear", "cosine", "exponential", "steps", "one-cycle")
+WITH_MOMENTUM = ("sgd", "rmsprop")
+"""Optimizers with an argument ``momentum``."""
+
+DECAYING = ("linear", "cosine", "exponential", "one-cycle")
+"""Schedules that end at ``final_rate``."""
+
+IMAGENET = "imagenet"
+"""The ``initial_weights`` that Keras downloads."""
+
+WEIGHT_FILES = (".keras", ".weights.h5")
+"""Endings of files with weights."""
+
+AUGMENTATIONS = (
+    "light",
+    "strong",
+    "flip",
+    "vertical-flip",
+    "crop",
+    "rotation",
+    "zoom",
+    "color",
+    "erasing",
+    "randaugment",
+    "mixup",
+    "cutmix",
+)

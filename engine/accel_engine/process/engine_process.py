@@ -20,7 +20,7 @@ from accel_engine.process.detached import start_detached
 from accel_engine.version import __version__
 
 
-def versions() -> dict[str, str]:
+def package_versions() -> dict[str, str]:
     """Package versions for bug reports, by name, read without importing the packages."""
     by_name = {"accel-tui": __version__, "python": platform.python_version()}
     here = find_installation()
@@ -88,7 +88,7 @@ def spawn(
     command = [sys.executable, "-m", "accel_engine.process", *arguments]
     with hangup.held():
         return subprocess.Popen(
-            network_namespace.command(*command) if isolated else command,
+            network_namespace.isolated_command(*command) if isolated else command,
             stdin=stdin,
             stdout=stdout,
             stderr=stderr,

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from accel_engine.errors import RunError
-from accel_engine.inference.candidate import Candidate
-from accel_engine.inference.held_out_metrics import HeldOutMetrics
+from accel_engine.inference.candidate import Candidate, HeldOutMetrics
 from accel_engine.inference.origin import origin_of
 from accel_engine.plan import Plan
 from accel_engine.process.ask import Asked
@@ -119,7 +118,7 @@ class InferenceBench:
             self._asked.cancel()
 
 
-def bench(
+def measure_models(
     models: Sequence[Path | Plan | ModelFile], options: BenchOptions, on_part: Callable[[Any], object] = unheard
 ) -> tuple[str, ...]:
     """Measure models; see :class:`InferenceBench`."""

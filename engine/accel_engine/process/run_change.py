@@ -1,18 +1,17 @@
-"""Changes a live run's plan by stopping it with a checkpoint, and continuing it with the changed plan."""
+"""Commands to a live run from another process: it is paused for a while, or stopped and continued with changes."""
 
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from accel_engine import clock
 from accel_engine.errors import RunError
 from accel_engine.events import PlanChanged
-from accel_engine.process.paused_run import read_run
 from accel_engine.process.start_run import hand_over, prepare_continuation
-from accel_engine.run import RunReader, RunWriter, Status, request
+from accel_engine.run import RunInfo, RunReader, RunWriter, Status, request
 from accel_engine.run.directory.lock import WriterLock
 from accel_engine.run.directory.run_paths import latest_checkpoint
 from accel_engine.run.engine.commands import read_answer, withdraw
@@ -37,24 +36,93 @@ def launch(directory: Path) -> "subprocess.Popen[str]":
     return hand_over(directory, None)
 
 
+def read_run(directory: Path) -> RunInfo:
+    """Read a run's plan and status.
+
+    Raises:
+        RunError: It cannot be read.
+    """
+    with closing(RunReader(directory)) as reader:
+        return reader.info()
+
+
 def send(directory: Path, name: str, argument: float | None = None, reason: str = "") -> str:
     """Send a command to a live run and wait for the answer.
 
     Raises:
         RunError: It was not carried out, and why.
     """
-    number = request(directory, name, argument, reason=reason)
+    answer = _answer(directory, request(directory, name, argument, reason=reason))
+    if answer is None:
+        raise RunError(f"run {directory.name} did not answer to {name.replace('_', ' ')}")
+    if not answer[0]:
+        raise RunError(f"run {directory.name}: {answer[1]}")
+    return answer[1]
+
+
+def _answer(directory: Path, number: int, should_stop: Callable[[], bool] = lambda: False) -> tuple[bool, str] | None:
+    """The answer to a command; ``None`` if there is none in time, and the command is withdrawn."""
     deadline = time.monotonic() + ANSWER_SECONDS
     while (answer := read_answer(directory, number)) is None:
-        if time.monotonic() > deadline or not read_run(directory).status.live:
-            if withdraw(directory, number):
-                raise RunError(f"run {directory.name} did not answer to {name.replace('_', ' ')}")
-            break
+        if should_stop() or time.monotonic() > deadline or not read_run(directory).status.live:
+            return None if withdraw(directory, number) else read_answer(directory, number)
         time.sleep(INTERVAL)
-    answer = answer or read_answer(directory, number)
-    if answer is None or not answer[0]:
-        raise RunError(f"run {directory.name}: {answer[1] if answer else 'no answer'}")
-    return answer[1]
+    return answer
+
+
+class PauseNote(NamedTuple):
+    """What happens to a run while something else is measured; both are empty for a run that is not live.
+
+    Attributes:
+        now: In words, meanwhile.
+        after: In words, after that.
+    """
+
+    now: str = ""
+    after: str = ""
+
+
+BESIDE = PauseNote(
+    "the run trains beside it, as it could not be paused", "the run trained beside it, as it could not be paused"
+)
+
+
+@contextmanager
+def paused(directory: Path, longest: float, should_stop: Callable[[], bool] = lambda: False) -> Iterator[PauseNote]:
+    """Pause a run for a block.
+
+    One that somebody else has paused, before or meanwhile, stays paused. If this program is killed, the engine
+    resumes the run by itself after ``longest`` seconds.
+
+    Args:
+        directory: The run's directory.
+        longest: Seconds that the block takes at most.
+        should_stop: Whether to give up waiting.
+    """
+    info = read_run(directory)
+    if info.status is Status.PAUSED:
+        yield PauseNote("the run is paused", "the run was paused")
+        return
+    if not info.status.live:
+        yield PauseNote()
+        return
+    number = _pause(directory, longest, should_stop)
+    try:
+        yield PauseNote("the run is paused meanwhile", "the run was paused meanwhile") if number else BESIDE
+    finally:
+        if number:
+            with suppress(RunError):  # it has ended meanwhile, or its time is over
+                request(directory, "resume", float(number))
+
+
+def _pause(directory: Path, longest: float, should_stop: Callable[[], bool]) -> int:
+    """Ask the engine to pause; returns the command's id, 0 if it has not."""
+    try:
+        number = request(directory, "pause", longest)
+    except RunError:
+        return 0
+    answer = _answer(directory, number, should_stop)
+    return number if answer is not None and answer[0] else 0
 
 
 def steps_taken(directory: Path) -> int:
@@ -65,7 +133,7 @@ def steps_taken(directory: Path) -> int:
 
 
 @contextmanager
-def stopped(directory: Path, launch: Launch = launch, reason: str = "") -> Iterator[None]:
+def stopped(directory: Path, launch: Launch = launch) -> Iterator[None]:
     """Stop a live run with a checkpoint for a block that continues it; one that has ended stays so.
 
     After an error, or Ctrl-C, the run trains on as before: the stop is withdrawn, or the run is continued.
@@ -73,7 +141,6 @@ def stopped(directory: Path, launch: Launch = launch, reason: str = "") -> Itera
     Args:
         directory: The run's directory.
         launch: Gives the run to an engine.
-        reason: Why it is stopped, which is recorded.
 
     Raises:
         RunError: It does not stop.
@@ -81,27 +148,13 @@ def stopped(directory: Path, launch: Launch = launch, reason: str = "") -> Itera
     if not read_run(directory).status.live:
         yield
         return
-    number = request(directory, "stop", reason=reason)
+    number = request(directory, "stop")
     try:
         _wait_for_end(directory)
         yield
     except BaseException:
         _train_on(directory, number, launch)
         raise
-
-
-def stop(directory: Path, reason: str = "") -> None:
-    """Stop a live run with a checkpoint, and wait until it has; does nothing if it has ended.
-
-    Args:
-        directory: The run's directory.
-        reason: Why, which is recorded.
-
-    Raises:
-        RunError: It does not stop, and the stop is withdrawn.
-    """
-    with stopped(directory, reason=reason):
-        pass
 
 
 def _wait_for_end(directory: Path) -> None:
@@ -148,13 +201,13 @@ def continue_changed(
     """
     prepare_continuation(directory, changes)
     try:
-        record_change(directory, latest_checkpoint(directory), changes, before, reason)
+        _record_change(directory, latest_checkpoint(directory), changes, before, reason)
     finally:  # it waits for an engine already
         process = launch(directory)
     return process
 
 
-def record_change(
+def _record_change(
     directory: Path, step: int, changes: Mapping[str, Any], before: Mapping[str, Any], reason: str
 ) -> None:
     """Write what changed to a run that no engine writes.

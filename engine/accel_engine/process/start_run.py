@@ -142,7 +142,7 @@ def _checked(
 
     Raises an error, before a run is written, if the plan cannot be trained on this machine.
     """
-    resolved = resolved_plan.check(plan, detect().devices if devices is None else devices, chosen=chosen)
+    resolved = resolved_plan.resolve_to_train(plan, detect().devices if devices is None else devices, chosen=chosen)
     engine_process.require_installation()
     return resolved.with_chosen_model()
 

@@ -10,6 +10,9 @@ from accel_engine.race.configuration import Best, ConfigurationResult, Configura
 
 _USABLE = (ConfigurationState.FINISHED, ConfigurationState.MEASURING, ConfigurationState.ENDED_EARLY)
 
+AMOUNTS = {"memory": Best.LEAST_MEMORY, "energy": Best.LEAST_ENERGY}
+"""What a configuration takes, and the mark of that which takes the least."""
+
 
 def with_rates(result: ConfigurationResult, reference_rates: Sequence[float]) -> ConfigurationResult:
     """A result with its median and interval, as if it had been measured beside all rounds of the reference.
@@ -57,9 +60,7 @@ def _dominates(other: ConfigurationResult, result: ConfigurationResult) -> bool:
         return False
     if other.configuration.changes_training and not result.configuration.changes_training:
         return False
-    return _is_clearly_faster(other, result) and not (
-        _takes_less_memory(result, other) or _takes_less_energy(result, other)
-    )
+    return _is_clearly_faster(other, result) and not any(_takes_less(result, other, name) for name in AMOUNTS)
 
 
 def _is_clearly_faster(other: ConfigurationResult, result: ConfigurationResult) -> bool:
@@ -78,23 +79,22 @@ def _interval(result: ConfigurationResult, *, in_turns: bool) -> tuple[float, fl
     return result.between
 
 
-def _takes_less_memory(result: ConfigurationResult, other: ConfigurationResult) -> bool:
-    """Whether it takes less memory, of the same kind."""
-    if result.memory is None or other.memory is None or result.memory_of != other.memory_of:
-        return False
-    return result.memory < LESS * other.memory
+def _amount(result: ConfigurationResult, name: str) -> tuple[float, str] | None:
+    """How much memory or energy it takes, and of which kind; ``None`` if unknown."""
+    found, kind = (result.memory, result.memory_of) if name == "memory" else (result.joules, result.energy_of)
+    return None if found is None else (found, kind)
 
 
-def _takes_less_energy(result: ConfigurationResult, other: ConfigurationResult) -> bool:
-    """Whether it takes less energy, of the same kind."""
-    if not has_same_energy(result, other):
-        return False
-    return (result.joules or 0.0) < LESS * (other.joules or 0.0)
+def _takes_less(result: ConfigurationResult, other: ConfigurationResult, name: str) -> bool:
+    """Whether it takes less memory or energy, of the same kind."""
+    mine, its = _amount(result, name), _amount(other, name)
+    return mine is not None and its is not None and mine[1] == its[1] and mine[0] < LESS * its[0]
 
 
 def has_same_energy(result: ConfigurationResult, other: ConfigurationResult) -> bool:
     """Whether the energy of both is known, and of the same kind."""
-    return result.joules is not None and other.joules is not None and result.energy_of == other.energy_of
+    mine, its = _amount(result, "energy"), _amount(other, "energy")
+    return mine is not None and its is not None and mine[1] == its[1]
 
 
 def find_best(results: Iterable[ConfigurationResult]) -> dict[Best, ConfigurationResult]:
@@ -108,22 +108,25 @@ def find_best(results: Iterable[ConfigurationResult]) -> dict[Best, Configuratio
     """
     usable = [each for each in results if _is_candidate(each) and has_enough_turns(each)]
     reference = next((each for each in usable if each.configuration.is_reference), None)
-    marks: dict[Best, ConfigurationResult] = {}
-    if usable:
-        faster = [each for each in usable if each.is_faster or reference is None]
-        marks[Best.FASTEST] = max(faster, key=_rate, default=reference or usable[0])
-    kind = reference.memory_of if reference else (usable[0].memory_of if usable else "")
-    known = [each for each in usable if each.memory is not None and each.memory_of == kind]
-    if known:
-        least = min(known, key=lambda each: each.memory or 0.0)
-        keeps = reference is not None and reference in known and not _takes_less_memory(least, reference)
-        marks[Best.LEAST_MEMORY] = reference if keeps and reference else least
-    kind = reference.energy_of if reference else (usable[0].energy_of if usable else "")
-    if known := [each for each in usable if each.joules is not None and each.energy_of == kind]:
-        least = min(known, key=lambda each: each.joules or 0.0)
-        keeps = reference is not None and reference in known and not _takes_less_energy(least, reference)
-        marks[Best.LEAST_ENERGY] = reference if keeps and reference else least
+    if not usable:
+        return {}
+    faster = [each for each in usable if each.is_faster or reference is None]
+    marks = {Best.FASTEST: max(faster, key=_rate, default=reference or usable[0])}
+    for name, best in AMOUNTS.items():
+        if least := _least(usable, reference, name):
+            marks[best] = least
     return marks
+
+
+def _least(
+    usable: Sequence[ConfigurationResult], reference: ConfigurationResult | None, name: str
+) -> ConfigurationResult | None:
+    """The one that takes the least memory or energy, of the reference's kind; the reference if none takes less."""
+    first = _amount(reference or usable[0], name)
+    known = [(found, each) for each in usable if (found := _amount(each, name)) and first and found[1] == first[1]]
+    least = min(known, key=lambda each: each[0], default=(None, None))[1]
+    keeps = least and reference and not _takes_less(least, reference, name)
+    return reference if keeps else least
 
 
 def has_enough_turns(result: ConfigurationResult) -> bool:

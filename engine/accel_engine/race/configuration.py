@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from accel_engine.measure.trial_statistics import Comparison, Verdict
+from accel_engine.measure.trial_statistics import PlanComparison, PlanVerdict
 from accel_engine.plan import Plan
 from accel_engine.plan.changed_plan import options_text
 
@@ -203,7 +203,7 @@ class ConfigurationResult:
     ratios: tuple[float, ...] = ()
     examples_per_second: float | None = None
     between: tuple[float, float] | None = None
-    against_reference: Comparison | None = None
+    against_reference: PlanComparison | None = None
     joules: float | None = None
     energy_of: str = ""
     energy_problem: str = ""
@@ -221,4 +221,4 @@ class ConfigurationResult:
     @property
     def is_faster(self) -> bool:
         """Whether it is clearly faster than the reference."""
-        return self.against_reference is not None and self.against_reference.verdict is Verdict.BETTER
+        return self.against_reference is not None and self.against_reference.verdict is PlanVerdict.BETTER

@@ -9,10 +9,11 @@ from accel_engine.devices.device_types import Device
 from accel_engine.errors import PlanError, join_words
 from accel_engine.models import ModelEntry
 from accel_engine.plan import Plan, isolation
-from accel_engine.plan.choices import PRECISIONS
 from accel_engine.plan.placement import check_measurable
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
+from accel_engine.plan.task_choices import PRECISIONS
 from accel_engine.race.configuration import Configuration, ConfigurationKind, UnsupportedConfiguration
+from accel_engine.words import numbers
 
 REFERENCE = "this plan"
 """The title of the reference."""
@@ -234,7 +235,7 @@ def _cpu_changes(
     if resolved.plan.threads is not None:
         yield "all threads", ConfigurationKind.THREADS, {"threads": None}
     for count in dict.fromkeys((1, max(1, cores // 2))):
-        yield f"{count} thread{'s' * (count > 1)}", ConfigurationKind.THREADS, {"threads": count}
+        yield f"{numbers.counted(count, 'thread')}", ConfigurationKind.THREADS, {"threads": count}
     model = resolved.model
     if not isinstance(model, ModelEntry) or model.cpu_kernels:
         is_off = resolved.plan.cpu_kernels == "off"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from accel_engine.devices.device_types import Device
-from accel_engine.devices.energy_meter import Meter, energy_meter
+from accel_engine.devices.energy_meter import IntervalMeter, energy_meter
 
 _POWERCAP = Path("/sys/class/powercap")
 """Where Linux has the energy counters of processors (RAPL)."""
@@ -26,7 +26,7 @@ class Meters:
         problem: Why there is none; empty if there are.
     """
 
-    meters: tuple[Meter, ...] = ()
+    meters: tuple[IntervalMeter, ...] = ()
     measured: str = ""
     problem: str = ""
 

@@ -6,10 +6,13 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 
 from accel_engine.devices.device_types import Device
+from accel_engine.errors import UsageError
 from accel_engine.measure.plan_trials import PlanTrials
 from accel_engine.measure.trial_process import TrialCancelledError
 from accel_engine.measure.trial_room import MemoryBudget, devices_of, find_room
 from accel_engine.measure.trial_statistics import LEAST_ROUNDS, in_turn
+from accel_engine.plan.field_spec import FieldSpec
+from accel_engine.plan.options import OptionSpec, option
 from accel_engine.plan.placement import process_count
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.race.comparison import dominating, has_same_energy, winners, with_rates
@@ -40,6 +43,21 @@ MakeTrials = Callable[[Sequence[TrialStart], Callable[[], bool]], AbstractContex
 """Makes what starts processes, and ends all of them after its block."""
 
 
+_KINDS = FieldSpec(
+    "Names of kinds.",
+    tuple,
+    choices=tuple(ConfigurationKind),
+    aliases={kind.replace("-", "_"): kind for kind in ConfigurationKind},
+)
+
+
+def _read_kinds(text: str) -> tuple[ConfigurationKind, ...]:
+    names = _KINDS.parse("kinds", text)
+    if not names:
+        raise UsageError(f"nothing may change: give {_KINDS.allowed}")
+    return tuple(map(ConfigurationKind, names))
+
+
 @dataclass(frozen=True, slots=True)
 class RaceOptions:
     """What is raced, and for how long.
@@ -50,8 +68,21 @@ class RaceOptions:
         combines: Whether the changes that were faster are raced together, in a last group.
     """
 
-    seconds: float = SECONDS
-    kinds: Collection[ConfigurationKind] = tuple(ConfigurationKind)
+    seconds: float = option(
+        SECONDS,
+        OptionSpec("How long each configuration is measured.", float, minimum=0.1, maximum=3600, label="time each"),
+    )
+    kinds: Collection[ConfigurationKind] = option(
+        tuple(ConfigurationKind),
+        OptionSpec(
+            "What may change.",
+            tuple,
+            choices=tuple(ConfigurationKind),
+            label="may change",
+            flags=("--vary",),
+            read=_read_kinds,
+        ),
+    )
     combines: bool = True
 
 

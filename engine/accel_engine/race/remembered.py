@@ -15,7 +15,7 @@ from accel_engine.measure.cache import Cache, Rate, key_of
 from accel_engine.measure.trial_statistics import LEAST_ROUNDS
 from accel_engine.models import UserModel
 from accel_engine.plan import WORDS
-from accel_engine.plan.resolved_plan import ResolvedPlan, check, resolve
+from accel_engine.plan.resolved_plan import ResolvedPlan, resolve, resolve_to_train
 from accel_engine.race.comparison import winners
 from accel_engine.race.configuration import ConfigurationResult, ConfigurationState
 from accel_engine.race.configurations import effective
@@ -126,7 +126,7 @@ def faster_plan(info: RunInfo) -> FasterPlan | None:
         return None
     with suppress(AccelError):  # its data is gone, for example
         devices = detect().devices
-        found = recall(check(info.plan, devices), devices)
+        found = recall(resolve_to_train(info.plan, devices), devices)
         tried = {"xla": "on"} if info.plan.xla == "auto" else {}  # by the run itself
         if found and found.faster_changes and found.faster_changes != tried:
             return FasterPlan(found.faster_changes, found.factor)

@@ -21,7 +21,7 @@ from accel_engine.events import (
     Validated,
     Warned,
 )
-from accel_engine.process.engine_process import versions
+from accel_engine.process.engine_process import package_versions
 from accel_engine.recording import logs, model_description
 from accel_engine.recording.batch_series import RUNNING, BatchSeries
 from accel_engine.recording.destination import Destination, outcome_of
@@ -103,7 +103,7 @@ class FitSession:
             first_step=self.step,
             pid=os.getpid(),
             host=socket.gethostname(),
-            versions=versions(),
+            versions=package_versions(),
         )
         self._recorder = RecorderThread(destination, started, mailbox, self._end_if_aborted)
         self._commands = FitCommandHandler(mailbox, self._recorder)

@@ -18,7 +18,7 @@ from accel_engine.events import (
     RunStarted,
     Warned,
 )
-from accel_engine.process.engine_process import versions
+from accel_engine.process.engine_process import package_versions
 from accel_engine.recording import script
 from accel_engine.recording.destination import Destination, outcome_of
 from accel_engine.recording.held_values import PLAIN, held
@@ -75,7 +75,7 @@ class LoopSession:
             first_step=destination.step,
             pid=os.getpid(),
             host=socket.gethostname(),
-            versions=versions(),
+            versions=package_versions(),
         )
         self._thread = RecorderThread(destination, started, self._mailbox, self._end_if_left, self._collect)
         self._built = _built(destination.step + steps) if steps else None

@@ -1,17 +1,43 @@
 """Asks for measurements of the inference of trained models."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from accel_engine.inference.candidate import Candidate
+from accel_engine.errors import UsageError
+from accel_engine.inference.candidate import SCENARIOS, Candidate
 from accel_engine.inference.live_window import LiveWindow
-from accel_engine.requests.protocol.model_reference import ModelReference
+from accel_engine.plan.options import OptionSpec, latency, option
+from accel_engine.requests.protocol.model_reference import CHECKPOINT, ModelReference
 from accel_engine.requests.protocol.request import ON_THE_CPU, EngineRequest, ExamplesDone
 
 _WITHOUT_TPU = {"TPU_LOAD_LIBRARY": "0"}
 """Environment variables that hide TPUs, on which models are not measured."""
+
+_DEVICE = re.compile(r"(cpu|gpu)(:\d+)?")
+_SIZE = re.compile(r"[1-9]\d{0,8}", re.ASCII)
+
+
+def _read_devices(text: str) -> tuple[str, ...]:
+    names = _words(text)
+    for name in names:
+        if not _DEVICE.fullmatch(name):
+            raise UsageError(f"{name!r} is none of cpu, gpu and such as gpu:1")
+    return names
+
+
+def _read_sizes(text: str) -> tuple[int, ...] | None:
+    sizes = _words(text)
+    if not all(_SIZE.fullmatch(size) for size in sizes):
+        raise UsageError(f"{text!r} are no batch sizes: give positive whole numbers, such as 1,8,32")
+    return tuple(map(int, sizes)) or None
+
+
+def _words(text: str) -> tuple[str, ...]:
+    """The words between commas, each once."""
+    return tuple(dict.fromkeys(word.strip() for word in text.split(","))) if text.strip() else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,23 +71,95 @@ class BenchOptions:
         target_latency: Seconds that the 99th percentile may be at most; ``None`` for any.
         devices: Such as ``cpu`` or ``gpu:0``; empty for all.
         precisions: Keras' dtype policies; empty for those that fit the device.
-        xla: Whether XLA compiles the model: both, one after the other, by default.
+        xla: Whether XLA compiles the model: ``on``, ``off`` or ``both``.
+        target_rate: Examples a second to be served, of which only the conclusions depend; ``None`` for none.
         seed: Of random examples and arrivals.
         metrics: Whether metrics are computed, where the data of a model is known.
+
+    Raises:
+        UsageError: Some contradict the scenario.
     """
 
-    data: str = ""
+    data: str = option("", OptionSpec("Other examples than those of runs; files get random ones.", str))
     split: str = "auto"
-    checkpoint: str = "auto"
-    scenario: str = "multi-stream"
-    batch_sizes: tuple[int, ...] | None = None
-    seconds: float = 5.0
-    target_latency: float | None = None
-    devices: tuple[str, ...] = ()
-    precisions: tuple[str, ...] = ()
-    xla: tuple[bool, ...] = (False, True)
-    seed: int = 0
-    metrics: bool = True
+    scenario: str = option(
+        "multi-stream", OptionSpec("How requests come, as in MLPerf.", str, choices=tuple(SCENARIOS))
+    )
+    batch_sizes: tuple[int, ...] | None = option(
+        None,
+        OptionSpec(
+            "Batch sizes to measure; 1, 2, 4 and so on by default, until the throughput stops growing.",
+            tuple,
+            metavar="1,2,...",
+            read=_read_sizes,
+        ),
+    )
+    seconds: float = option(
+        5.0,
+        OptionSpec(
+            "Time limit of a measurement, which ends earlier when it is stable.",
+            float,
+            minimum=0.1,
+            maximum=3600,
+            label="time limit",
+        ),
+    )
+    target_latency: float | None = option(
+        None, OptionSpec("The most that p99 may be.", str, metavar="10ms", hint="of p99, such as 10ms", read=latency)
+    )
+    target_rate: float | None = option(
+        None,
+        OptionSpec(
+            "Examples per second to be served.",
+            float,
+            above=0,
+            maximum=1e12,
+            optional=True,
+            metavar="500",
+            hint="examples/s: how many machines?",
+        ),
+    )
+    devices: tuple[str, ...] = option(
+        (),
+        OptionSpec(
+            "Where to measure; on all by default.",
+            tuple,
+            metavar="cpu,gpu",
+            hint="cpu,gpu:0; empty for all",
+            read=_read_devices,
+        ),
+    )
+    xla: str = option("both", OptionSpec("Compile with XLA.", str, choices=("both", "on", "off"), label="XLA"))
+    precisions: tuple[str, ...] = option(
+        (),
+        OptionSpec(
+            "Precisions of runs; by default the model's own and those that the device computes fast in.",
+            tuple,
+            choices=("float32", "mixed_float16", "mixed_bfloat16"),
+            label="precision",
+            hint="float32; empty for fast ones",
+            flags=("--precision",),
+        ),
+    )
+    checkpoint: str = option("auto", CHECKPOINT)
+    seed: int = option(0, OptionSpec("Of random examples and arrivals.", int, minimum=0))
+    metrics: bool = option(
+        default=True,
+        spec=OptionSpec("Compute the loss and the metrics on examples that training did not see.", bool),
+    )
+
+    def __post_init__(self) -> None:
+        if self.scenario == "server" and self.target_latency is None:
+            raise UsageError("server searches the highest rate within a latency: give a target latency")
+        if self.scenario == "offline" and self.target_latency is not None:
+            raise UsageError("offline has no latencies: leave out the target latency, or use multi-stream")
+        if self.scenario == "single-stream" and self.batch_sizes not in (None, (1,)):
+            raise UsageError("single-stream sends single examples: leave out batch sizes, or use multi-stream")
+
+    @property
+    def compiled(self) -> tuple[bool, ...]:
+        """Whether XLA compiles the model, one after the other."""
+        return {"both": (False, True), "on": (True,), "off": (False,)}[self.xla]
 
     @property
     def environment(self) -> Mapping[str, str]:

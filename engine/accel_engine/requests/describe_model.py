@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from accel_engine.plan import Plan
-from accel_engine.plan.model_size import ModelSize
+from accel_engine.plan.array_bytes import ModelSize
 from accel_engine.requests.protocol.request import EngineRequest
 
 

@@ -1,12 +1,19 @@
 """Asks for an evaluation of trained models."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Self
 
+from accel_engine.data import FILE_SUFFIXES
+from accel_engine.errors import PlanError
 from accel_engine.json_values import json_number
-from accel_engine.requests.protocol.model_reference import ModelReference
+from accel_engine.plan.options import OptionSpec, option
+from accel_engine.requests.protocol.model_reference import CHECKPOINT, SPLIT, ModelReference
 from accel_engine.requests.protocol.request import EngineRequest
+
+MIN_BEYOND = 5
+"""Resamples beyond an interval at least, for its ends to be measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,14 +138,32 @@ class EvaluationOptions:
         resamples: How often examples are drawn for intervals.
         confidence: The level of the intervals, 0 to 1.
         seed: Of the random draws.
+
+    Raises:
+        PlanError: There are too few resamples for the level.
     """
 
-    data: str = ""
-    split: str = "auto"
-    checkpoint: str = "auto"
-    resamples: int = 1000
-    confidence: float = 0.95
+    data: str = option(
+        "",
+        OptionSpec(
+            "Other data than that of the runs, as in train.",
+            str,
+            hint="that of the run; a path or a name for other data",
+            suffixes=FILE_SUFFIXES,
+        ),
+    )
+    split: str = option("auto", SPLIT)
+    checkpoint: str = option("auto", CHECKPOINT)
+    resamples: int = option(1000, OptionSpec("Draws for intervals.", int, minimum=100, maximum=1_000_000))
+    confidence: float = option(
+        0.95, OptionSpec("Level of the confidence intervals.", float, minimum=0.5, maximum=0.999)
+    )
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.resamples * (1 - self.confidence) < MIN_BEYOND:
+            least = math.ceil(MIN_BEYOND / (1 - self.confidence))
+            raise PlanError("confidence", self.confidence, f"needs --resamples {least} at least")
 
 
 @dataclass(frozen=True, slots=True)

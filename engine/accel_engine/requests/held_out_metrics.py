@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from accel_engine.inference.held_out_metrics import HeldOutMetrics
+from accel_engine.inference.candidate import HeldOutMetrics
 from accel_engine.requests.bench_models import BenchedModel, BenchOptions
 from accel_engine.requests.protocol.request import EngineRequest
 

@@ -1,7 +1,7 @@
 """Begins a conversation with an engine process that tries one plan: it compiles the plan's steps, and takes steps."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
 
@@ -26,13 +26,17 @@ class TrialStart:
 
 @dataclass(frozen=True, slots=True)
 class TrialAnswer:
-    """An answer of a process that tries a plan.
+    """An answer of a process that tries a plan, to all but :class:`TakeSteps`.
 
     Attributes:
         memory: Bytes that a device had allocated at most so far, or by which the process grew; ``None`` if unknown.
+        seconds: How long it took to validate, or to save.
+        metrics: Of a validation by name; none without validation data.
     """
 
     memory: float | None = None
+    seconds: float = 0.0
+    metrics: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,57 +120,23 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class TrialValidation:
-    """The metrics of a validation.
-
-    Attributes:
-        metrics: By name; none without validation data.
-        seconds: How long it took.
-        memory: See :class:`TrialAnswer`.
-    """
-
-    metrics: Mapping[str, float]
-    seconds: float
-    memory: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class SavedTrial:
-    """A checkpoint was saved, and deleted.
-
-    Attributes:
-        seconds: How long saving took.
-        memory: See :class:`TrialAnswer`.
-    """
-
-    seconds: float
-    memory: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class TakeFor:
-    """Asks for steps of some seconds, at least one chunk."""
-
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True)
 class TakeSteps:
-    """Asks for a number of steps."""
+    """Asks for steps, answered by a :class:`Turn`: for some seconds, some steps, or one at each of some learning rates.
 
-    steps: int
+    Attributes:
+        steps: Their number.
+        seconds: How long, at least one chunk.
+        rates: Learning rates; the first loss that is not finite ends the turn.
+    """
 
-
-@dataclass(frozen=True, slots=True)
-class TakeAt:
-    """Asks for a step at each of some learning rates, up to the first loss that is not finite."""
-
-    rates: tuple[float, ...]
+    steps: int = 0
+    seconds: float = 0.0
+    rates: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ReturnToStart:
-    """Asks to return to the start; answered by a :class:`TrialAnswer`.
+    """Asks to return to the start.
 
     Attributes:
         seed: Of the order of the examples from there on; by default the plan's.
@@ -189,7 +159,7 @@ class SaveTrial:
 
 @dataclass(frozen=True, slots=True)
 class TellMemory:
-    """Asks a process that serves a coordinator for its memory; answered by a :class:`TrialAnswer`."""
+    """Asks a process that serves a coordinator for its memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,8 +175,8 @@ class TrialRequest(EngineRequest[Problem]):
 
     function: ClassVar = "accel_engine.engine_main.trial_server:try_plan"
     result: ClassVar = Problem
-    parts: ClassVar = (ExamplesDone, TrialReady, MemberReady, Turn, TrialAnswer, TrialValidation, SavedTrial)
-    asks: ClassVar = (TakeFor, TakeSteps, TakeAt, ReturnToStart, ValidateTrial, SaveTrial, TellMemory)
+    parts: ClassVar = (ExamplesDone, TrialReady, MemberReady, Turn, TrialAnswer)
+    asks: ClassVar = (TakeSteps, ReturnToStart, ValidateTrial, SaveTrial, TellMemory)
 
     start: TrialStart
     work_folder: Path

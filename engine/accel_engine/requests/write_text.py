@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from accel_engine.requests.protocol.model_reference import check_checkpoint
+from accel_engine.plan.options import OptionSpec, option
+from accel_engine.requests.protocol.model_reference import CHECKPOINT, check_checkpoint
 from accel_engine.requests.protocol.request import EngineRequest
 
 
@@ -20,11 +21,22 @@ class WritingOptions:
         checkpoint: ``best``, ``last`` or a step; ``auto`` is ``best`` for a run that restores its best weights.
     """
 
-    prompt: str
-    tokens: int = 200
-    temperature: float = 0.8
-    seed: int = 0
-    checkpoint: str = "auto"
+    prompt: str = option(
+        "", OptionSpec("Let a language model continue TEXT.", str, hint="a text to continue", read=str)
+    )
+    tokens: int = option(200, OptionSpec("Tokens to write.", int, minimum=1, maximum=1_000_000))
+    temperature: float = option(
+        0.8,
+        OptionSpec(
+            "Randomness of what is written; 0 takes the most probable token.",
+            float,
+            minimum=0,
+            maximum=100,
+            metavar="T",
+        ),
+    )
+    seed: int = option(0, OptionSpec("Seed of what is written.", int, minimum=0))
+    checkpoint: str = option("auto", CHECKPOINT)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""``python -m accel_engine.run_queue``: starts queued runs until none waits; see :mod:`accel_engine.run_queue.wake`."""
+"""``python -m accel_engine.run_queue``: starts queued runs until none waits; see :func:`.queue_database.wake`."""
 
 import os
 import sys
@@ -11,9 +11,8 @@ from accel_engine.run.directory.lock import WriterLock
 from accel_engine.run.directory.run_paths import home
 from accel_engine.run_queue.engine_environment import matters
 from accel_engine.run_queue.machine import MachineReader
-from accel_engine.run_queue.queue_database import open_queue
+from accel_engine.run_queue.queue_database import WAITER_LOCK, open_queue
 from accel_engine.run_queue.waiter import Waiter
-from accel_engine.run_queue.wake import WAITER_LOCK
 
 PATIENCE_SECONDS = 600.0
 """How long the queue may be unusable, as it is locked or the disk is full."""

@@ -4,15 +4,15 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from accel_engine.run_queue.needs import Need
-from accel_engine.run_queue.request import QueueRequest
+from accel_engine.run_queue.needs import QueueRequest, RunNeeds
+from accel_engine.words import numbers
 
 MAX_NAMED = 3
 """Runs that a reason names."""
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class WaitingRun:
     """A run that waits.
 
     Attributes:
@@ -24,7 +24,7 @@ class Candidate:
 
     run: str
     request: QueueRequest
-    need: Need = field(default_factory=Need)
+    need: RunNeeds = field(default_factory=RunNeeds)
     blocked: str = ""
 
 
@@ -46,7 +46,7 @@ class ActiveRun:
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
+class FreeDevices:
     """What is free on the machine.
 
     Attributes:
@@ -73,7 +73,7 @@ class Decision:
     reasons: Mapping[str, str]
 
 
-def decide(candidates: Sequence[Candidate], active: Iterable[ActiveRun], machine: Machine) -> Decision:
+def decide(candidates: Sequence[WaitingRun], active: Iterable[ActiveRun], machine: FreeDevices) -> Decision:
     """Decide which runs start now.
 
     A run whose devices are not free is overtaken by runs of its priority that fit. For those of lower priority, the
@@ -93,7 +93,7 @@ def decide(candidates: Sequence[Candidate], active: Iterable[ActiveRun], machine
 class _Plan:
     """The runs that are placed so far."""
 
-    def __init__(self, active: list[ActiveRun], machine: Machine) -> None:
+    def __init__(self, active: list[ActiveRun], machine: FreeDevices) -> None:
         self.starts: dict[str, tuple[str, ...]] = {}
         self.reasons: dict[str, str] = {}
         self._active = active
@@ -108,25 +108,25 @@ class _Plan:
             self._users |= dict.fromkeys(devices, f"run {run.run}")
         self._reserved: dict[str, int] = {}
 
-    def place(self, candidate: Candidate) -> None:
+    def place(self, candidate: WaitingRun) -> None:
         """Start a run, or note why it waits."""
         reason = candidate.blocked or self._over_limit(candidate) or self._on_devices(candidate)
         if reason:
             self.reasons[candidate.run] = reason
 
-    def _over_limit(self, candidate: Candidate) -> str:
+    def _over_limit(self, candidate: WaitingRun) -> str:
         """Why no further run may train now; empty if it may."""
         request, at_once = candidate.request, self._machine.at_once
         if request.group and request.at_once and self._groups[request.group] >= request.at_once:
             return f"{self._groups[request.group]} of {request.group} train already, the most at once"
         if at_once is not None and len(self._active) >= at_once:
-            return f"{_trains(self._active)}; at most {at_once} run{'s' * (at_once != 1)} at once"
+            return f"{_trains(self._active)}; at most {numbers.counted(at_once, 'run')} at once"
         on_cpu = [run for run in self._active if not run.devices and not (run.is_starting and self._machine.in_use)]
         if candidate.need.kind == "cpu" and at_once is None and on_cpu:
             return f"{_trains(on_cpu)}; one at once on the CPU"
         return ""
 
-    def _on_devices(self, candidate: Candidate) -> str:
+    def _on_devices(self, candidate: WaitingRun) -> str:
         """Start a run if its devices and memory are free; returns why it waits."""
         need, priority = candidate.need, candidate.request.priority
         free = [
@@ -138,18 +138,18 @@ class _Plan:
             self._reserved |= {device: max(priority, self._reserved.get(device, priority)) for device in free}
             return self._waits_for_devices(need, free)
         if need.memory > self._memory:
-            return f"needs {need.memory / 1e9:.1f} GB of memory, and {self._memory / 1e9:.1f} GB are available"
+            return f"needs {numbers.size(need.memory)} of memory, and {numbers.size(self._memory)} are available"
         self._start(candidate, tuple(free[: need.count]))
         return ""
 
-    def _start(self, candidate: Candidate, devices: tuple[str, ...]) -> None:
+    def _start(self, candidate: WaitingRun, devices: tuple[str, ...]) -> None:
         self.starts[candidate.run] = devices
         self._users |= dict.fromkeys(devices, f"run {candidate.run}")
         self._memory -= candidate.need.memory
         self._groups[candidate.request.group] += 1
         self._active.append(ActiveRun(candidate.run, devices, candidate.request.group))
 
-    def _waits_for_devices(self, need: Need, free: list[str]) -> str:
+    def _waits_for_devices(self, need: RunNeeds, free: list[str]) -> str:
         wanted = f"{need.count} free of {len(need.devices)}" if len(need.devices) > 1 else f"{need.devices[0]} free"
         users = [
             f"{device} {self._users.get(device) or 'is kept for a higher priority'}"

@@ -1,12 +1,18 @@
-"""The runs that entries of the queue wait for."""
+"""The runs that entries of the queue wait for, and the end of those that were cancelled meanwhile."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
+from accel_engine import clock
 from accel_engine.errors import RunError, UsageError
+from accel_engine.events import Outcome, RunEnded, RunStarted
 from accel_engine.run.directory.run_paths import runs_directory
+from accel_engine.run.engine.commands import end
 from accel_engine.run.engine.status import Status, read_info
-from accel_engine.run.store.connection import DATABASE, reading
+from accel_engine.run.store.connection import DATABASE, reading, writing
+from accel_engine.run.store.stored_events import last_event
+from accel_engine.run.writing.writer import RunWriter
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +32,7 @@ StatusOf = Callable[[str], Status | None]
 """The status of a run by its id; ``None`` if it is deleted."""
 
 
-def status_of(run: str) -> Status | None:
+def run_status(run: str) -> Status | None:
     """The status of a run; ``None`` if it is deleted.
 
     Raises:
@@ -39,7 +45,7 @@ def status_of(run: str) -> Status | None:
         return read_info(database).status
 
 
-def waits_for(after: Iterable[str], status: StatusOf = status_of) -> Waiting:
+def waits_for(after: Iterable[str], status: StatusOf = run_status) -> Waiting:
     """Why an entry waits for runs: for those that are live, unless one will not finish."""
     live = []
     for run in after:
@@ -56,9 +62,9 @@ def waits_for(after: Iterable[str], status: StatusOf = status_of) -> Waiting:
     return Waiting(f"after {', '.join(live)}") if live else Waiting()
 
 
-def will_finish(run: str, status: StatusOf = status_of) -> bool:
+def will_finish(run: str) -> bool:
     """Whether a run has finished, or may yet."""
-    return not waits_for([run], status).is_blocked
+    return not waits_for([run]).is_blocked
 
 
 def check_dependencies(run: str, after: Sequence[str], known: Mapping[str, Sequence[str]]) -> None:
@@ -76,7 +82,7 @@ def check_dependencies(run: str, after: Sequence[str], known: Mapping[str, Seque
     for each in after:
         if each == run:
             raise UsageError(f"run {run} cannot wait for itself")
-        if status_of(each) is None:
+        if run_status(each) is None:
             raise UsageError(f"there is no run {each} to wait for in {runs_directory()}")
         if path := _path(each, run, known, (run,)):
             raise UsageError(f"these runs would wait for each other: {' after '.join((*path, run))}")
@@ -95,3 +101,35 @@ def _path(run: str, goal: str, known: Mapping[str, Sequence[str]], so_far: tuple
         if path := _path(each, goal, known, (*so_far, run)):
             return path
     return None
+
+
+def end_cancelled(directory: Path, reason: str) -> None:
+    """End a queued run: a new one becomes ``stopped``, a reopened one is again as it had ended.
+
+    A run that is not queued any more, or deleted, is left as it is.
+
+    Args:
+        directory: The run's directory.
+        reason: Why it ends.
+
+    Raises:
+        RunError: It cannot be written.
+    """
+    if not (directory / DATABASE).is_file():
+        return
+    with writing(directory) as database:
+        if read_info(database, watched=False).status is not Status.QUEUED:
+            return
+        if last_event(database, RunStarted):
+            database.set_meta(queued=None)
+            return
+    writer = RunWriter(directory)
+    try:
+        writer.begin()
+    except RunError:
+        writer.close()
+        with reading(directory) as database:
+            if read_info(database).status is Status.QUEUED:
+                raise
+        return  # another process ends it
+    end(writer, RunEnded(time=clock.now(), outcome=Outcome.STOPPED, steps=0, epochs=0, seconds=0.0, reason=reason))

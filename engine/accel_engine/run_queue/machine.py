@@ -2,19 +2,33 @@
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Self
 
 import psutil
 
 from accel_engine.devices.device_types import ASLEEP, CountedItem, Device, Probe, Reading, Sample
-from accel_engine.devices.nvidia_probe import NvidiaProbe
+from accel_engine.devices.nvidia_gpu import NvidiaProbe
 from accel_engine.devices.tpu_probe import TpuProbe
+from accel_engine.errors import AccelError, RunError
+from accel_engine.json_values import decode_or_none
+from accel_engine.plan import Plan
+from accel_engine.plan.placement import resolve_placement
+from accel_engine.run.directory import lock
+from accel_engine.run.engine.process_identity import ProcessIdentity
+from accel_engine.run.engine.status import Status, read_info
+from accel_engine.run.runs.devices_in_use import devices_in_use
+from accel_engine.run.store.connection import reading
+from accel_engine.run.store.meta import read_meta
+from accel_engine.run_queue.decision import ActiveRun
+from accel_engine.run_queue.needs import StoredEntry
+from accel_engine.words import numbers
 
 BUSY_UTILIZATION = 10.0
 """Utilization in percent from which an accelerator is in use; a desktop stays below."""
 
-BUSY_MEMORY = 2e9
+BUSY_MEMORY = float(2 << 30)
 """Bytes of its memory from which an accelerator is in use; a desktop stays below."""
 
 IDLE_SECONDS = 2.0
@@ -74,7 +88,7 @@ def why_in_use(sample: Sample) -> str:
     names = f" ({', '.join(item.name for item in holders[:3])})" if holders else ""
     used, total = values.get("memory_used", 0.0), values.get("memory_total")
     if used > BUSY_MEMORY:
-        return f"has {used / 1e9:.1f}{f' of {total / 1e9:.1f}' if total else ''} GB in use{names}"
+        return f"has {numbers.size(used)}{f' of {numbers.size(total)}' if total else ''} in use{names}"
     if (busy := values.get("utilization", 0.0)) >= BUSY_UTILIZATION:
         return f"is {busy:.0f}% busy{names}"
     is_held = sample.device.startswith("tpu:") or any(item.computes for item in holders)
@@ -90,3 +104,57 @@ def _is_own(holder: CountedItem) -> bool:
         return False  # in some containers, the driver's process ids are unknown
     options = command[command.index(_ENGINE) + 1 :] if _ENGINE in command else ["another program"]
     return user == os.getuid() and (not options or "--run" in options)
+
+
+def active_runs(started: Iterable[StoredEntry]) -> list[ActiveRun]:
+    """The live runs of this machine: those that were started from the queue, and all others.
+
+    Args:
+        started: The entries that were started, of runs that still occupy their devices.
+    """
+    entries = {entry.directory: entry for entry in started}
+    found = [
+        ActiveRun(entry.run, _accelerators(entry.devices), entry.request.group, is_starting=False)
+        for entry in entries.values()
+    ]
+    others = devices_in_use(except_for=entries)
+    return found + [ActiveRun(each.run, _accelerators(each.devices), is_starting=each.is_starting) for each in others]
+
+
+def occupies_devices(directory: Path) -> bool:
+    """Whether a run that was started is live, or its engine still exits and so holds memory of its devices."""
+    try:
+        with reading(directory) as database:
+            status = read_info(database).status
+            if status.live:
+                return status is not Status.QUEUED
+            process = decode_or_none(read_meta(database).get("process"), ProcessIdentity)
+    except RunError:
+        return lock.is_held(directory)
+    return process is not None and process.alive
+
+
+def _accelerators(devices: Iterable[str]) -> tuple[str, ...]:
+    return tuple(device for device in devices if device.startswith(("gpu:", "tpu:")))
+
+
+def busy_runs(plan: Plan, devices: Sequence[Device]) -> list[str]:
+    """Ids of the live runs that train on the plan's devices, or on unknown ones.
+
+    Args:
+        plan: The plan.
+        devices: The devices of the machine.
+    """
+    try:
+        placement = resolve_placement(plan, devices)
+    except AccelError:  # the run's creation reports it
+        return []
+    wanted = set(map(_physical, placement.devices))
+    return [
+        each.run for each in devices_in_use() if not each.devices or wanted.intersection(map(_physical, each.devices))
+    ]
+
+
+def _physical(device: str) -> str:
+    """TensorFlow's virtual CPUs are all the same one."""
+    return "cpu" if device.startswith("cpu") else device

@@ -1,8 +1,9 @@
-"""The devices and the memory that a plan needs, without TensorFlow."""
+"""What a run in the queue asks for, and the devices and the memory that its plan needs; without TensorFlow."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 
 from accel_engine import data, strategies
 from accel_engine.devices.cuda_visible_devices import VISIBLE, visible_gpus
@@ -10,14 +11,13 @@ from accel_engine.devices.device_types import Device
 from accel_engine.devices.installation import find_installation
 from accel_engine.errors import AccelError, PlanError, UsageError
 from accel_engine.plan import Plan
-from accel_engine.plan.memory_estimate import data_bytes
-from accel_engine.plan.memory_ranges import GRAPH, TENSORFLOW
+from accel_engine.plan.memory_estimate import GRAPH, TENSORFLOW, data_bytes
 from accel_engine.plan.placement import resolve_placement
 from accel_engine.strategies import StrategyEntry
 
 
 @dataclass(frozen=True, slots=True)
-class Need:
+class RunNeeds:
     """What a run needs to start.
 
     Attributes:
@@ -33,7 +33,7 @@ class Need:
     memory: int = 0
 
 
-def find_need(plan: Plan, wanted: int | None, devices: Sequence[Device], environment: Mapping[str, str]) -> Need:
+def find_need(plan: Plan, wanted: int | None, devices: Sequence[Device], environment: Mapping[str, str]) -> RunNeeds:
     """Find what a plan needs.
 
     Args:
@@ -53,7 +53,7 @@ def find_need(plan: Plan, wanted: int | None, devices: Sequence[Device], environ
         if wanted is not None:
             where = "on the CPU" if placement.kind == "cpu" else "on a TPU that is not in this machine"
             raise UsageError(f"the run gets no accelerator, as it trains {where}: leave --devices-each out")
-        return Need(memory=memory)
+        return RunNeeds(memory=memory)
     chosen = [device.id for device in usable if device.kind == placement.kind]
     if placement.kind == "tpu":
         return _whole_tpu(wanted, tuple(chosen), memory)
@@ -62,7 +62,7 @@ def find_need(plan: Plan, wanted: int | None, devices: Sequence[Device], environ
         if wanted not in (None, len(chosen)):
             raise UsageError(f"the plan's devices are {', '.join(chosen)}: leave --devices-each out")
     count = _count(plan, strategy, wanted, len(chosen))
-    return Need("gpu", count, tuple(chosen), memory)
+    return RunNeeds("gpu", count, tuple(chosen), memory)
 
 
 def _count(plan: Plan, strategy: StrategyEntry, wanted: int | None, available: int) -> int:
@@ -80,10 +80,10 @@ def _count(plan: Plan, strategy: StrategyEntry, wanted: int | None, available: i
     return count
 
 
-def _whole_tpu(wanted: int | None, chips: tuple[str, ...], memory: int) -> Need:
+def _whole_tpu(wanted: int | None, chips: tuple[str, ...], memory: int) -> RunNeeds:
     if wanted not in (None, len(chips)):
         raise UsageError(f"--devices-each {wanted}: a run takes the whole TPU, {len(chips)} chips")
-    return Need("tpu", len(chips), chips, memory)
+    return RunNeeds("tpu", len(chips), chips, memory)
 
 
 def _usable(devices: Sequence[Device], environment: Mapping[str, str]) -> list[Device]:
@@ -101,3 +101,93 @@ def _host_memory(plan: Plan) -> int:
     with suppress(AccelError, PlanError):
         known = data_bytes(data.find(plan.data)) or 0
     return TENSORFLOW[0] + GRAPH[0] + known
+
+
+@dataclass(frozen=True, slots=True)
+class QueueRequest:
+    """What a run asks for while it waits.
+
+    Attributes:
+        priority: Higher ones start first.
+        after: Ids of runs that must have finished before.
+        devices: How many accelerators it gets; ``None`` for what its plan says, or else one.
+        group: Name of the entries that ``at_once`` limits, such as a search's; empty for none.
+        at_once: Most runs of its group that train at the same time; 0 for no limit.
+    """
+
+    priority: int = 0
+    after: tuple[str, ...] = ()
+    devices: int | None = None
+    group: str = ""
+    at_once: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class QueueEntry:
+    """A run in the queue, which waits or was started from it and is still live.
+
+    Attributes:
+        run: The run's id.
+        directory: Its directory.
+        request: What it asks for.
+        position: Its place among those that wait, from 1, in the order in which they start; 0 once started.
+        is_held: Whether it waits until it is released: a user holds it, its start has failed, or a run of ``after`` has
+            ended otherwise than finished.
+        is_started: Whether it was started.
+        devices: Ids of the devices that it was started on.
+        reason: Why it waits, in words; empty if it was started, or before anybody has looked.
+        added: When it was added, in seconds since the Unix epoch.
+        has_failed: Whether it is held because it could not be started, for that reason.
+    """
+
+    run: str
+    directory: Path
+    request: QueueRequest
+    position: int
+    is_held: bool = False
+    is_started: bool = False
+    devices: tuple[str, ...] = ()
+    reason: str = ""
+    added: float = 0.0
+    has_failed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StoredEntry:
+    """A row of the queue's database.
+
+    Attributes:
+        run: The run's id.
+        directory: Its directory.
+        request: What it asks for.
+        place: A number that orders entries of the same priority.
+        state: ``waiting``, ``started`` or ``cancelled``: by a process that has not ended the run yet.
+        held: Why it is held; empty if it is not.
+        reason: Why it waits, as of the last look.
+        devices: Ids of the devices that it was started on.
+        environment: The environment variables of its engine that whoever added it has set.
+        folder: The working directory of its engine, from which Python imports a user's modules.
+        added: When it was added, in seconds since the Unix epoch.
+    """
+
+    run: str
+    directory: Path
+    request: QueueRequest
+    place: int
+    state: str = "waiting"
+    held: str = ""
+    reason: str = ""
+    devices: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    folder: str = ""
+    added: float = 0.0
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether it waits to be started, also if it is held."""
+        return self.state == "waiting"
+
+    @property
+    def order(self) -> tuple[int, int]:
+        """Orders entries as they start."""
+        return -self.request.priority, self.place

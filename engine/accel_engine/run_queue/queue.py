@@ -16,9 +16,9 @@ from accel_engine.run.engine.commands import current_user
 from accel_engine.run.engine.commands import request as send_command
 from accel_engine.run.engine.status import Status, read_info
 from accel_engine.run.store.connection import reading
-from accel_engine.run_queue.cancellation import end_cancelled
-from accel_engine.run_queue.dependencies import Waiting, check_dependencies, waits_for, will_finish
+from accel_engine.run_queue.dependencies import Waiting, check_dependencies, end_cancelled, waits_for, will_finish
 from accel_engine.run_queue.engine_environment import chosen_variables
+from accel_engine.run_queue.needs import QueueEntry, QueueRequest, StoredEntry
 from accel_engine.run_queue.queue_database import (
     AT_ONCE,
     DEFAULT_AT_ONCE,
@@ -27,9 +27,8 @@ from accel_engine.run_queue.queue_database import (
     database_path,
     open_queue,
     read_entries,
+    wake,
 )
-from accel_engine.run_queue.request import QueueEntry, QueueRequest, StoredEntry
-from accel_engine.run_queue.wake import wake
 
 __all__ = [
     "QueueEntry",
@@ -72,7 +71,7 @@ def enqueue(directory: Path, request: QueueRequest = PLAIN_REQUEST) -> None:
         UsageError: A run of ``after`` is unknown, runs would wait for each other, or a number is out of range.
         RunError: The run does not wait to be queued.
     """
-    check_priority(request.priority)
+    _check_priority(request.priority)
     if request.devices is not None and request.devices < 1:
         raise UsageError(f"a run gets at least one device, not {request.devices}")
     if request.at_once < 0:
@@ -178,7 +177,7 @@ def set_priority(run: str, priority: int) -> None:
     Raises:
         UsageError: It is out of range.
     """
-    check_priority(priority)
+    _check_priority(priority)
     _change(run, lambda entry: replace(entry, request=replace(entry.request, priority=priority)))
     wake()
 
@@ -217,7 +216,7 @@ def set_default_limit(at_once: int | None) -> None:
             queue.set_meta(DEFAULT_AT_ONCE, at_once)
 
 
-def check_priority(priority: int) -> None:
+def _check_priority(priority: int) -> None:
     """Check a priority.
 
     Raises:

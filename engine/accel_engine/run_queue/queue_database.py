@@ -1,13 +1,15 @@
-"""The queue's database, ``queue.db`` in the program's directory."""
+"""The queue's database, ``queue.db`` in the program's directory, and the process that starts the runs in it."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from accel_engine.json_values import decode, encode
+from accel_engine.process.detached import leave, start_detached
+from accel_engine.run.directory import lock
 from accel_engine.run.directory.run_paths import home, make_private
-from accel_engine.run_queue.request import QueueRequest, StoredEntry
+from accel_engine.run_queue.needs import QueueRequest, StoredEntry
 from accel_engine.versioned_database import META, WRITING, VersionedDatabase, explained
 
 DATABASE = "queue.db"
@@ -186,3 +188,39 @@ def _entry(row: Any) -> StoredEntry:
         decode(variables, dict[str, str]),
         *rest,
     )
+
+
+WAITER_LOCK = "queue.lock"
+"""File that the process which starts queued runs holds locked."""
+
+WAITER_LOG = "queue.log"
+"""File with the output of that process."""
+
+
+def wake() -> None:
+    """Start the process that starts queued runs, if runs wait and there is none. It never raises."""
+    with suppress(Exception):  # whoever calls this has other things to do
+        if any(not entry.held for entry in read_entries() if entry.state != "started") and not is_waiter_running():
+            start_waiter()
+
+
+def is_waiter_running() -> bool:
+    """Whether a process starts the runs that wait."""
+    return lock.is_held(home(), WAITER_LOCK)
+
+
+def start_waiter() -> None:
+    """Start that process; it exits at once if there is one.
+
+    Raises:
+        RunError: It cannot be started.
+    """
+    directory = home().absolute()
+    process = start_detached(
+        "the process that starts queued runs",
+        "-m",
+        "accel_engine.run_queue",
+        log=directory / WAITER_LOG,
+        environment={"ACCEL_TUI_HOME": str(directory)},
+    )
+    leave(process)

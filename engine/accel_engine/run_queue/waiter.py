@@ -15,15 +15,12 @@ from accel_engine.process.detached import leave
 from accel_engine.run.directory import lock
 from accel_engine.run.engine.status import Status, read_info
 from accel_engine.run.store.connection import DATABASE, reading
-from accel_engine.run_queue.active_runs import active_runs, occupies_devices
-from accel_engine.run_queue.cancellation import end_cancelled
-from accel_engine.run_queue.decision import Candidate, Decision, Machine, decide
-from accel_engine.run_queue.dependencies import waits_for
+from accel_engine.run_queue.decision import Decision, FreeDevices, WaitingRun, decide
+from accel_engine.run_queue.dependencies import end_cancelled, waits_for
 from accel_engine.run_queue.engine_environment import with_devices, working_directory
-from accel_engine.run_queue.machine import MachineReader
-from accel_engine.run_queue.needs import Need, find_need
+from accel_engine.run_queue.machine import MachineReader, active_runs, occupies_devices
+from accel_engine.run_queue.needs import RunNeeds, StoredEntry, find_need
 from accel_engine.run_queue.queue_database import QueueDatabase
-from accel_engine.run_queue.request import StoredEntry
 
 POLL_SECONDS = 0.1
 """How often to see whether the queue has changed, or a run has ended."""
@@ -51,7 +48,7 @@ class Waiter:
     def __init__(self, queue: QueueDatabase, machine: MachineReader) -> None:
         self._queue = queue
         self._machine = machine
-        self._needs: dict[str, tuple[tuple[object, ...], Need]] = {}
+        self._needs: dict[str, tuple[tuple[object, ...], RunNeeds]] = {}
         self._engines: dict[str, subprocess.Popen[str]] = {}
         self._cancelled: dict[str, float] = {}
 
@@ -61,7 +58,7 @@ class Waiter:
         stored = self._queue.entries()
         candidates = [self._candidate(entry) for entry in stored if entry.is_waiting]
         active = active_runs([entry for entry in stored if entry.state == "started"])
-        machine = Machine(self._machine.in_use(), available_memory(), self._queue.at_once)
+        machine = FreeDevices(self._machine.in_use(), available_memory(), self._queue.at_once)
         decision = decide(candidates, active, machine)
         self._note_reasons(stored, decision)
         for run, devices in decision.starts.items():
@@ -116,16 +113,16 @@ class Waiter:
         else:
             self._queue.remove(entry.run)
 
-    def _candidate(self, entry: StoredEntry) -> Candidate:
+    def _candidate(self, entry: StoredEntry) -> WaitingRun:
         if entry.held:
-            return Candidate(entry.run, entry.request, blocked=entry.held)
+            return WaitingRun(entry.run, entry.request, blocked=entry.held)
         try:
-            return Candidate(entry.run, entry.request, self._need(entry), waits_for(entry.request.after).reason)
+            return WaitingRun(entry.run, entry.request, self._need(entry), waits_for(entry.request.after).reason)
         except AccelError as error:
             self._hold(entry, str(error))
-            return Candidate(entry.run, entry.request, blocked=str(error))
+            return WaitingRun(entry.run, entry.request, blocked=str(error))
 
-    def _need(self, entry: StoredEntry) -> Need:
+    def _need(self, entry: StoredEntry) -> RunNeeds:
         """What a run needs, which is found again after it was added again."""
         key = (entry.request.devices, entry.added)
         if entry.run not in self._needs or self._needs[entry.run][0] != key:

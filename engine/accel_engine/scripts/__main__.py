@@ -10,9 +10,8 @@ import sys
 from pathlib import Path
 
 from accel_engine import hangup
-from accel_engine.scripts.listener import Listener
-from accel_engine.scripts.script_process import ScriptProcess, environment
-from accel_engine.scripts.streams import open_streams
+from accel_engine.scripts.part_server import Listener
+from accel_engine.scripts.script_process import ScriptProcess, open_streams, script_environment
 
 
 def main() -> int:
@@ -32,7 +31,7 @@ def main() -> int:
         connection.set_inheritable(False)
     # The script starts before the modules that write its run are imported: it does not wait for them.
     streams, listener = open_streams(), Listener()
-    script = ScriptProcess(options.arguments, environment(listener.address), streams)
+    script = ScriptProcess(options.arguments, script_environment(listener.address), streams)
     _leave_streams(options.run)
 
     from accel_engine.scripts.attached_terminal import AttachedTerminal

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from accel_engine.recording.supervised.wire import Message, MessageReader, pack
-from accel_engine.scripts.streams import TERMINAL
+from accel_engine.scripts.script_process import TERMINAL
 
 MAX_WAITING_BYTES = 4 << 20
 """Maximum output that waits for the command."""

@@ -1,9 +1,12 @@
-"""Receives what the recorders in a script send, and sends them commands."""
+"""Listens for the recorders in a script, receives what they send, and sends them commands."""
 
+import os
 import socket
+import tempfile
 import threading
 from collections.abc import Callable
 from dataclasses import astuple
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,11 +17,45 @@ from accel_engine.events import CommandAnswered, Outcome, RunEnded, from_stored
 from accel_engine.recording.supervised.wire import Message, MessageReader, pack
 from accel_engine.run import media
 from accel_engine.run.engine.commands import Command
-from accel_engine.scripts.listener import Listener
 from accel_engine.scripts.script_run import ScriptRun
 
 ATTACH_SECONDS = 2.0
 """How long a new connection of a part waits for the rest of the previous one."""
+
+
+MAX_DIRECTORY_BYTES = 90
+"""Maximum length of the socket's directory: a socket's path has at most about 100 bytes."""
+
+
+class Listener:
+    """Listens on a Unix socket in a directory that only this user can enter.
+
+    Attributes:
+        address: Path of the socket.
+    """
+
+    def __init__(self) -> None:
+        self._directory = tempfile.TemporaryDirectory(prefix="accel-tui-")
+        if len(os.fsencode(self._directory.name)) > MAX_DIRECTORY_BYTES:
+            self._directory.cleanup()
+            self._directory = tempfile.TemporaryDirectory(prefix="accel-tui-", dir="/tmp")
+        self.address = str(Path(self._directory.name) / "run")
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._socket.bind(self.address)
+        self._socket.listen()
+
+    def accept(self) -> socket.socket:
+        """Wait for a connection.
+
+        Raises:
+            OSError: The listener is closed.
+        """
+        return self._socket.accept()[0]
+
+    def close(self) -> None:
+        """Stop listening, and delete the socket."""
+        self._socket.close()
+        self._directory.cleanup()
 
 
 class PartServer:

@@ -26,7 +26,7 @@ from accel_engine.events import (
     RunStarted,
     Warned,
 )
-from accel_engine.process.engine_process import versions
+from accel_engine.process.engine_process import package_versions
 from accel_engine.run import media
 from accel_engine.run.damage.lost_directory import recorded_on
 from accel_engine.run.directory.disk_problem import disk_problem
@@ -74,7 +74,7 @@ class ScriptRun:
             first_step=0,
             pid=os.getpid(),
             host=socket.gethostname(),
-            versions=versions(),
+            versions=package_versions(),
         )
         self._queue.put(lambda: self._writer.begin(started))
         self._enter_phase()

@@ -16,14 +16,12 @@ from accel_engine.run.directory.run_paths import LOG
 from accel_engine.run.engine.commands import Command
 from accel_engine.run.engine.status import HEARTBEAT_SECONDS
 from accel_engine.scripts.attached_terminal import AttachedTerminal
-from accel_engine.scripts.listener import Listener
 from accel_engine.scripts.output_copier import OutputCopier, OutputLog
 from accel_engine.scripts.output_parser import OutputParser
 from accel_engine.scripts.parsed_part import ParsedPart
-from accel_engine.scripts.part_server import PartServer, answer_command
-from accel_engine.scripts.script_process import ScriptProcess
+from accel_engine.scripts.part_server import Listener, PartServer, answer_command
+from accel_engine.scripts.script_process import ScriptProcess, Streams
 from accel_engine.scripts.script_run import ScriptRun
-from accel_engine.scripts.streams import Streams
 
 POLL_SECONDS = 0.05
 """How often the main thread looks after the script."""

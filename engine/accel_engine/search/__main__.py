@@ -8,9 +8,8 @@ from pathlib import Path
 
 from accel_engine.devices import detect
 from accel_engine.process.detached import work_alone
-from accel_engine.search.engine_runs import EngineRuns
+from accel_engine.search.engine_runs import EngineRuns, QueueStarter
 from accel_engine.search.process import run_search
-from accel_engine.search.queue_starter import QueueStarter
 from accel_engine.search.study_database import StudyDatabase
 from accel_engine.search.study_paths import LOCK
 

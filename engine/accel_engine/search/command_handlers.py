@@ -6,12 +6,11 @@ from dataclasses import replace
 from accel_engine.errors import AccelError, UsageError
 from accel_engine.plan import DEFAULTS
 from accel_engine.search.definition import MAX_TRIALS, StudyDefinition
-from accel_engine.search.over import format_over, parse_over
+from accel_engine.search.over import check_grid, format_over, parse_over
 from accel_engine.search.progress import check_enough
 from accel_engine.search.samplers import sampler_name
 from accel_engine.search.scheduler import Scheduler
-from accel_engine.search.space import check_grid
-from accel_engine.search.study_commands import StudyCommand
+from accel_engine.search.study_database import StudyCommand
 from accel_engine.search.trial import PendingAction, Trial, TrialState
 
 

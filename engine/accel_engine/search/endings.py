@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 
-from accel_engine.search.definition import StudyDefinition
-from accel_engine.search.objectives import FIGURES, better
+from accel_engine.search.definition import FIGURES, StudyDefinition, better
 from accel_engine.search.trial import Trial, TrialState
 from accel_engine.search.trial_runs import Observation
 from accel_engine.search.trial_store import ended_by_time
@@ -41,7 +40,7 @@ def missing_metric(definition: StudyDefinition, trial: Trial, observation: Obser
     return ""
 
 
-def without_improvement(definition: StudyDefinition, trials: Sequence[Trial]) -> int:
+def _without_improvement(definition: StudyDefinition, trials: Sequence[Trial]) -> int:
     """The number of ended trials since the best one of the monitor."""
     monitor, best, waited = definition.objectives[0], None, 0
     for trial in ended_by_time(trials):
@@ -63,6 +62,6 @@ def stop_reason(definition: StudyDefinition, trials: Sequence[Trial], spent: flo
     """
     if definition.within is not None and spent >= definition.within:
         return f"the time of {definition.within:g} s is over"
-    if definition.patience and without_improvement(definition, trials) >= definition.patience:
+    if definition.patience and _without_improvement(definition, trials) >= definition.patience:
         return f"no better trial in {definition.patience} trials"
     return ""

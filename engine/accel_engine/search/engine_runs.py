@@ -1,14 +1,14 @@
-"""The runs of trials: ordinary runs, each trained by an engine process of its own."""
+"""The runs of trials: ordinary runs, trained by engine processes that the search or the queue starts."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from functools import cache
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
 from accel_engine.devices import detect
 from accel_engine.devices.device_types import Device, Sample
-from accel_engine.errors import DataError, RunError
+from accel_engine.errors import DataError, RunError, UsageError
 from accel_engine.events import EpochEnded, Event, RunEnded, Validated
 from accel_engine.plan import Plan
 from accel_engine.process import engine_process
@@ -21,7 +21,9 @@ from accel_engine.run.reading.reader import drop_discarded
 from accel_engine.run.store.annotations import set_tags
 from accel_engine.run.store.sample_packing import SampleUnpacker
 from accel_engine.run.store.series_names import VALIDATION_PREFIX
-from accel_engine.search.trial_runs import Measurement, Observation
+from accel_engine.run_queue.machine import active_runs
+from accel_engine.run_queue.queue import QueueRequest, cancel, enqueue, entries, limit
+from accel_engine.search.trial_runs import Observation, RunMetrics
 
 OUT_OF_MEMORY = "out of memory"
 """The reason of a run that ended because memory ran out."""
@@ -63,23 +65,24 @@ class EngineRuns:
 
     Args:
         starter: Starts them.
-        devices: Finds the devices of the machine.
     """
 
-    def __init__(
-        self, starter: TrialStarter, devices: Callable[[], Sequence[Device]] = lambda: detect().devices
-    ) -> None:
+    def __init__(self, starter: TrialStarter) -> None:
         self._starter = starter
-        self._devices = cache(devices)  # finding them takes some milliseconds, and the search looks often
         self._followed: dict[str, _FollowedRun] = {}
+
+    @cached_property
+    def _devices(self) -> Sequence[Device]:
+        """The devices of the machine: finding them takes some milliseconds, and the search looks often."""
+        return detect().devices
 
     def slots(self) -> int:
         """The number of accelerators; 1 without any."""
-        return max(1, sum(device.kind != "cpu" for device in self._devices()))
+        return max(1, sum(device.kind != "cpu" for device in self._devices))
 
     def create(self, plan: Plan, study: str, trial: int | None) -> str:
         """Create a run that waits, tagged with the search's name."""
-        directory = prepare_run(plan, self._devices(), queued=True, study=study, trial=trial)
+        directory = prepare_run(plan, self._devices, queued=True, study=study, trial=trial)
         with suppress(RunError):  # it is another name for the same runs
             set_tags(directory, [study[:TAG_LENGTH]])
         return directory.name
@@ -129,7 +132,7 @@ class EngineRuns:
 
     def figures(self, run: str, wanted: Collection[str]) -> Mapping[str, float]:
         """Figures of an ended run."""
-        measures = {"time": _training_seconds, "memory": _peak_memory, "latency": latency}
+        measures = {"time": _training_seconds, "memory": _peak_memory, "measured_latency": measured_latency}
         found = {name: measures[name](runs_directory() / run) for name in wanted if name in measures}
         return {name: value for name, value in found.items() if value is not None}
 
@@ -184,13 +187,13 @@ class _FollowedRun:
             self._reader = None
 
 
-def measurements(events: Sequence[Event]) -> tuple[Measurement, ...]:
+def measurements(events: Sequence[Event]) -> tuple[RunMetrics, ...]:
     """The metrics at the ends of epochs and at the validations that the plan asked for.
 
     Args:
         events: Of a run, in order.
     """
-    found: dict[int, Measurement] = {}
+    found: dict[int, RunMetrics] = {}
     for event in drop_discarded(events):
         match event:
             case EpochEnded(epoch=epoch, step=step, time=time, metrics=metrics):
@@ -200,7 +203,7 @@ def measurements(events: Sequence[Event]) -> tuple[Measurement, ...]:
             case _:
                 continue
         known = found[step].metrics if step in found else {}
-        found[step] = Measurement(epoch, step, time, {**known, **named})
+        found[step] = RunMetrics(epoch, step, time, {**known, **named})
     return tuple(found[step] for step in sorted(found))
 
 
@@ -222,7 +225,7 @@ def _peak_memory(directory: Path) -> float | None:
     return max(found, default=None)
 
 
-def latency(directory: Path) -> float | None:
+def measured_latency(directory: Path) -> float | None:
     """Median seconds of a prediction for one example, measured in a separate process; ``None`` if that fails.
 
     Raises:
@@ -233,7 +236,7 @@ def latency(directory: Path) -> float | None:
     from accel_engine.requests.bench_models import BenchOptions
 
     options = BenchOptions(
-        scenario="single-stream", batch_sizes=(1,), seconds=_LATENCY_SECONDS, xla=(False,), metrics=False
+        scenario="single-stream", batch_sizes=(1,), seconds=_LATENCY_SECONDS, xla="off", metrics=False
     )
     found: list[object] = []
     InferenceBench([directory], options).measure(found.append)
@@ -248,3 +251,61 @@ def _values(samples: list[Sample], name: str) -> Iterator[float]:
         reading = sample.readings.get(name)
         if reading is not None and reading.value is not None:
             yield reading.value
+
+
+class QueueStarter:
+    """Adds runs to the queue.
+
+    On a machine without accelerators, where no other run trains or waits, a run is started at once: the queue's process
+    would have nothing to decide, and takes a second to start. So is one of a search that asks for several at once
+    there, unless the queue has a limit: without one, it has one run at a time on the CPU.
+
+    Args:
+        group: Name of the search.
+        at_once: Most of its runs at the same time; 0 for as many as there are devices.
+        devices: The devices of the machine.
+    """
+
+    def __init__(self, group: str, at_once: int, devices: Sequence[Device]) -> None:
+        self._request = QueueRequest(group=group, at_once=at_once)
+        self._is_cpu_only = all(device.kind == "cpu" for device in devices)
+        self._direct = DirectStarter()
+
+    def start(self, directory: Path) -> str:
+        """Start a run when there is a device for it; one that is in the queue stays there.
+
+        Returns:
+            Why it is held in the queue; empty if it is not.
+
+        Raises:
+            DataError: The queue could not start it.
+            RunError: The queue cannot be read or written.
+        """
+        waiting = entries()
+        if entry := next((entry for entry in waiting if entry.run == directory.name), None):
+            if entry.has_failed:
+                raise DataError(entry.reason)
+            return entry.reason if entry.is_held else ""
+        if self._is_cpu_only and (not (waiting or active_runs(())) or (self._request.at_once > 1 and limit() is None)):
+            return self._direct.start(directory)
+        try:
+            enqueue(directory, self._request)
+        except RunError:
+            if _status(directory) is Status.QUEUED:
+                raise  # else somebody has started it meanwhile
+        return ""
+
+    def cancel(self, directory: Path) -> None:
+        """End a run that waits."""
+        with suppress(RunError, UsageError):  # it has just started, or ended
+            cancel(directory.name)
+
+
+def _status(directory: Path) -> Status:
+    with suppress(RunError):
+        reader = RunReader(directory, steps=False)
+        try:
+            return reader.info().status
+        finally:
+            reader.close()
+    return Status.LOST

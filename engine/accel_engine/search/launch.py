@@ -27,12 +27,12 @@ def require_optuna() -> None:
         raise EngineMissingError(f"a search needs Optuna, which is not installed: {INSTALL}")
 
 
-def is_running(directory: Path) -> bool:
+def is_search_running(directory: Path) -> bool:
     """Whether a process runs a search."""
     return lock.is_held(directory, LOCK)
 
 
-def start(directory: Path) -> "subprocess.Popen[str]":
+def start_search_process(directory: Path) -> "subprocess.Popen[str]":
     """Start the process that runs a search; it ends at once if another one does.
 
     Raises:

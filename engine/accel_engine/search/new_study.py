@@ -21,19 +21,26 @@ from accel_engine.run.store.series_names import VALIDATION_PREFIX, infer_monitor
 from accel_engine.search.definition import (
     AUTO,
     DEFAULT_TRIALS,
+    DIRECTION_OF_MODE,
+    FIGURES,
     MAX_TRIALS,
     PRUNERS,
     SAMPLERS,
     Parameter,
     StudyDefinition,
+    objectives_of,
 )
 from accel_engine.search.launch import require_optuna
-from accel_engine.search.objectives import DIRECTION_OF_MODE, FIGURES, objectives_of
-from accel_engine.search.over import check_several
-from accel_engine.search.space import check_grid
-from accel_engine.search.storage_address import absolute_storage, check_journal, shown_address
+from accel_engine.search.over import check_grid, check_several
 from accel_engine.search.study_database import StudyDatabase, create_study, exists_already
-from accel_engine.search.study_paths import DATABASE, studies_directory, study_directory
+from accel_engine.search.study_paths import (
+    DATABASE,
+    absolute_storage,
+    check_journal,
+    shown_address,
+    studies_directory,
+    study_directory,
+)
 from accel_engine.search.trial_plan import check_plans
 from accel_engine.text import suggestion
 
@@ -106,7 +113,7 @@ def define(plan: Plan, given: Collection[str], options: SearchOptions) -> StudyD
     values = plan.absolute().to_mapping()
     own = ("name", "seed", "monitor", "monitor_mode", *(each.name for each in parameters))
     kept = {name: values[name] for name in ({*plan.changed()} | {*given}) if name not in own and name in values}
-    name = options.name or default_name(resolved.with_chosen_model().plan)
+    name = options.name or default_study_name(resolved.with_chosen_model().plan)
     study_directory(name)
     return StudyDefinition(
         name=name,
@@ -125,7 +132,7 @@ def define(plan: Plan, given: Collection[str], options: SearchOptions) -> StudyD
     )
 
 
-def begin(definition: StudyDefinition, devices: Sequence[Device]) -> Path:
+def begin_study(definition: StudyDefinition, devices: Sequence[Device]) -> Path:
     """Write the definition of a search, for a process to run it; returns the search's directory.
 
     Raises:
@@ -144,7 +151,7 @@ def begin(definition: StudyDefinition, devices: Sequence[Device]) -> Path:
     require_installation()
     require_optuna()
     if definition.storage:
-        from accel_engine.search.stored_searches import names_on
+        from accel_engine.search.storage import names_on
 
         if definition.name in names_on(definition.storage):
             shown = shown_address(definition.storage)
@@ -156,7 +163,7 @@ def begin(definition: StudyDefinition, devices: Sequence[Device]) -> Path:
     return directory
 
 
-def join(storage: str, name: str, devices: Sequence[Device], at_once: int | None = None) -> Path:
+def join_study(storage: str, name: str, devices: Sequence[Device], at_once: int | None = None) -> Path:
     """Join a search that another machine has begun; returns the directory of this machine's part.
 
     Args:
@@ -172,7 +179,7 @@ def join(storage: str, name: str, devices: Sequence[Device], at_once: int | None
         DataError: This machine cannot read the data.
     """
     require_optuna()
-    from accel_engine.search.stored_searches import load_definition
+    from accel_engine.search.storage import load_definition
 
     storage = absolute_storage(storage)
     definition = replace(load_definition(storage, name), at_once=at_once or 0)
@@ -223,7 +230,7 @@ def _check_choice(what: str, value: str, choices: Sequence[str]) -> None:
         raise UsageError(f"there is no {what} {value!r}: {suggestion(value, choices)}")
 
 
-def default_name(plan: Plan) -> str:
+def default_study_name(plan: Plan) -> str:
     """A name of the model and the data that no search has yet; the model must be chosen."""
     base = re.sub(r"[^a-z0-9]+", "-", plan.title.lower().replace(" on ", "-")).strip("-")[:40] or "search"
     number, name = 1, base

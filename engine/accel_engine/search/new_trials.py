@@ -9,8 +9,8 @@ from accel_engine import clock
 from accel_engine.errors import DataError, ModelError, PlanError
 from accel_engine.plan import affecting
 from accel_engine.search.definition import StudyDefinition
+from accel_engine.search.over import MAX_POINTS, all_points, count_points
 from accel_engine.search.proposals import Proposal, Proposals
-from accel_engine.search.space import MAX_POINTS, all_points, count_points
 from accel_engine.search.trial import PendingAction, Trial, TrialState
 from accel_engine.search.trial_plan import trial_plan
 from accel_engine.search.trial_runs import TrialRuns, proposal_of

@@ -14,12 +14,7 @@ from optuna.trial import TrialState as OptunaState
 from accel_engine.json_values import decode
 from accel_engine.private_names.optuna_names import completed_rungs, last_rung, set_constraint
 from accel_engine.search.definition import AUTO, Objective, StudyDefinition
-from accel_engine.search.members import Members
-from accel_engine.search.parameter_names import suggest, trial_with, values_of
-from accel_engine.search.samplers import STARTUP_TRIALS, pruner_name, pruner_of, sampler_of
-from accel_engine.search.storage import open_storage, reaching
-from accel_engine.search.stored_searches import DEFINITION, shared_text
-from accel_engine.search.stored_trial import (
+from accel_engine.search.parameter_names import (
     CONTINUES,
     FEASIBLE,
     MACHINE,
@@ -30,7 +25,12 @@ from accel_engine.search.stored_trial import (
     RemoteTrial,
     machine_names,
     remote_trial,
+    suggest_values,
+    trial_with,
+    values_of,
 )
+from accel_engine.search.samplers import STARTUP_TRIALS, pruner_name, pruner_of, sampler_of
+from accel_engine.search.storage import DEFINITION, Members, open_storage, reaching, shared_text
 
 CONFIRMS = "accel_tui_confirms"
 """Begins the name of the attribute of Optuna's study with the member that confirms a trial, whose number ends it."""
@@ -66,7 +66,7 @@ class Proposals:
     def __init__(self, definition: StudyDefinition, storage: str, member: str, *, is_shared: bool) -> None:
         self._address = storage
         self._member = member
-        self._is_shared = is_shared
+        self.is_shared = is_shared
         self.definition = definition
         with reaching(storage):
             self._storage = open_storage(storage, is_own=not is_shared)
@@ -138,7 +138,7 @@ class Proposals:
         trial = self._study.ask()
         for name, value in self._attributes.items():
             trial.set_user_attr(name, value)
-        suggest(trial, self.definition.parameters, before)
+        suggest_values(trial, self.definition.parameters, before)
         self._study.sampler = RandomSampler()  # does nothing after a trial, where that of a grid stops the study
         return trial.number
 
@@ -161,7 +161,7 @@ class Proposals:
         """This member's proposals that have no result; those that a killed process left incomplete are dropped."""
         with reaching(self._address):
             for each in self._study.get_trials(deepcopy=False, states=(OptunaState.RUNNING,)):
-                if each.user_attrs.get(MEMBER, "" if self._is_shared else self._member) != self._member:
+                if each.user_attrs.get(MEMBER, "" if self.is_shared else self._member) != self._member:
                     continue
                 values = values_of(self.definition.parameters, each)
                 if each.user_attrs.get(CONTINUES) is None and len(values) == len(self.definition.parameters):
@@ -283,7 +283,7 @@ class Proposals:
 
     def others(self) -> Iterator[RemoteTrial]:
         """The trials of other machines, each as of its last continuation; tells those that this one is alive."""
-        if not self._is_shared:
+        if not self.is_shared:
             return
         latest, hosts = dict[int, FrozenTrial](), {self._member: socket.gethostname()}
         with reaching(self._address):

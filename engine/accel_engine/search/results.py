@@ -12,7 +12,7 @@ from accel_engine.errors import PlanError
 from accel_engine.search.definition import Confirmation, Objective, StudyDefinition
 from accel_engine.search.trial import Trial, TrialState
 from accel_engine.search.trial_plan import plan_to_train
-from accel_engine.search.trial_runs import Measurement
+from accel_engine.search.trial_runs import RunMetrics
 
 COUNTED = (TrialState.FINISHED, TrialState.PRUNED, TrialState.STOPPED)
 """States of trials whose objectives count."""
@@ -25,7 +25,7 @@ def best_value(objective: Objective, values: Iterable[float]) -> float | None:
 
 
 def objectives_at_best(
-    objectives: Sequence[Objective], measurements: Sequence[Measurement], figures: Mapping[str, float]
+    objectives: Sequence[Objective], measurements: Sequence[RunMetrics], figures: Mapping[str, float]
 ) -> dict[str, float]:
     """The objectives of a trial: the monitor's best value, other metrics at the same step, and figures.
 
@@ -73,7 +73,7 @@ def _is_dominated(row: npt.NDArray[np.float64], values: npt.NDArray[np.float64])
     return bool((as_large & (values > row).any(axis=1)).any())
 
 
-def train_command(definition: StudyDefinition, trial: Trial) -> str:
+def trial_command(definition: StudyDefinition, trial: Trial) -> str:
     """The command that trains the plan of a trial anew; empty if this machine cannot make the plan."""
     try:
         return plan_to_train(definition, trial).command()
@@ -107,10 +107,10 @@ def search_ended(
         "reason": reason,
         "trials": len(own),
         "states": dict(sorted(counts.items())),
-        "best": describe(definition, best) if best else None,
+        "best": trial_object(definition, best) if best else None,
     }
     if len(definition.objectives) > 1:
-        found["front"] = [describe(definition, each) for each in front(definition, trials)]
+        found["front"] = [trial_object(definition, each) for each in front(definition, trials)]
     if confirmation is not None and confirmation.mean is not None:
         found["confirmation"] = {
             "runs": list(confirmation.runs),
@@ -121,7 +121,7 @@ def search_ended(
     return found
 
 
-def describe(definition: StudyDefinition, trial: Trial) -> dict[str, Any]:
+def trial_object(definition: StudyDefinition, trial: Trial) -> dict[str, Any]:
     """A trial as an object of JSON."""
     return {
         "trial": trial.number,
@@ -129,5 +129,5 @@ def describe(definition: StudyDefinition, trial: Trial) -> dict[str, Any]:
         **({"machine": trial.machine} if trial.machine else {}),
         "values": dict(trial.values),
         "objectives": dict(trial.objectives),
-        "command": train_command(definition, trial),
+        "command": trial_command(definition, trial),
     }

@@ -1,13 +1,14 @@
-"""Which of Optuna's samplers and pruners a search uses."""
+"""Which of Optuna's samplers and pruners a search uses, and which pruned trials it continues."""
+
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 from optuna.pruners import BasePruner, HyperbandPruner, MedianPruner, NopPruner, SuccessiveHalvingPruner
 from optuna.samplers import BaseSampler, GridSampler, RandomSampler, TPESampler
 
 from accel_engine.search.definition import AUTO, StudyDefinition
+from accel_engine.search.over import count_points, parameter_points
 from accel_engine.search.parameter_names import as_categorical
-from accel_engine.search.promotion import FACTOR
-from accel_engine.search.space import count_points, points_of
 from accel_engine.search.trial_plan import most_reports
 
 MIN_REPORTS = 4
@@ -56,7 +57,9 @@ def sampler_of(definition: StudyDefinition, index: int) -> BaseSampler:
     """
     name = sampler_name(definition)
     if name == "grid":  # the seed is that of the order of its points
-        points = {each.name: [as_categorical(value) for value in points_of(each)] for each in definition.parameters}
+        points = {
+            each.name: [as_categorical(value) for value in parameter_points(each)] for each in definition.parameters
+        }
         return GridSampler(points, seed=definition.seed)
     seed = int(np.random.SeedSequence([definition.seed, index]).generate_state(1)[0])
     return RandomSampler(seed=seed) if name == "random" else TPESampler(seed=seed)
@@ -73,3 +76,31 @@ def pruner_of(definition: StudyDefinition) -> BasePruner:
             return MedianPruner(n_startup_trials=STARTUP_TRIALS, n_warmup_steps=1)
         case _:
             return NopPruner()
+
+
+FACTOR = 3
+"""One of so many trials is promoted from a rung to the next."""
+
+
+def promotable(pruned: Collection[int], values: Mapping[int, Sequence[float]], *, maximize: bool) -> int | None:
+    """The pruned trial to continue; ``None`` if none is among the best where it was pruned.
+
+    Args:
+        pruned: Numbers of the pruned trials that may be continued.
+        values: The reported values of all trials by number, in order.
+        maximize: Whether larger values are better.
+
+    Returns:
+        Of those with the most reports, the best one.
+    """
+    found = [(len(values[number]), _rank(number, values, maximize), number) for number in pruned if values.get(number)]
+    among = [(-reports, rank, number) for reports, (rank, count), number in found if rank < count // FACTOR]
+    return min(among)[2] if among else None
+
+
+def _rank(number: int, values: Mapping[int, Sequence[float]], maximize: bool) -> tuple[int, int]:
+    """How many trials are better at a trial's last report, and how many have got there."""
+    rung = len(values[number]) - 1
+    there = [each[rung] for each in values.values() if len(each) > rung]
+    mine = values[number][rung]
+    return sum(value > mine if maximize else value < mine for value in there), len(there)

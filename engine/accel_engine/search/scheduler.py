@@ -6,23 +6,23 @@ effect, so that a process continues where one before it was killed.
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Iterable
 from dataclasses import replace
 
 from accel_engine import clock
 from accel_engine.errors import AccelError
 from accel_engine.run.engine.status import Status
-from accel_engine.search.definition import StudyDefinition
+from accel_engine.search.definition import FIGURES, StudyDefinition
 from accel_engine.search.endings import common_failure, missing_metric, stop_reason
 from accel_engine.search.new_trials import TRIAL_ERRORS, NewTrials
-from accel_engine.search.objectives import FIGURES
-from accel_engine.search.promotion import promotable
 from accel_engine.search.proposals import Proposals
 from accel_engine.search.results import COUNTED, objectives_at_best
+from accel_engine.search.samplers import promotable
 from accel_engine.search.study_database import StudyDatabase
-from accel_engine.search.trial import PendingAction, Report, Trial, TrialState
+from accel_engine.search.trial import PendingAction, Trial, TrialReport, TrialState
 from accel_engine.search.trial_runs import Observation, TrialRuns, proposal_of, reason_after, state_after
-from accel_engine.search.trial_store import TrialStore
+from accel_engine.search.trial_store import TrialStore, take_over
+from accel_engine.words import numbers
 
 STOPPED_WITH_SEARCH = "the search is stopped"
 """Why the runs of a search stop with it."""
@@ -35,7 +35,6 @@ class Scheduler:
         database: The search.
         proposals: Proposes values.
         runs: The runs of the trials.
-        refresh: Takes over what other machines have done; called before a trial starts.
 
     Attributes:
         trials: Those of the search, also of other machines.
@@ -50,12 +49,10 @@ class Scheduler:
         database: StudyDatabase,
         proposals: Proposals,
         runs: TrialRuns,
-        refresh: Callable[[TrialStore], object] = lambda _: None,
     ) -> None:
         self.database = database
         self.proposals = proposals
         self.runs = runs
-        self._refresh = refresh
         self.trials = TrialStore(database)
         self.new_trials = NewTrials(self.trials, proposals, runs)
         self.stopping = False
@@ -130,18 +127,20 @@ class Scheduler:
             self._stop_all()
         return bool(self.trials.live) or (self.trials.others_live and not self.is_over)
 
-    def run(self, wait: Callable[[], object], before: Callable[[], object]) -> None:
+    def refresh(self) -> None:
+        """Take over what other machines have done."""
+        if self.proposals.is_shared:
+            take_over(self.trials, self.database, self.proposals)
+
+    def run(self, turns: Iterable[None]) -> None:
         """Run until nothing is live and no further trial starts.
 
         Args:
-            wait: Waits a moment.
-            before: Called before each step.
+            turns: Handles commands before each step, and waits a moment after it.
         """
-        while True:
-            before()
+        for _ in turns:
             if not self.step():
                 return
-            wait()
 
     # What trials do
 
@@ -177,14 +176,14 @@ class Scheduler:
         reported = [each for each in observation.measurements if math.isfinite(each.metrics.get(monitor, math.nan))]
         for number, each in enumerate(reported, 1):
             value = float(each.metrics[monitor])
-            if self.trials.add_report(Report(trial.number, each.epoch, each.step, each.time, value)):
+            if self.trials.add_report(TrialReport(trial.number, each.epoch, each.step, each.time, value)):
                 self.proposals.report(proposal_of(trial), value, number)
                 is_pruned = is_pruned or (may_prune and self.proposals.should_prune(proposal_of(trial)))
         return is_pruned
 
     def _prune(self, trial: Trial) -> None:
         count = len(self.trials.reports(trial.number))
-        self.stop_trial(trial, PendingAction.PRUNE, f"not promising after {count} report{'s' * (count != 1)}")
+        self.stop_trial(trial, PendingAction.PRUNE, f"not promising after {numbers.counted(count, 'report')}")
 
     def stop_trial(self, trial: Trial, action: PendingAction, reason: str) -> None:
         """Ask the run of a trial to stop.
@@ -239,7 +238,7 @@ class Scheduler:
                 continue
             self.limit = self.new_trials.limit
             if not self.limit:
-                self._refresh(self.trials)
+                self.refresh()
                 self.limit = self.new_trials.start()
             if self.limit:
                 return

@@ -7,7 +7,7 @@ from accel_engine.devices import detect
 from accel_engine.plan import Plan
 from accel_engine.process.detached import leave
 from accel_engine.search import launch
-from accel_engine.search.new_study import SearchOptions, begin, define
+from accel_engine.search.new_study import SearchOptions, begin_study, define
 from accel_engine.search.study_database import StudyDatabase
 
 
@@ -23,10 +23,9 @@ def start_study(plan: Plan, given: Collection[str], options: SearchOptions) -> P
         The search's directory.
 
     Raises:
-        AccelError: See :func:`accel_engine.search.new_study.define`, :func:`accel_engine.search.new_study.begin` and
-            :func:`accel_engine.search.launch.start`.
+        AccelError: The search cannot be defined, begun or started.
     """
-    directory = begin(define(plan, given, options), detect().devices)
+    directory = begin_study(define(plan, given, options), detect().devices)
     resume_study(directory)
     return directory
 
@@ -35,11 +34,11 @@ def resume_study(directory: Path) -> None:
     """Start the process that runs a search, unless one does. Blocks.
 
     Raises:
-        AccelError: See :func:`accel_engine.search.launch.start`.
+        AccelError: See :func:`accel_engine.search.launch.start_search_process`.
     """
-    if launch.is_running(directory):
+    if launch.is_search_running(directory):
         return
     launch.require_optuna()  # before anything is written
     with StudyDatabase(directory) as database:
         database.set_ended(None)
-    leave(launch.start(directory))
+    leave(launch.start_search_process(directory))

@@ -1,9 +1,10 @@
-"""A study on disk: ``study.db``, which the process that runs the study writes and everybody else reads."""
+"""A study on disk: ``study.db``, which the process that runs the study writes; others read, and add commands."""
 
 import sqlite3
 import uuid
 from collections.abc import Mapping
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,8 @@ from accel_engine.run.directory.lock import WriterLock
 from accel_engine.run.directory.run_paths import make_private
 from accel_engine.run.engine.commands import current_user
 from accel_engine.search.definition import Confirmation, StudyDefinition
-from accel_engine.search.study_commands import StudyCommand
 from accel_engine.search.study_paths import DATABASE, LOCK
-from accel_engine.search.trial import Report, Trial
+from accel_engine.search.trial import Trial, TrialReport
 from accel_engine.versioned_database import META, WRITING, VersionedDatabase, explained
 
 SCHEMA_VERSION = 1
@@ -82,6 +82,42 @@ def _create(directory: Path, definition: StudyDefinition) -> None:
             meta = {"schema": SCHEMA_VERSION, "definition": encode(definition), "created": clock.now(), "changes": 0}
             meta |= {"member": uuid.uuid4().hex}
             database.executemany("INSERT INTO meta VALUES (?, ?)", meta.items())
+
+
+COMMANDS = {
+    "stop": "Stop the search: live trials are stopped with a checkpoint, and can be continued",
+    "stop_trial": "Stop a trial with a checkpoint; what it reached counts",
+    "prune": "Prune a trial now",
+    "prolong": "Continue an ended trial from its checkpoint for more epochs",
+    "clone": "Train a trial's plan again with another seed",
+    "pin": "Never prune a trial",
+    "unpin": "Prune a trial as any other again",
+    "set_range": "Change the range or the choices of a parameter for the trials to come",
+    "set_trials": "Change the number of trials",
+}
+"""Commands by name, with what is done."""
+
+
+@dataclass(frozen=True, slots=True)
+class StudyCommand:
+    """A command to the process that runs a study.
+
+    Attributes:
+        id: Its row.
+        time: When it was sent, in seconds since the Unix epoch.
+        who: Who sent it, as ``user@host``.
+        name: One of :data:`COMMANDS`.
+        trial: Number of the trial, of commands about one.
+        argument: Epochs of ``prolong``; the number of ``set_trials``; for ``set_range`` the text of the option
+            ``--over``, such as ``learning_rate=1e-4..1e-2:log``; ``None`` of others.
+    """
+
+    id: int
+    time: float
+    who: str
+    name: str
+    trial: int | None = None
+    argument: Any = None
 
 
 class StudyDatabase(VersionedDatabase):
@@ -181,7 +217,7 @@ class StudyDatabase(VersionedDatabase):
             rows = self._database.execute("SELECT body FROM trial WHERE changed > ? ORDER BY number", (since,))
             return [decode(body, Trial) for (body,) in rows]
 
-    def add_report(self, report: Report) -> None:
+    def add_report(self, report: TrialReport) -> None:
         """Add the monitor's value at a step; a continued trial replaces those that it trains again."""
         with self._explained(WRITING):
             self._database.execute(
@@ -189,12 +225,12 @@ class StudyDatabase(VersionedDatabase):
                 (report.trial, report.epoch, report.step, report.time, report.value),
             )
 
-    def reports(self, after: int = 0) -> tuple[int, list[Report]]:
+    def reports(self, after: int = 0) -> tuple[int, list[TrialReport]]:
         """Reports after one, in the order in which they came; with the number to ask with for later ones."""
         with self._explained():
             query = "SELECT id, trial, epoch, step, time, value FROM report WHERE id > ? ORDER BY id"
             rows = self._database.execute(query, (after,)).fetchall()
-        return (rows[-1][0] if rows else after), [Report(*row[1:]) for row in rows]
+        return (rows[-1][0] if rows else after), [TrialReport(*row[1:]) for row in rows]
 
     def request(self, name: str, trial: int | None = None, argument: Any = None) -> int:
         """Send a command to the process that runs the study; returns its id."""

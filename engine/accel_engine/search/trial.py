@@ -47,7 +47,7 @@ class TrialState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class TrialReport:
     """The monitor's value of a trial at a validation, or at the end of an epoch if it is a metric of training.
 
     Attributes:

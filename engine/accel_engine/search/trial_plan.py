@@ -95,7 +95,7 @@ def check_plans(definition: StudyDefinition, devices: Sequence[Device]) -> None:
         DataError: The data cannot be read.
     """
     for values in _corners(definition.parameters):
-        resolved_plan.check(trial_plan(definition, values), devices)
+        resolved_plan.resolve_to_train(trial_plan(definition, values), devices)
 
 
 def _corners(parameters: Sequence[Parameter]) -> Iterator[dict[str, Any]]:

@@ -10,7 +10,7 @@ from accel_engine.search.trial import PendingAction, Trial, TrialState
 
 
 @dataclass(frozen=True, slots=True)
-class Measurement:
+class RunMetrics:
     """The metrics of a run at a step at which there was a validation, or an epoch ended.
 
     Attributes:
@@ -38,7 +38,7 @@ class Observation:
     """
 
     status: Status
-    measurements: Sequence[Measurement] = field(default=())
+    measurements: Sequence[RunMetrics] = field(default=())
     reason: str = ""
     out_of_memory: bool = False
 
@@ -72,7 +72,7 @@ class TrialRuns(Protocol):
         """Ask a run to stop with a checkpoint; nothing happens if it has ended."""
 
     def figures(self, run: str, wanted: Collection[str]) -> Mapping[str, float]:
-        """Figures of an ended run by name, see :mod:`accel_engine.search.objectives`; unknown ones are missing."""
+        """Figures of an ended run by name, see :mod:`accel_engine.search.definition`; unknown ones are missing."""
 
 
 def state_after(trial: Trial, observation: Observation) -> TrialState:

@@ -25,7 +25,7 @@ _PLUGIN, _DESCRIPTION = 1, 3  # of SummaryMetadata
 _PLUGIN_NAME = 1  # of SummaryMetadata.PluginData
 
 
-def remove(directory: Path) -> None:
+def remove_event_files(directory: Path) -> None:
     """Delete the event files in a directory."""
     for file in directory.glob(PATTERN):
         file.unlink()
@@ -45,7 +45,7 @@ class EventFile:
         directory.mkdir(parents=True, exist_ok=True)
         now = clock.now()
         self._file = (directory / PATTERN.replace("*", f"{int(now):010d}.accel-tui")).open("wb")
-        self._file.write(records.version(now))
+        self._file.write(records.version_record(now))
         self.restart(0)
 
     def restart(self, step: int) -> None:
@@ -61,7 +61,7 @@ class EventFile:
 
     def add_media(self, tag: str, time: float, step: int, item: MediaItem) -> None:
         """Write an image, a text or a histogram; see :func:`accel_engine.tensorboard.event_file.media_record`."""
-        self._file.write(media_record(tag, time, step, item))
+        self._file.write(_media_record(tag, time, step, item))
 
     def flush(self) -> None:
         """Flush the file, so that TensorBoard can read it."""
@@ -72,7 +72,7 @@ class EventFile:
         self._file.close()
 
 
-def media_record(tag: str, time: float, step: int, item: MediaItem) -> bytes:
+def _media_record(tag: str, time: float, step: int, item: MediaItem) -> bytes:
     """Encode an item. A histogram without finite values has no bins.
 
     Args:

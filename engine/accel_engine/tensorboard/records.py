@@ -29,7 +29,7 @@ _MASK = 0xA282EAD8
 _BATCH = 1 << 13  # messages per checksum call, so that they fit in the processor's cache
 
 
-def version(time: float) -> bytes:
+def version_record(time: float) -> bytes:
     """Encode the first record of a file.
 
     Args:

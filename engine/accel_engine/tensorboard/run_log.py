@@ -1,19 +1,23 @@
-"""Writes a run to a directory of event files, one per subdirectory, which TensorBoard shows as runs."""
+"""Writes a run, also while it is live, to a directory of event files, one per subdirectory."""
 
+import threading
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
 
 from accel_engine.devices.device_types import Sample
+from accel_engine.errors import RunError
 from accel_engine.events import RunStarted, Validated
+from accel_engine.run.directory.disk_problem import disk_problem
 from accel_engine.run.media import MediaItem
 from accel_engine.run.reading.reader import RunReader, drop_discarded
 from accel_engine.run.store.sample_packing import SampleUnpacker
 from accel_engine.run.store.series_names import LEARNING_RATE
 from accel_engine.run.store.steps import StepBatch
-from accel_engine.tensorboard.event_file import EventFile, remove
+from accel_engine.tensorboard.event_file import EventFile, remove_event_files
 
 TRAIN, VALIDATION, DEVICES = PARTS = ("train", "validation", "devices")
 """The subdirectories: steps; validation, with the same tags; device metrics, at the steps taken by then."""
@@ -40,7 +44,7 @@ class RunLog:
         self._directory = directory
         self._files: dict[str, EventFile] = {}
         for part in PARTS:
-            remove(directory / part)
+            remove_event_files(directory / part)
         self._unpacker = SampleUnpacker()
         self._event, self._chunk, self._sample, self._media, self._step = 0, 0, 0, 0, 0
         self._kinds: dict[str, type[MediaItem]] = {}  # by tag
@@ -130,3 +134,57 @@ def _by_tag(samples: Iterable[Sample]) -> dict[str, list[tuple[float, float]]]:
             if reading.value is not None and not name.startswith("core_"):
                 points[f"{sample.device}/{name}"].append((sample.time, reading.value))
     return points
+
+
+DIRECTORY = "tensorboard"
+"""Directory of the event files in the run's directory."""
+
+INTERVAL = 2.0
+"""Seconds between writes; TensorBoard reads every 5 to 30 seconds."""
+
+
+class LiveLog:
+    """Writes a run's new steps to event files in a thread.
+
+    The files are rewritten from the run's first step whenever an engine starts or continues the run: those of an
+    engine that exited unexpectedly may lack steps, or have discarded ones; and after the disk was full.
+
+    Args:
+        directory: The run's directory.
+        on_problem: Called in the thread with a message when the files cannot be written; the thread then ends.
+    """
+
+    def __init__(self, directory: Path, on_problem: Callable[[str], None]) -> None:
+        self._directory = directory
+        self._on_problem = on_problem
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="tensorboard", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Write the remaining steps, and end the thread."""
+        self._over.set()
+        if self._thread.ident is not None:
+            self._thread.join()
+
+    def _run(self) -> None:
+        while True:
+            is_last = self._over.is_set()
+            try:
+                return self._follow()
+            except (OSError, RunError) as error:
+                if is_last or not disk_problem(error, self._directory):
+                    return self._on_problem(f"cannot write TensorBoard events any more: {error}")
+            self._over.wait(INTERVAL)  # then the files are written again, if the disk has room
+
+    def _follow(self) -> None:
+        with (
+            closing(RunReader(self._directory)) as source,
+            closing(RunLog(source, self._directory / DIRECTORY)) as log,
+        ):
+            while not self._over.wait(INTERVAL):
+                log.extend()
+            log.extend()

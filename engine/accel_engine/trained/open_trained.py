@@ -18,12 +18,12 @@ from accel_engine.data.data_options import Progress, no_progress
 from accel_engine.data.dataset import Dataset, Examples
 from accel_engine.data.structure import Batch, Structure, map_structure
 from accel_engine.errors import ModelError, RunError, join_words
+from accel_engine.keras_support.losses import logits_note
 from accel_engine.keras_support.model_structure import fixed_batch, has_custom_train_step
-from accel_engine.keras_support.output_form import logits_note
 from accel_engine.models.build import output_specs
-from accel_engine.models.build_options import BuildOptions
 from accel_engine.models.exported_model import categories
 from accel_engine.models.model_call import call_model
+from accel_engine.models.model_entry import BuildOptions
 from accel_engine.models.saved_model import UNSAFE_NOTE, load_saved
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, diagnostics
@@ -34,13 +34,12 @@ from accel_engine.trained.file_data import load_for
 from accel_engine.trained.model_file import describe_file
 from accel_engine.trained.outputs import OutputForm, output_forms
 from accel_engine.trained.run_data import OpenedData, form_of_data, load_data
-from accel_engine.training.build_plan_model import build_plan_model
+from accel_engine.training.core.compiled_model import build_plan_model
 from accel_engine.training.core.metric_building import Measures, measures_of
-from accel_engine.training.core.readable_checkpoint import reading
 from accel_engine.training.core.recipe.loss import change_loss, loss_of_uncompiled
 from accel_engine.training.core.run_scaling import decide_scaling, scaler
-from accel_engine.training.core.saved_weights import restore_weights
-from accel_engine.training.core.task import INPUTS, Task, task_of
+from accel_engine.training.core.saved_weights import restore_weights, whole_checkpoint
+from accel_engine.training.core.task import INPUTS, Task, task_of_model
 from accel_engine.training.evaluation.input_specs import input_spec_of
 from accel_engine.training.model_analysis.layer_table import changed_layer
 from accel_engine.training.reporting.data_formats import data_format_of, dataset_of
@@ -155,7 +154,7 @@ def open_trained(
     model = _built(source)
     notes += _changes_of(model, source.plan, recorded, reference.name)
     opened = _opened(reference.name, step, model, source, recorded)
-    with reading(reference / CHECKPOINTS, step) as path:
+    with whole_checkpoint(reference / CHECKPOINTS, step) as path:
         restore_weights(model, path, averages=True)
     return replace(opened, notes=(*notes, *source.notes))
 
@@ -244,7 +243,7 @@ def _opened(name: str, step: int, model: keras.Model, source: OpenedData, record
     outputs = output_specs(model, source.description)
     notes = [UNSAFE_NOTE] if plan.unsafe_load == "on" else []
     notes += [join_words(scaling.note), *_give_loss(model, outputs, dataset, plan), logits_note(model)]
-    task = task_of(model, outputs, dataset, plan)
+    task = task_of_model(model, outputs, dataset, plan)
     measures = Measures()
     if has_data and not has_custom_train_step(model):
         batch = fixed_batch(model) or plan.batch_size

@@ -8,6 +8,7 @@ from accel_engine.data.tables.table_file import SUFFIXES as TABLES
 from accel_engine.data.tables.table_file import read_cells
 from accel_engine.errors import UsageError
 from accel_engine.run.diagnostics import DataFormat
+from accel_engine.words import numbers
 
 ARRAYS = (".npz", ".npy")
 
@@ -45,7 +46,7 @@ def check_files(run: str, form: DataFormat, files: Sequence[Path]) -> None:
             given = read_cells(path, skip_invalid=True, limit=1).table.column_names
             lacking = [name for name in needed if name not in given]
             if lacking:
-                noun = "column" if len(lacking) == 1 else "columns"
+                noun = numbers.plural(len(lacking), "column")
                 raise UsageError(
                     f"{path.name} has no {noun} {', '.join(lacking)}, which run {run} needs; it has {', '.join(given)}"
                 )

@@ -22,9 +22,9 @@ from accel_engine.plan.resolved_plan import resolve
 from accel_engine.requests.describe_data import DataRequest
 from accel_engine.requests.describe_model import Description, ModelRequest
 from accel_engine.requests.protocol.request import Send, reports
-from accel_engine.training.build_plan_model import build_plan_model
+from accel_engine.training.core.compiled_model import build_plan_model
 from accel_engine.training.core.rematerialization.choice import is_all_keras, planned_parts
-from accel_engine.training.core.rematerialization.division import divide
+from accel_engine.training.core.rematerialization.division import divide_model
 from accel_engine.training.model_analysis.activations import LayerActivations, output_sizes, trace_activations
 
 
@@ -125,7 +125,7 @@ def _rematerialized(plan: Plan, model: keras.Model) -> tuple[float | None, int]:
         parts, _ = planned_parts(plan, model, custom_step=custom_step)
         return parts.saved_share, 0
     try:
-        parts, applies = divide(model), not custom_step and is_all_keras(model)
+        parts, applies = divide_model(model), not custom_step and is_all_keras(model)
     except Exception:  # noqa: BLE001 (as above)
         return None, 0
     return parts.saved_share, (parts.activations or 0 if applies else 0)

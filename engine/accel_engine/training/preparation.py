@@ -1,40 +1,43 @@
 """Prepares the training of a run: its devices, its model and data, and the checkpoint that it continues from."""
 
+import threading
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 
+import keras
 import tensorflow as tf
 
+from accel_engine.data_profile import ProfiledData, profile
 from accel_engine.devices.device_types import Inventory
 from accel_engine.events import Phase, Warned
 from accel_engine.keras_support.optimizers import set_rate
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import ResolvedPlan
+from accel_engine.private_names.keras_names import all_layers
 from accel_engine.run import diagnostics
 from accel_engine.run.history.session import read_session
-from accel_engine.training.assembly_report import report_assembly
+from accel_engine.training.assembly_report import measured_metrics, report_assembly
 from accel_engine.training.autotuning.run_threads import RunThreads
 from accel_engine.training.checkpoints.checkpoint import Checkpoints
 from accel_engine.training.checkpoints.run_saver import RunSaver
 from accel_engine.training.commands.command_mailbox import CommandMailbox
 from accel_engine.training.core import device_visibility
-from accel_engine.training.core.allocated_memory import AllocatedMemory, release_models
 from accel_engine.training.core.assembly import Assembly, assemble, build_strategy
 from accel_engine.training.core.batches import Batches, training_batches
 from accel_engine.training.core.deadline import Deadline
 from accel_engine.training.core.metric_states import MAX_EPOCH_STATE
-from accel_engine.training.distributed import tpu_builder
-from accel_engine.training.distributed.strategy_builders import reduction_over_workers
-from accel_engine.training.distributed.tpu_errors import explain
+from accel_engine.training.distributed import strategy_builders
+from accel_engine.training.distributed.strategy_builders import explain, reduction_over_workers
 from accel_engine.training.distributed.worker_sync import WorkerSync, link_worker_runs
 from accel_engine.training.epochs import Epochs
 from accel_engine.training.evaluation.validation import Validation
+from accel_engine.training.memory_meters import AllocatedMemory, release_models
 from accel_engine.training.progress.run_progress import RunProgress
 from accel_engine.training.recovery.out_of_memory import OutOfMemory
-from accel_engine.training.reporting.data_profiler import start_profiling
-from accel_engine.training.reporting.model_summary import measured_metrics
+from accel_engine.training.reporting.error_explanation import print_traceback
 from accel_engine.training.reporting.run_reporter import RunReporter
 
 
@@ -221,9 +224,9 @@ class Preparation:
             self._threads.report()
             return device_visibility.configure(self.resolved, self._inventory, self._threads.choice.setting)
         self._reporter.enter_phase(Phase.BUILDING, f"connecting to the TPU: {endpoint.target}")
-        limit = tpu_builder.TPU_CONNECT_TIMEOUT_SECONDS
+        limit = strategy_builders.TPU_CONNECT_TIMEOUT_SECONDS
         with self._deadline.within(limit, partial(explain, endpoint, f"no answer within {limit:g} s")):
-            return tpu_builder.connect(endpoint)
+            return strategy_builders.connect_tpu(endpoint)
 
     def _sync_start_step(self, strategy: tf.distribute.Strategy, names: tuple[str, ...]) -> None:
         """Continue from the newest checkpoint that all workers have, if there are several.
@@ -259,3 +262,33 @@ def _validation_of(assembly: Assembly, device_memory: int | None) -> tuple[Valid
     validation = Validation(assembly, device_memory)
     problem = validation.problem()
     return (None if problem else validation), problem
+
+
+def start_profiling(assembly: Assembly, reporter: RunReporter) -> Callable[[], None]:
+    """Write the profile of an assembly's data when it is known; returns a function that waits for it."""
+    data, step = profiled_data(assembly), reporter.step
+
+    def write() -> None:
+        try:
+            if (found := profile(data)) is not None:
+                reporter.run.write_diagnostics(found, step)
+        except Exception as error:  # noqa: BLE001 (a user's file may raise anything; training does not need this)
+            print_traceback(error)
+
+    thread = threading.Thread(target=write, name="data profile", daemon=True)
+    thread.start()
+    return thread.join
+
+
+def profiled_data(assembly: Assembly) -> ProfiledData:
+    """The data of an assembly, as its profile takes them."""
+    dataset = assembly.dataset
+    embeds = any(isinstance(layer, keras.layers.Embedding) for layer in all_layers(assembly.model))
+    return ProfiledData(
+        dataset.train,
+        dataset.validation,
+        assembly.scale,
+        dataset.classes if assembly.task.name in ("classification", "custom") else 0,
+        dataset.feature_names,
+        dataset.kind in ("tokens", "text") or embeds,
+    )

@@ -15,15 +15,15 @@ from accel_engine.run.history.session import read_session
 from accel_engine.run.writing.writer import RunWriter
 from accel_engine.training.checkpoints.run_saver import RunSaver
 from accel_engine.training.commands.command_mailbox import CommandMailbox, StopRequested
-from accel_engine.training.core.allocated_memory import AllocatedMemory, release_models
 from accel_engine.training.core.deadline import Deadline
 from accel_engine.training.epochs import Epochs
+from accel_engine.training.memory_meters import AllocatedMemory, release_models
 from accel_engine.training.preparation import Preparation
 from accel_engine.training.recovery.cause import Cause, find_cause
-from accel_engine.training.recovery.loss_watch import NotANumberError, Trouble
+from accel_engine.training.recovery.loss_watch import LossTrouble, NotANumberError
 from accel_engine.training.recovery.number_recovery import NumberRecovery, newest_until
 from accel_engine.training.recovery.out_of_memory import OutOfMemory
-from accel_engine.training.recovery.repair import NewProcess, Repair
+from accel_engine.training.recovery.repair import NewProcess, RecoveryAction
 from accel_engine.training.reporting.error_explanation import explain_error, print_traceback
 from accel_engine.training.reporting.run_reporter import RunReporter
 
@@ -106,7 +106,7 @@ class Trainer:
                 return NewProcess(self._changed_plan(ended), ended, self._reporter.step)
             self._apply(ended)
 
-    def _try_to_train(self) -> RunEnded | Repair:
+    def _try_to_train(self) -> RunEnded | RecoveryAction:
         """Train from the last checkpoint; returns the event that ends the run, or the repair with which it goes on."""
         try:
             self._epochs, self._saver = self._preparation.prepare()
@@ -131,7 +131,7 @@ class Trainer:
             self._preparation.close()
         return self.ended(end.outcome, str(end)) if end else self.ended(Outcome.FINISHED)
 
-    def _recover_from_not_a_number(self, trouble: Trouble) -> RunEnded | Repair:
+    def _recover_from_not_a_number(self, trouble: LossTrouble) -> RunEnded | RecoveryAction:
         """Look for the cause of losses or weights that are not a number; returns the repair, or the end of the run."""
         ended, checkpoints = self.ended(Outcome.FAILED), checkpoint_steps(self._run.directory)
         if self._preparation.resolved.strategy.processes:  # whose workers would have to agree on the cause
@@ -146,7 +146,7 @@ class Trainer:
         reason, hint = self._numbers.end(trouble, cause, self._preparation.plan, checkpoints)
         return replace(ended, time=clock.now(), reason=reason, hint=hint)
 
-    def _find_cause(self, trouble: Trouble, first: int) -> Cause:
+    def _find_cause(self, trouble: LossTrouble, first: int) -> Cause:
         """Assemble the run again, and take its steps from a checkpoint to the trouble."""
         self._preparation.close()
         self._release()
@@ -161,11 +161,11 @@ class Trainer:
         self._epochs = self._saver = None
         release_models()
 
-    def _changed_plan(self, repair: Repair) -> Plan:
+    def _changed_plan(self, repair: RecoveryAction) -> Plan:
         """The plan with the changes of commands and of a repair."""
         return self._preparation.plan.replace(**{**self._reporter.changes, **repair.changes})
 
-    def _apply(self, repair: Repair) -> None:
+    def _apply(self, repair: RecoveryAction) -> None:
         """Return to the step of a repair, with its changes of the plan, and release what failed."""
         self._release()
         failed = self._reporter.step

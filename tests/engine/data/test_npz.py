@@ -313,7 +313,7 @@ def test_arrays_are_compared_with_the_memory_before_they_are_read(
     monkeypatch.setattr(memory, "available_memory", lambda: 2 * 10**9)
     monkeypatch.setattr(array_file.ArrayFile, "_size", lambda *_: 10**10)  # as if the values were there
     for action in (lambda: data.load(spec, NONE), lambda: data.survey(data.find(spec), NONE)):
-        with pytest.raises(DataError, match=r"mine.npz: reading 2 arrays takes 3.2 GB of memory, and 2.0 GB are avail"):
+        with pytest.raises(DataError, match=r"mine.npz: reading 2 arrays takes 3.0 GiB of memory, and 1.9 GiB are"):
             action()
 
 

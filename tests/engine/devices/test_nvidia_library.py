@@ -10,8 +10,8 @@ import psutil
 import pynvml
 import pytest
 
-from accel_engine.devices import Reading, Sample, Sampler, nvidia_probe
-from accel_engine.devices.nvidia_probe import NvidiaProbe
+from accel_engine.devices import Reading, Sample, Sampler, nvidia_gpu
+from accel_engine.devices.nvidia_gpu import NvidiaProbe
 from accel_engine.devices.nvidia_queries import RARE_INTERVAL, SLOW_INTERVAL
 from nvml.stand_in import COMPILER, Driver, build
 
@@ -37,7 +37,7 @@ class Clock:
 @pytest.fixture
 def driver(library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Driver]:
     """Three GPUs, for this process, which are waited for as a busy machine needs; what stalls is let go at the end."""
-    monkeypatch.setattr(nvidia_probe, "SAMPLE_TIMEOUT", 30.0)
+    monkeypatch.setattr(nvidia_gpu, "SAMPLE_TIMEOUT", 30.0)
     driver = Driver(library, tmp_path / "script", 3)
     for name, value in driver.environment.items():
         monkeypatch.setenv(name, value)
@@ -237,7 +237,7 @@ def test_a_call_that_stalls_costs_only_its_gpu(
     driver: Driver, probe: NvidiaProbe, monkeypatch: pytest.MonkeyPatch, wait_until: WaitUntil
 ) -> None:
     probe.sample()
-    monkeypatch.setattr(nvidia_probe, "SAMPLE_TIMEOUT", 0.1)
+    monkeypatch.setattr(nvidia_gpu, "SAMPLE_TIMEOUT", 0.1)
     driver.stall("nvmlDeviceGetPowerUsage", 1)
 
     def others() -> list[float | None]:
@@ -280,7 +280,7 @@ def test_a_driver_that_vanishes_is_said_of_every_gpu(driver: Driver, probe: Nvid
 def test_a_gpu_that_stalls_from_the_start_is_listed(
     driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wait_until: WaitUntil
 ) -> None:
-    monkeypatch.setattr(nvidia_probe, "GPU_DESCRIPTION_TIMEOUT", 0.2)
+    monkeypatch.setattr(nvidia_gpu, "GPU_DESCRIPTION_TIMEOUT", 0.2)
     driver.stall("nvmlDeviceGetName", 1)
     probe = NvidiaProbe(tmp_path)
     names = ["NVIDIA A100-SXM4-80GB", "NVIDIA GPU", "NVIDIA A100-SXM4-80GB"]

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from accel_engine.devices.device_types import Device
-from accel_engine.doctor.machine import Machine
-from accel_engine.doctor.nvidia_driver import Driver
+from accel_engine.doctor.machine import Driver, Machine
 from accel_engine.doctor.tf_probe import TensorFlowDevices
 
 Make = Callable[..., Machine]

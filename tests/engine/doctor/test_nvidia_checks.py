@@ -9,11 +9,11 @@ import pynvml
 import pytest
 
 from accel_engine.devices.device_types import Inventory, Reading, Sample, UnavailableKind
-from accel_engine.devices.nvidia_messages import REASONS
-from accel_engine.doctor import Verdict
-from accel_engine.doctor import nvidia_driver as asking
-from accel_engine.doctor.nvidia_checks import check_driver, check_libraries, check_memory, check_visible_gpus
-from accel_engine.doctor.nvidia_driver import Driver, query_driver
+from accel_engine.devices.nvidia_queries import REASONS
+from accel_engine.doctor import CheckResult
+from accel_engine.doctor import machine as asking
+from accel_engine.doctor.machine import Driver, query_driver
+from accel_engine.doctor.nvidia_checks import check_driver, check_gpu_memory, check_libraries, check_visible_gpus
 from accel_engine.doctor.tf_probe import TensorFlowDevices
 
 from .conftest import gpu, pci
@@ -37,34 +37,34 @@ def said(finding) -> str:
 
 def test_a_working_driver(machine) -> None:
     finding = check_driver(machine(driver=FOUR))
-    assert finding.verdict is Verdict.PASS
+    assert finding.verdict is CheckResult.PASS
     assert finding.summary == "580.65.06 (CUDA up to 13.0): 4 x NVIDIA H100 80GB HBM3"
 
 
 @pytest.mark.parametrize(
     ("told", "verdict", "words"),
     [
-        (Driver("470.256.02", (11, 4), (gpu(),)), Verdict.FAIL, "525.60.13"),
-        (Driver("525.60.13", (12, 0), (gpu(),)), Verdict.PASS, "CUDA up to 12.0"),
-        (Driver("580.65.06", (0, 0), (gpu(),)), Verdict.PASS, "580.65.06: 1 x"),
-        (Driver("580.65.06", (13, 0), (gpu(), gpu(1, memory=None))), Verdict.PASS, "2 x"),
+        (Driver("470.256.02", (11, 4), (gpu(),)), CheckResult.FAIL, "525.60.13"),
+        (Driver("525.60.13", (12, 0), (gpu(),)), CheckResult.PASS, "CUDA up to 12.0"),
+        (Driver("580.65.06", (0, 0), (gpu(),)), CheckResult.PASS, "580.65.06: 1 x"),
+        (Driver("580.65.06", (13, 0), (gpu(), gpu(1, memory=None))), CheckResult.PASS, "2 x"),
         (
             Driver("580.65.06", (13, 0), (gpu(), gpu(1, memory=None, address="", problem=REASONS["GPU_IS_LOST"]))),
-            Verdict.FAIL,
+            CheckResult.FAIL,
             "gpu:1: lost: it no longer responds on the PCI bus restart the machine",
         ),
         (
             Driver("580.65.06", (13, 0), (gpu(), gpu(1, memory=None, address="", problem=REASONS["NO_PERMISSION"]))),
-            Verdict.WARN,
+            CheckResult.WARN,
             "gpu:1: requires administrator rights have an administrator let you use it",
         ),
         (
             Driver("580.65.06", (13, 0), (gpu(memory=None, address="", problem=REASONS["NO_PERMISSION"]),)),
-            Verdict.FAIL,
+            CheckResult.FAIL,
             "gpu:0: requires administrator rights have an administrator",
         ),
-        (Driver(problem="the NVIDIA driver was updated; restart"), Verdict.FAIL, "restart the machine"),
-        (Driver(problem="the NVIDIA driver finds no GPU"), Verdict.PASS, "no NVIDIA GPU"),
+        (Driver(problem="the NVIDIA driver was updated; restart"), CheckResult.FAIL, "restart the machine"),
+        (Driver(problem="the NVIDIA driver finds no GPU"), CheckResult.PASS, "no NVIDIA GPU"),
     ],
 )
 def test_a_driver_with_something_to_say(machine, told, verdict, words) -> None:
@@ -76,9 +76,9 @@ def test_a_driver_with_something_to_say(machine, told, verdict, words) -> None:
 @pytest.mark.parametrize(
     ("kernel_driver", "verdict", "words"),
     [
-        ("", Verdict.FAIL, "no driver with CUDA support"),
-        ("nouveau", Verdict.FAIL, "nouveau, which does not support CUDA"),
-        ("vfio-pci", Verdict.WARN, "virtual machines"),
+        ("", CheckResult.FAIL, "no driver with CUDA support"),
+        ("nouveau", CheckResult.FAIL, "nouveau, which does not support CUDA"),
+        ("vfio-pci", CheckResult.WARN, "virtual machines"),
     ],
 )
 def test_a_gpu_without_nvidia_s_driver(machine, kernel_driver, verdict, words) -> None:
@@ -100,7 +100,7 @@ def test_in_a_container_the_host_s_gpu_may_be_left_out_on_purpose(machine) -> No
     pci(given.root, "0000:3b:00.0", "0x10de", **{"class": "0x030200"})
     (given.root / ".dockerenv").touch()
     finding = check_driver(given)
-    assert finding.verdict is Verdict.WARN
+    assert finding.verdict is CheckResult.WARN
     assert "--gpus all" in finding.fix
 
 
@@ -114,12 +114,12 @@ WANTED = (
 @pytest.mark.parametrize(
     ("wheels", "verdict", "words"),
     [
-        ({"nvidia-cublas-cu12": "12.5.3.2", "nvidia-cudnn-cu12": "9.3.0.75"}, Verdict.PASS, "2 packages"),
-        ({}, Verdict.FAIL, "nvidia-cublas-cu12 is missing, and 1 more of 2"),
-        ({"nvidia-cublas-cu12": "12.8.4.1"}, Verdict.FAIL, "nvidia-cudnn-cu12 is missing"),
+        ({"nvidia-cublas-cu12": "12.5.3.2", "nvidia-cudnn-cu12": "9.3.0.75"}, CheckResult.PASS, "2 packages"),
+        ({}, CheckResult.FAIL, "nvidia-cublas-cu12 is missing, and 1 more of 2"),
+        ({"nvidia-cublas-cu12": "12.8.4.1"}, CheckResult.FAIL, "nvidia-cudnn-cu12 is missing"),
         (
             {"nvidia-cublas-cu12": "12.5.3.2", "nvidia-cudnn-cu12": "8.9.2.26"},
-            Verdict.FAIL,
+            CheckResult.FAIL,
             "nvidia-cudnn-cu12 is 8.9.2.26, not <10.0,>=9.3.0.75",
         ),
     ],
@@ -128,13 +128,13 @@ def test_cuda_s_packages(machine, wheels, verdict, words) -> None:
     finding = check_libraries(machine(CUDA_BUILD | wheels, WANTED, driver=ONE, tensorflow=blind()))
     assert finding.verdict is verdict
     assert words in said(finding)
-    if verdict is Verdict.FAIL:
+    if verdict is CheckResult.FAIL:
         assert finding.fix == "run pip install 'tensorflow[and-cuda]==2.21.0'"
 
 
 def test_cuda_from_elsewhere_will_do(machine) -> None:
     tensorflow = blind(gpus=("NVIDIA H100 80GB HBM3",))
-    assert check_libraries(machine(CUDA_BUILD, WANTED, driver=ONE, tensorflow=tensorflow)).verdict is Verdict.PASS
+    assert check_libraries(machine(CUDA_BUILD, WANTED, driver=ONE, tensorflow=tensorflow)).verdict is CheckResult.PASS
 
 
 NVCC = ('nvidia-cuda-nvcc-cu12<13.0,>=12.5.82; extra == "and-cuda"',)
@@ -144,29 +144,29 @@ def test_xla_needs_cuda_s_compiler(machine) -> None:
     tensorflow = blind(gpus=("NVIDIA H100 80GB HBM3",))
     given = machine(CUDA_BUILD, NVCC, driver=ONE, tensorflow=tensorflow)
     finding = check_libraries(given)
-    assert finding.verdict is Verdict.WARN
+    assert finding.verdict is CheckResult.WARN
     assert "ptxas" in finding.cause
     (given.root / "usr/local/cuda/nvvm/libdevice").mkdir(parents=True)
-    assert check_libraries(given).verdict is Verdict.PASS
+    assert check_libraries(given).verdict is CheckResult.PASS
 
 
 def test_a_driver_that_hangs_is_told_once_and_nothing_is_made_up(machine) -> None:
     told = Driver(problem="the NVIDIA driver does not respond within 20 s", timed_out=True)
     given = machine(CUDA_BUILD, driver=told, tensorflow=TensorFlowDevices(timed_out=True))
-    assert check_driver(given).verdict is Verdict.FAIL
-    for check in (check_libraries, check_visible_gpus, check_memory):
+    assert check_driver(given).verdict is CheckResult.FAIL
+    for check in (check_libraries, check_visible_gpus, check_gpu_memory):
         finding = check(given)
-        assert (finding.verdict, finding.fix) == (Verdict.WARN, "see nvidia.driver")
+        assert (finding.verdict, finding.fix) == (CheckResult.WARN, "see nvidia.driver")
 
 
 def test_only_the_cuda_build_needs_cuda_s_packages(machine) -> None:
     assert check_libraries(machine(driver=ONE)).summary == "not used by tensorflow-cpu"
-    assert check_libraries(machine({}, driver=ONE)).verdict is Verdict.PASS
+    assert check_libraries(machine({}, driver=ONE)).verdict is CheckResult.PASS
 
 
 def test_gpus_that_both_see(machine) -> None:
     finding = check_visible_gpus(machine(CUDA_BUILD, driver=ONE, tensorflow=blind(gpus=("H100",))))
-    assert (finding.verdict, finding.summary) == (Verdict.PASS, "TensorFlow finds 1 GPU, as the driver does")
+    assert (finding.verdict, finding.summary) == (CheckResult.PASS, "TensorFlow finds 1 GPU, as the driver does")
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ def test_gpus_that_both_see(machine) -> None:
 def test_a_gpu_that_is_newer_than_the_build(machine, capability, built, is_newer) -> None:
     tensorflow = replace(blind(gpus=("RTX 5090",)), capabilities=(capability,), built=built)
     finding = check_visible_gpus(machine(CUDA_BUILD, driver=ONE, tensorflow=tensorflow))
-    assert (finding.verdict is Verdict.WARN) is is_newer
+    assert (finding.verdict is CheckResult.WARN) is is_newer
     if is_newer:
         assert finding.summary == "too new for tensorflow 2.21.0: RTX 5090 (12.0)"
         assert "up to compute capability 9.x" in finding.cause
@@ -199,15 +199,15 @@ def test_no_package_that_does_not_exist_is_recommended(machine, processor, words
 
 def test_gpus_that_only_tensorflow_sees(machine) -> None:
     finding = check_visible_gpus(machine(CUDA_BUILD, tensorflow=blind(gpus=("Orin",))))
-    assert (finding.verdict, finding.summary) == (Verdict.WARN, "TensorFlow finds 1 GPU, the driver's library 0")
+    assert (finding.verdict, finding.summary) == (CheckResult.WARN, "TensorFlow finds 1 GPU, the driver's library 0")
     assert "no NVIDIA driver: training works, but utilization, memory and power are not shown" in finding.cause
 
 
 def test_when_tensorflow_cannot_be_asked_the_gpus_are_not_judged(machine) -> None:
     for tensorflow in (TensorFlowDevices(problem="ImportError: no"), TensorFlowDevices(timed_out=True)):
         finding = check_visible_gpus(machine(CUDA_BUILD, driver=ONE, tensorflow=tensorflow))
-        assert (finding.verdict, finding.fix) == (Verdict.WARN, "see tensorflow.import")
-    assert check_visible_gpus(machine({}, driver=ONE)).verdict is Verdict.PASS
+        assert (finding.verdict, finding.fix) == (CheckResult.WARN, "see tensorflow.import")
+    assert check_visible_gpus(machine({}, driver=ONE)).verdict is CheckResult.PASS
 
 
 @pytest.mark.parametrize(
@@ -221,7 +221,7 @@ def test_when_tensorflow_cannot_be_asked_the_gpus_are_not_judged(machine) -> Non
 def test_a_build_without_cuda_is_the_first_cause(machine, packages, words) -> None:
     given = machine(packages, driver=ONE, tensorflow=blind(cuda=""), environment={"CUDA_VISIBLE_DEVICES": ""})
     finding = check_visible_gpus(given)
-    assert (finding.verdict, finding.summary, finding.cause) == (Verdict.FAIL, "TensorFlow finds 0 of 1 GPU", words)
+    assert (finding.verdict, finding.summary, finding.cause) == (CheckResult.FAIL, "TensorFlow finds 0 of 1 GPU", words)
 
 
 @pytest.mark.parametrize(
@@ -241,7 +241,7 @@ def test_hidden_gpus_are_told_as_hidden(machine, shown, visible, words) -> None:
     finding = check_visible_gpus(
         machine(CUDA_BUILD, driver=FOUR, tensorflow=tensorflow, environment={"CUDA_VISIBLE_DEVICES": shown})
     )
-    assert finding.verdict is Verdict.WARN
+    assert finding.verdict is CheckResult.WARN
     assert finding.summary == f"TensorFlow finds {visible} of 4 GPUs"
     assert words in finding.cause
 
@@ -267,7 +267,7 @@ def test_hidden_gpus_are_told_as_hidden(machine, shown, visible, words) -> None:
 )
 def test_what_tensorflow_says_is_translated(machine, log, words) -> None:
     finding = check_visible_gpus(machine(CUDA_BUILD, driver=ONE, tensorflow=blind(log)))
-    assert finding.verdict is Verdict.FAIL
+    assert finding.verdict is CheckResult.FAIL
     assert words in said(finding)
 
 
@@ -284,23 +284,23 @@ def test_a_variable_that_hides_nothing_is_not_blamed(machine) -> None:
 @pytest.mark.parametrize(
     ("growth", "verdict", "words"),
     [
-        (None, Verdict.PASS, "memory growth is on"),
-        ("true", Verdict.PASS, "memory growth is on"),
-        ("false", Verdict.WARN, "overrides the plan"),
-        ("1", Verdict.WARN, "only accepts true and false"),
+        (None, CheckResult.PASS, "memory growth is on"),
+        ("true", CheckResult.PASS, "memory growth is on"),
+        ("false", CheckResult.WARN, "overrides the plan"),
+        ("1", CheckResult.WARN, "only accepts true and false"),
     ],
 )
 def test_memory_growth(machine, growth, verdict, words) -> None:
     environment = {} if growth is None else {"TF_FORCE_GPU_ALLOW_GROWTH": growth}
-    finding = check_memory(machine(driver=ONE, environment=environment))
+    finding = check_gpu_memory(machine(driver=ONE, environment=environment))
     assert finding.verdict is verdict
     assert words in said(finding)
 
 
 def test_a_gpu_that_others_have_filled(machine) -> None:
     told = Driver("580.65.06", (13, 0), (gpu(), gpu(1)), (("gpu:0", 0.97), ("gpu:1", 0.5)))
-    finding = check_memory(machine(driver=told))
-    assert (finding.verdict, finding.summary) == (Verdict.WARN, "in use: gpu:0 97%")
+    finding = check_gpu_memory(machine(driver=told))
+    assert (finding.verdict, finding.summary) == (CheckResult.WARN, "in use: gpu:0 97%")
 
 
 class Probe:

@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 
-from accel_engine.doctor import Verdict
+from accel_engine.doctor import CheckResult
 from accel_engine.doctor.python_checks import NEWEST, OLDEST, Interpreter, check_python
 
 FINE = Interpreter((3, 12, 4))
@@ -12,20 +12,20 @@ FINE = Interpreter((3, 12, 4))
 def test_this_python_is_described() -> None:
     here = Interpreter.here()
     assert here.version == sys.version_info[:3]
-    assert check_python(here).verdict is not Verdict.FAIL
+    assert check_python(here).verdict is not CheckResult.FAIL
 
 
 @pytest.mark.parametrize(
     ("python", "verdict", "words"),
     [
-        (FINE, Verdict.PASS, "CPython 3.12.4 on Linux x86_64, in a virtual environment"),
-        (replace(FINE, version=(3, 10, 12)), Verdict.FAIL, "does not support this"),
-        (replace(FINE, version=(3, 14, 0)), Verdict.FAIL, "3.11 to 3.13"),
-        (replace(FINE, bits=32), Verdict.FAIL, "32-bit"),
-        (replace(FINE, implementation="PyPy"), Verdict.FAIL, "CPython"),
-        (replace(FINE, free_threaded=True), Verdict.FAIL, "free-threaded"),
-        (replace(FINE, musl=True), Verdict.FAIL, "Alpine"),
-        (replace(FINE, virtual=False), Verdict.WARN, "its own virtual environment"),
+        (FINE, CheckResult.PASS, "CPython 3.12.4 on Linux x86_64, in a virtual environment"),
+        (replace(FINE, version=(3, 10, 12)), CheckResult.FAIL, "does not support this"),
+        (replace(FINE, version=(3, 14, 0)), CheckResult.FAIL, "3.11 to 3.13"),
+        (replace(FINE, bits=32), CheckResult.FAIL, "32-bit"),
+        (replace(FINE, implementation="PyPy"), CheckResult.FAIL, "CPython"),
+        (replace(FINE, free_threaded=True), CheckResult.FAIL, "free-threaded"),
+        (replace(FINE, musl=True), CheckResult.FAIL, "Alpine"),
+        (replace(FINE, virtual=False), CheckResult.WARN, "its own virtual environment"),
     ],
 )
 def test_python(python, verdict, words) -> None:

@@ -2,7 +2,7 @@ import os
 
 import pytest
 
-from accel_engine.doctor import Verdict
+from accel_engine.doctor import CheckResult
 from accel_engine.doctor.tensorflow_checks import NEWEST, OLDEST, check_import, check_packages
 from accel_engine.doctor.tf_probe import TensorFlowDevices
 
@@ -12,28 +12,28 @@ KERAS = {"keras": "3.15.1"}
 @pytest.mark.parametrize(
     ("installed", "verdict", "words"),
     [
-        ({"tensorflow-cpu": "2.21.0"} | KERAS, Verdict.PASS, "tensorflow-cpu 2.21.0, keras 3.15.1"),
-        ({"tensorflow": "2.20.0"} | KERAS, Verdict.PASS, "tensorflow 2.20.0"),
-        ({}, Verdict.FAIL, "pip install 'accel-tui[cpu]'"),
-        ({"tensorflow": "2.21.0", "tensorflow-cpu": "2.21.0"} | KERAS, Verdict.FAIL, "same folder"),
+        ({"tensorflow-cpu": "2.21.0"} | KERAS, CheckResult.PASS, "tensorflow-cpu 2.21.0, keras 3.15.1"),
+        ({"tensorflow": "2.20.0"} | KERAS, CheckResult.PASS, "tensorflow 2.20.0"),
+        ({}, CheckResult.FAIL, "pip install 'accel-tui[cpu]'"),
+        ({"tensorflow": "2.21.0", "tensorflow-cpu": "2.21.0"} | KERAS, CheckResult.FAIL, "same folder"),
         (
             {"tensorflow": "2.21.0", "tensorflow-cpu": "2.21.0", "tensorflow-tpu": "2.20.0"},
-            Verdict.FAIL,
+            CheckResult.FAIL,
             "tensorflow 2.21.0, tensorflow-cpu 2.21.0, tensorflow-tpu 2.20.0",
         ),
-        ({"tensorflow": "2.21.0", "tf-nightly": "2.22.0.dev1"} | KERAS, Verdict.FAIL, "tf-nightly"),
-        ({"tensorflow-macos": "2.16.2"} | KERAS, Verdict.FAIL, "accel-tui supports tensorflow"),
-        ({"tensorflow": "2.15.1"} | KERAS, Verdict.WARN, "2.19 to 2.21"),
-        ({"tensorflow": "2.22.0"} | KERAS, Verdict.WARN, "2.19 to 2.21"),
-        ({"tensorflow": "2.21.0", "keras": "2.15.0"}, Verdict.FAIL, "needs Keras 3"),
-        ({"tensorflow": "2.21.0"}, Verdict.FAIL, "no keras"),
+        ({"tensorflow": "2.21.0", "tf-nightly": "2.22.0.dev1"} | KERAS, CheckResult.FAIL, "tf-nightly"),
+        ({"tensorflow-macos": "2.16.2"} | KERAS, CheckResult.FAIL, "accel-tui supports tensorflow"),
+        ({"tensorflow": "2.15.1"} | KERAS, CheckResult.WARN, "2.19 to 2.21"),
+        ({"tensorflow": "2.22.0"} | KERAS, CheckResult.WARN, "2.19 to 2.21"),
+        ({"tensorflow": "2.21.0", "keras": "2.15.0"}, CheckResult.FAIL, "needs Keras 3"),
+        ({"tensorflow": "2.21.0"}, CheckResult.FAIL, "no keras"),
     ],
 )
 def test_packages(machine, installed, verdict, words) -> None:
     finding = check_packages(machine(installed))
     assert finding.verdict is verdict
     assert words in f"{finding.summary} {finding.cause} {finding.fix}"
-    assert bool(finding.cause and finding.fix) is (verdict is not Verdict.PASS)
+    assert bool(finding.cause and finding.fix) is (verdict is not CheckResult.PASS)
 
 
 def test_the_versions_are_those_of_the_extras(pyproject) -> None:
@@ -79,7 +79,7 @@ def test_without_tensorflow_its_import_is_not_tried(machine) -> None:
 )
 def test_an_import_that_fails_is_explained(machine, tensorflow, words) -> None:
     finding = check_import(machine(tensorflow=tensorflow))
-    assert finding.verdict is Verdict.FAIL
+    assert finding.verdict is CheckResult.FAIL
     assert words in f"{finding.summary} {finding.cause} {finding.fix}"
     assert finding.cause
     assert finding.fix
@@ -103,7 +103,7 @@ def test_a_file_of_the_user_s_that_hides_tensorflow_is_named(machine) -> None:
     beside = os.path.join(os.getcwd(), "tensorflow.py")
     problem = "AttributeError: module 'tensorflow' has no attribute '__version__'"
     finding = check_import(machine(tensorflow=TensorFlowDevices(file=beside, problem=problem)))
-    assert finding.verdict is Verdict.FAIL
+    assert finding.verdict is CheckResult.FAIL
     assert finding.summary == f"tensorflow is {beside}"
     assert "rename it" in finding.fix
 

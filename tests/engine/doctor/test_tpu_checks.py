@@ -12,9 +12,18 @@ import pytest
 
 from accel_engine.devices import tpu_metrics
 from accel_engine.devices.tpu_chips import GOOGLE
-from accel_engine.doctor import Verdict, tpu_checks
-from accel_engine.doctor.lock_holders import describe_process, is_child_process, lock_holder
-from accel_engine.doctor.tpu_checks import LIBTPU, check_address, check_chips, check_library, check_lock, check_metrics
+from accel_engine.doctor import CheckResult, tpu_checks
+from accel_engine.doctor.tpu_checks import (
+    LIBTPU,
+    check_address,
+    check_chips,
+    check_library,
+    check_tpu_lock,
+    check_tpu_metrics,
+    describe_process,
+    is_child_process,
+    lock_holder,
+)
 from tpu_runtime.stand_in import Runtime
 
 from .conftest import pci
@@ -61,17 +70,17 @@ READY = "import os, sys; print(os.getpid(), flush=True); sys.stdin.read()"
 @pytest.mark.parametrize(
     ("packages", "environment", "verdict", "words"),
     [
-        (TPU_BUILD, {}, Verdict.PASS, "tensorflow-tpu 2.20.0, libtpu 0.0.31"),
-        (TPU_BUILD | {"libtpu": "0.0.14"}, {}, Verdict.PASS, "0.0.14"),
-        (TPU_BUILD | {"libtpu": "0.0.32"}, {}, Verdict.FAIL, "aborts the import (SIGABRT)"),
-        (TPU_BUILD | {"libtpu": "0.0.13"}, {}, Verdict.WARN, "pip install 'libtpu>=0.0.14,<0.0.32'"),
-        (TPU_BUILD | {"libtpu": ""}, {}, Verdict.FAIL, "libtpu missing"),
-        (TPU_BUILD, {"TPU_LOAD_LIBRARY": "0"}, Verdict.WARN, "unset TPU_LOAD_LIBRARY"),
-        (TPU_BUILD, {"TPU_LOAD_LIBRARY": "0", "TPU_NAME": "a-slice"}, Verdict.PASS, "0.0.31"),
-        (TPU_BUILD, {"TPU_LIBRARY_PATH": "/dev/null"}, Verdict.FAIL, "/dev/null is not a file"),
-        (TPU_BUILD, {"TPU_LIBRARY_PATH": sys.executable}, Verdict.PASS, "0.0.31"),
-        (None, {"TPU_NAME": "local"}, Verdict.FAIL, "no kernel for ConfigureDistributedTPU"),
-        (None, {"TPU_NAME": "grpc://10.0.0.2:8470"}, Verdict.PASS, "not needed"),
+        (TPU_BUILD, {}, CheckResult.PASS, "tensorflow-tpu 2.20.0, libtpu 0.0.31"),
+        (TPU_BUILD | {"libtpu": "0.0.14"}, {}, CheckResult.PASS, "0.0.14"),
+        (TPU_BUILD | {"libtpu": "0.0.32"}, {}, CheckResult.FAIL, "aborts the import (SIGABRT)"),
+        (TPU_BUILD | {"libtpu": "0.0.13"}, {}, CheckResult.WARN, "pip install 'libtpu>=0.0.14,<0.0.32'"),
+        (TPU_BUILD | {"libtpu": ""}, {}, CheckResult.FAIL, "libtpu missing"),
+        (TPU_BUILD, {"TPU_LOAD_LIBRARY": "0"}, CheckResult.WARN, "unset TPU_LOAD_LIBRARY"),
+        (TPU_BUILD, {"TPU_LOAD_LIBRARY": "0", "TPU_NAME": "a-slice"}, CheckResult.PASS, "0.0.31"),
+        (TPU_BUILD, {"TPU_LIBRARY_PATH": "/dev/null"}, CheckResult.FAIL, "/dev/null is not a file"),
+        (TPU_BUILD, {"TPU_LIBRARY_PATH": sys.executable}, CheckResult.PASS, "0.0.31"),
+        (None, {"TPU_NAME": "local"}, CheckResult.FAIL, "no kernel for ConfigureDistributedTPU"),
+        (None, {"TPU_NAME": "grpc://10.0.0.2:8470"}, CheckResult.PASS, "not needed"),
     ],
 )
 def test_the_library(machine, packages, environment, verdict, words) -> None:
@@ -84,18 +93,18 @@ def test_plain_tensorflow_beside_chips_is_named(machine) -> None:
     given = machine()
     add_chip(given.root)
     finding = check_library(given)
-    assert finding.verdict is Verdict.FAIL
+    assert finding.verdict is CheckResult.FAIL
     assert "accel-tui[tpu]" in finding.fix
 
 
 def test_the_tensorflow_of_a_tpu_vm_may_be_for_tpus(machine) -> None:
     given = machine({"tensorflow": "2.18.0", "keras": "3.15.1"})
     add_chip(given.root)
-    assert check_library(given).verdict is Verdict.FAIL
+    assert check_library(given).verdict is CheckResult.FAIL
     (given.root / "lib").mkdir()
     (given.root / "lib/libtpu.so").touch()
     finding = check_library(given)
-    assert (finding.verdict, finding.summary) == (Verdict.PASS, "tensorflow 2.18.0 of this TPU VM, with its libtpu")
+    assert (finding.verdict, finding.summary) == (CheckResult.PASS, "tensorflow 2.18.0 of this TPU VM, with its libtpu")
 
 
 def test_the_range_of_libtpu_is_that_of_the_extra(pyproject) -> None:
@@ -112,7 +121,7 @@ def test_free_chips(machine) -> None:
 
 def test_chips_that_are_meant_but_not_there(machine) -> None:
     finding = check_chips(machine(environment={"TPU_NAME": "local"}))
-    assert finding.verdict is Verdict.FAIL
+    assert finding.verdict is CheckResult.FAIL
     assert "TPU_NAME" in finding.fix
 
 
@@ -121,7 +130,7 @@ def test_a_chip_without_its_file(machine) -> None:
     node = add_chip(given.root)
     node.unlink()
     finding = check_chips(given)
-    assert finding.verdict is Verdict.FAIL
+    assert finding.verdict is CheckResult.FAIL
     assert str(node) in finding.cause
 
 
@@ -136,7 +145,7 @@ def test_a_chip_that_one_may_not_open(machine, monkeypatch) -> None:
     node = add_chip(given.root)
     monkeypatch.setattr(tpu_checks.os, "access", lambda path, mode: path != node)
     finding = check_chips(given)
-    assert finding.verdict is Verdict.FAIL
+    assert finding.verdict is CheckResult.FAIL
     assert f"sudo chmod a+rw {node}" in finding.fix
 
 
@@ -146,7 +155,7 @@ def test_who_holds_a_chip_is_named(machine, child) -> None:
     process = child(f"held = open({str(node)!r}); {READY}")
     (given.root / "proc").symlink_to("/proc")
     finding = check_chips(given)
-    assert finding.verdict is Verdict.WARN
+    assert finding.verdict is CheckResult.WARN
     assert f"process {process} (" in finding.cause
     assert finding.fix.endswith(f"kill {process}")
 
@@ -167,14 +176,14 @@ LOCKED = tpu_checks.LOCK
 
 
 def test_no_lock(machine) -> None:
-    assert check_lock(machine()).summary.endswith("no process uses a TPU")
+    assert check_tpu_lock(machine()).summary.endswith("no process uses a TPU")
 
 
 def test_a_lock_file_that_was_left_over(machine) -> None:
     given = machine()
     (given.temporary / LOCKED).touch()
-    finding = check_lock(given)
-    assert finding.verdict is Verdict.PASS
+    finding = check_tpu_lock(given)
+    assert finding.verdict is CheckResult.PASS
     assert finding.summary.endswith("is not locked")
 
 
@@ -184,8 +193,8 @@ def test_who_holds_the_lock_is_named(machine, child) -> None:
     file = given.temporary / LOCKED
     file.touch()
     process = child(f"import fcntl; held = open({str(file)!r}, 'r+b'); fcntl.lockf(held, fcntl.LOCK_EX); {READY}")
-    finding = check_lock(given)
-    assert finding.verdict is Verdict.WARN
+    finding = check_tpu_lock(given)
+    assert finding.verdict is CheckResult.WARN
     assert f"process {process} (" in finding.cause
     assert f"kill {process}" in finding.fix
 
@@ -194,10 +203,10 @@ def test_a_lock_of_another_container(machine, monkeypatch) -> None:
     given = machine()
     (given.temporary / LOCKED).touch()
     monkeypatch.setattr(tpu_checks, "lock_holder", lambda _: 0)
-    assert "another container" in check_lock(given).cause
+    assert "another container" in check_tpu_lock(given).cause
 
 
-@pytest.mark.parametrize(("has_chip", "verdict"), [(True, Verdict.FAIL), (False, Verdict.WARN)])
+@pytest.mark.parametrize(("has_chip", "verdict"), [(True, CheckResult.FAIL), (False, CheckResult.WARN)])
 def test_a_lock_file_of_somebody_else(machine, monkeypatch, has_chip, verdict) -> None:
     given = machine()
     if has_chip:
@@ -209,7 +218,7 @@ def test_a_lock_file_of_somebody_else(machine, monkeypatch, has_chip, verdict) -
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(tpu_checks, "lock_holder", refuse)
-    finding = check_lock(given)
+    finding = check_tpu_lock(given)
     assert finding.verdict is verdict
     assert "it belongs to" in finding.cause
     assert f"sudo rm {file}" in finding.fix
@@ -218,7 +227,7 @@ def test_a_lock_file_of_somebody_else(machine, monkeypatch, has_chip, verdict) -
 def test_a_lock_that_is_no_file(machine) -> None:
     given = machine()
     (given.temporary / LOCKED).mkdir()
-    assert check_lock(given).verdict is Verdict.WARN
+    assert check_tpu_lock(given).verdict is CheckResult.WARN
 
 
 def test_processes_in_words(dead_process) -> None:
@@ -253,13 +262,13 @@ def test_no_tpu_is_named(machine) -> None:
 @pytest.mark.parametrize("name", ["TPU_NAME", "COLAB_TPU_ADDR"])
 def test_a_tpu_that_answers(machine, port, name, value) -> None:
     finding = check_address(machine(environment={name: value.replace("{}", str(port))}))
-    assert finding.verdict is Verdict.PASS
+    assert finding.verdict is CheckResult.PASS
     assert finding.summary.endswith("responds")
 
 
 def test_a_tpu_that_does_not_listen(machine, silent_port) -> None:
     finding = check_address(machine(environment={"TPU_NAME": f"grpc://127.0.0.1:{silent_port}"}))
-    assert finding.verdict is Verdict.FAIL
+    assert finding.verdict is CheckResult.FAIL
     assert f"refuses connections on port {silent_port}" in finding.cause
 
 
@@ -277,7 +286,7 @@ def test_a_tpu_that_cannot_be_reached(machine, monkeypatch, error, words) -> Non
 
     monkeypatch.setattr(socket, "create_connection", fail)
     finding = check_address(machine(environment={"COLAB_TPU_ADDR": "tpu.example"}))
-    assert finding.verdict is Verdict.FAIL
+    assert finding.verdict is CheckResult.FAIL
     assert words in finding.cause
 
 
@@ -303,25 +312,25 @@ def runtime(monkeypatch) -> Iterator[Runtime]:
 
 def test_the_metric_service_is_needed_only_beside_chips(machine, silent_port) -> None:
     given = machine(environment={tpu_metrics.PORTS_VARIABLE: str(silent_port)})
-    assert check_metrics(given).summary.startswith("not needed")
+    assert check_tpu_metrics(given).summary.startswith("not needed")
     add_chip(given.root)
-    finding = check_metrics(given)
-    assert finding.verdict is Verdict.PASS
+    finding = check_tpu_metrics(given)
+    assert finding.verdict is CheckResult.PASS
     assert "as no program uses the TPU" in finding.summary
 
 
 def test_a_metric_service_that_answers(machine, runtime) -> None:
     given = machine(environment={tpu_metrics.PORTS_VARIABLE: str(runtime.port)})
     add_chip(given.root)
-    assert check_metrics(given).summary == f"2 chips at localhost:{runtime.port}"
+    assert check_tpu_metrics(given).summary == f"2 chips at localhost:{runtime.port}"
 
 
 def test_a_metric_service_that_tells_nothing(machine, runtime) -> None:
     runtime.instead = b"garbage"
     given = machine(environment={tpu_metrics.PORTS_VARIABLE: str(runtime.port)})
     add_chip(given.root)
-    finding = check_metrics(given)
-    assert finding.verdict is Verdict.WARN
+    finding = check_tpu_metrics(given)
+    assert finding.verdict is CheckResult.WARN
     assert "cannot read" in finding.cause
 
 
@@ -330,12 +339,12 @@ def test_a_program_that_holds_chips_and_serves_nothing(machine, child, silent_po
     node = add_chip(given.root)
     child(f"held = open({str(node)!r}); {READY}")
     (given.root / "proc").symlink_to("/proc")
-    finding = check_metrics(given)
-    assert finding.verdict is Verdict.WARN
+    finding = check_tpu_metrics(given)
+    assert finding.verdict is CheckResult.WARN
     assert tpu_metrics.PORTS_VARIABLE in finding.fix
 
 
 def test_ports_that_are_none(machine) -> None:
     given = machine(environment={tpu_metrics.PORTS_VARIABLE: "many"})
     add_chip(given.root)
-    assert "it must be ports" in check_metrics(given).cause
+    assert "it must be ports" in check_tpu_metrics(given).cause

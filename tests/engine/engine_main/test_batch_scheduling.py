@@ -8,7 +8,7 @@ import pytest
 
 SET_BATCH_SCHEDULING = """
 import os, threading
-from accel_engine.engine_main.environment import set_batch_scheduling
+from accel_engine.engine_main.tensorflow_import import set_batch_scheduling
 set_batch_scheduling()
 policies = [os.sched_getscheduler(0)]
 other = threading.Thread(target=lambda: policies.append(os.sched_getscheduler(threading.get_native_id())))

@@ -9,7 +9,7 @@ import pytest
 from accel_engine.devices import detect
 from accel_engine.measure.plan_trials import PlanTrials
 from accel_engine.plan import Plan
-from accel_engine.plan.resolved_plan import check
+from accel_engine.plan.resolved_plan import resolve_to_train
 from accel_engine.race.comparison import find_best
 from accel_engine.race.configuration import ConfigurationKind, ConfigurationResult, ConfigurationState
 from accel_engine.race.race import Race, RaceOptions
@@ -30,7 +30,7 @@ def test_real_processes_are_measured_and_end(tmp_path: Path, monkeypatch: pytest
         "    return keras.Sequential(layers)\n"
     )
     devices = detect().devices
-    resolved = check(Plan(model=f"{tmp_path}/model.py:build", data="digits", devices=("cpu:0",)), devices)
+    resolved = resolve_to_train(Plan(model=f"{tmp_path}/model.py:build", data="digits", devices=("cpu:0",)), devices)
     seen, stopped = list[ConfigurationResult](), threading.Event()
 
     def take(result: ConfigurationResult) -> None:
@@ -61,7 +61,7 @@ def test_workers_are_measured_beside_one_process(tmp_path: Path, monkeypatch: py
     """Two workers share each step, with the losses of one process."""
     monkeypatch.setenv("ACCEL_TUI_HOME", str(tmp_path))
     devices = tuple(replace(device, cores=1) for device in detect().of_kind("cpu"))  # without mirrored
-    resolved = check(Plan(model="mlp", data="digits", strategy="multi-worker", local_workers=2), devices)
+    resolved = resolve_to_train(Plan(model="mlp", data="digits", strategy="multi-worker", local_workers=2), devices)
     options = RaceOptions(seconds=0.2, kinds=(ConfigurationKind.DEVICES,), combines=False)
     found = {each.title: each for each in Race(resolved, devices, options).run()}
     workers, alone = found["this plan"], found["cpu:0, one process"]

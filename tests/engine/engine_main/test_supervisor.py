@@ -13,11 +13,13 @@ from accel_engine.engine_main.supervisor import EngineSupervisor
 from accel_engine.engine_main.tensorflow_import import TensorFlowImport
 from accel_engine.events import Outcome, RunEnded
 from accel_engine.plan import Plan
-from accel_engine.training.recovery.repair import NewProcess, Repair
+from accel_engine.training.recovery.repair import NewProcess, RecoveryAction
 
 from .record import last
 
-NEXT = NewProcess(Plan(micro_batches=2), Repair("out of memory", "out of memory after step 7", "smaller steps", 0), 7)
+NEXT = NewProcess(
+    Plan(micro_batches=2), RecoveryAction("out of memory", "out of memory after step 7", "smaller steps", 0), 7
+)
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 from accel_engine import run
 from accel_engine.devices import detect
 from accel_engine.devices.host_probe import processors
-from accel_engine.engine_main.environment import ENVIRONMENT
+from accel_engine.engine_main.tensorflow_import import ENVIRONMENT
 from accel_engine.events import Event, Outcome, ThreadsChosen
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import resolve

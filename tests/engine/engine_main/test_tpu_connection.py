@@ -13,8 +13,8 @@ from accel_engine.run.runs.creation import assign_process
 
 ENGINE = """
 import sys
-from accel_engine.engine_main import environment
-environment.prepare()
+from accel_engine.engine_main import tensorflow_import
+tensorflow_import.prepare()
 from accel_engine.engine_main.main import main
 from accel_engine.training.distributed import tpu_builder
 tpu_builder.TPU_CONNECT_TIMEOUT_SECONDS = float(sys.argv.pop(1))

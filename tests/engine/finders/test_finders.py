@@ -9,12 +9,12 @@ import pytest
 
 from accel_engine.errors import PlanError, RunError, UsageError
 from accel_engine.finders import batch_size_finder, learning_rate_finder
-from accel_engine.finders.batch_size_finder import SizeOptions, SizeProgress, find_batch_size
-from accel_engine.finders.found_size import RemainingSizes
+from accel_engine.finders.batch_size_finder import find_batch_size
 from accel_engine.finders.learning_rate_finder import RampOptions, RampProgress, find_learning_rate, find_rate_of_run
+from accel_engine.finders.throughput import RemainingSizes, SizeOptions, SizeProgress
 from accel_engine.measure.trial_process import TrialCancelledError, TrialFailedError
 from accel_engine.plan import Plan
-from accel_engine.process.paused_run import PauseNote
+from accel_engine.process.run_change import PauseNote
 from accel_engine.requests.try_plan import TrialReady
 from accel_engine.strategies.cluster_spec import ClusterSpec
 
@@ -188,7 +188,7 @@ def test_a_size_that_would_not_fit_on_the_host_is_not_tried(monkeypatch: pytest.
     assert max(start.plan.batch_size for start in made.made) == 192
     skipped = found.measured[-1]
     assert (skipped.batch_size, skipped.was_skipped) == (256, True)
-    assert "would take about 1.8 GB" in found.stopped
+    assert "would take about 1.7 GiB" in found.stopped
 
 
 def test_an_answer_that_does_not_fit_again_is_replaced_by_another(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,6 @@
 """How long the rest of a search for a batch size takes."""
 
-from accel_engine.finders.found_size import RemainingSizes
+from accel_engine.finders.throughput import RemainingSizes
 
 
 def test_sizes_to_come_take_as_long_as_those_before() -> None:

@@ -1,15 +1,29 @@
 """Scalars of event files, also of damaged ones."""
 
+import io
 import math
 import random
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+import tensorflow as tf
+from PIL import Image as Picture
+from tensorboard.compat.proto.event_pb2 import Event
 from tensorboard.compat.proto.summary_pb2 import Summary
 
+from accel_engine import png
+from accel_engine.events import RunEnded
 from accel_engine.imported_runs.event_values import EventValues
-from engine.imported_runs.event_files import item, new, old, restart, write
+from accel_engine.imported_runs.sources import find, import_run
+from accel_engine.protobuf import bytes_field
+from accel_engine.run import runs_directory
+from accel_engine.run.media import Histogram, Image, LoggedItem, Text
+from accel_engine.run.writing import writer as run_writer
+from engine.imported_runs import reading
+from engine.imported_runs.event_files import framed, item, new, old, old_histogram, old_image, restart, tensor, write
 
 
 def points(values: EventValues) -> dict[str, list[tuple[int, float]]]:
@@ -113,3 +127,218 @@ def test_any_damage_leaves_what_can_be_read(tmp_path: Path) -> None:
         file.write_bytes(data)
         for each in EventValues([file]).points.values():
             assert set(each.values.tolist()) == {1.0}
+
+
+PIXELS = np.arange(60, dtype=np.uint8).reshape(4, 5, 3)
+PNG = png.encode(PIXELS)
+
+
+def imported(path: Path) -> tuple[list[LoggedItem], list[str]]:
+    """The items and the notes of an imported run."""
+    (source,) = find(path)
+    name, run = import_run(source)
+    return reading.items(runs_directory() / name), run.notes
+
+
+def of_events(path: Path, events: Sequence[Event]) -> tuple[list[LoggedItem], list[str]]:
+    write(path, events)
+    return imported(path)
+
+
+def in_format(form: str, **options: Any) -> bytes:
+    stream = io.BytesIO()
+    Picture.fromarray(PIXELS).save(stream, form, **options)
+    return stream.getvalue()
+
+
+def test_what_tf_summary_wrote(tmp_path: Path, two_cpus: None) -> None:
+    pictures = np.random.default_rng(0).integers(0, 256, (3, 4, 5, 3), np.uint8)
+    values = np.random.default_rng(0).normal(size=1000)
+    with tf.summary.create_file_writer(str(tmp_path)).as_default():
+        tf.summary.image("one", pictures[:1], step=2)
+        tf.summary.image("three", pictures, step=2)
+        tf.summary.image("clear", np.zeros((1, 4, 5, 4), np.uint8), step=2)
+        tf.summary.text("word", "é", step=3, description="what it is")
+        tf.summary.text("table", [["a", "b"], ["c", "d"]], step=3)
+        tf.summary.histogram("values", values, step=4)
+        tf.summary.histogram("zeros", np.zeros(7), step=4)
+        tf.summary.histogram("empty", np.zeros(0), step=4)
+    items, notes = imported(tmp_path)
+    found = {each.name: each.item for each in items}
+    assert notes == []
+    assert [each.step for each in items] == [2, 2, 2, 3, 3, 4, 4, 4]
+    one, three, clear = (found[name] for name in ("one", "three", "clear"))
+    assert isinstance(one, Image)
+    assert isinstance(three, Image)
+    assert isinstance(clear, Image)
+    np.testing.assert_array_equal(one.pixels, pictures[0])
+    np.testing.assert_array_equal(three.pixels[5:, :5], pictures[2])
+    assert (one.note, three.note) == ("", "3 pictures, 2 per row")
+    assert (clear.note, clear.pixels.min()) == ("drawn on white", 255)
+    assert found["word"] == Text("é", "what it is")
+    assert found["table"] == Text("a | b\nc | d", "4 texts")
+    for name, count in (("values", 1000), ("zeros", 7), ("empty", 0)):
+        histogram = found[name]
+        assert isinstance(histogram, Histogram)
+        assert histogram.counts.sum() == count
+    histogram = found["values"]
+    assert isinstance(histogram, Histogram)
+    assert histogram.edges[[0, -1]] == pytest.approx([values.min(), values.max()])
+    np.testing.assert_array_equal(histogram.counts, np.histogram(values, 30)[0])
+
+
+def test_what_summary_writers_of_other_tools_wrote(tmp_path: Path) -> None:
+    largest = np.finfo(np.float64).max
+    items, notes = of_events(
+        tmp_path,
+        [
+            old_image("image", 1, in_format("PNG", optimize=True)),
+            tensor("text/text_summary", 2, ["some *text*"], "text"),
+            old_histogram("first bin is empty", 3, [1.0, 2.0, 3.0], [0, 5, 7], min=1.0, max=2.5, sum=24.0),
+            old_histogram("open limits", 3, [-largest, 0.0, largest], [0, 5, 7], min=-1.0, max=3.0, sum=14.0),
+            old_histogram("one value", 3, [-1e-12, 1e-12], [0, 4], min=0.0, max=0.0),
+        ],
+    )
+    image, text, *histograms = (each.item for each in items)
+    assert isinstance(image, Image)
+    np.testing.assert_array_equal(image.pixels, PIXELS)
+    assert text == Text("some *text*")
+    assert [
+        (each.edges.tolist(), each.counts.tolist(), each.not_finite)
+        for each in histograms
+        if isinstance(each, Histogram)
+    ] == [([1.0, 2.0, 2.5], [5, 7], 0), ([-1.0, 0.0, 3.0], [5, 7], 0), ([-0.5, 0.5], [4], 0)]
+    assert [each.time for each in items] == [1001.0, 1002.0, 1003.0, 1003.0, 1003.0]
+    assert notes == []
+
+
+def test_more_pictures_than_are_shown(tmp_path: Path) -> None:
+    ((image,), _) = of_events(tmp_path, [tensor("many", 0, [b"5", b"4", *[PNG] * 70], "images")])
+    assert isinstance(image.item, Image)
+    assert image.item.note == "first of 70: 64 pictures, 8 per row"
+
+
+def test_what_is_left_out_is_counted_with_its_reason(tmp_path: Path) -> None:
+    small = png.encode(PIXELS[:2])
+    items, notes = of_events(
+        tmp_path,
+        [
+            *(old_image(tag, step, in_format("JPEG")) for tag in "ab" for step in range(2)),
+            old_image("movie", 0, in_format("GIF")),
+            old_image("damaged", 0, PNG[:-20] + bytes(20)),
+            tensor("none", 0, [b"5", b"4"], "images"),
+            tensor("mixed", 0, [b"5", b"4", PNG, small], "images"),
+            tensor("floats", 0, [1.0], "images", np.float32),
+            tensor("numbers", 0, [1.0], "text", np.float32),
+            tensor("flat", 0, [1.0, 2.0], "histograms", np.float32),
+            tensor("gap", 0, [[0.0, 1.0, 5.0], [2.0, 3.0, 5.0]], "histograms", np.float64),
+            old_histogram("unequal", 0, [1.0, 2.0], [1], min=0.0, max=1.0),
+            old_histogram("negative", 0, [1.0, 2.0], [-1, 2], min=0.0, max=2.0),
+            tensor("word", 0, "kept", "text"),
+        ],
+    )
+    assert [each.item for each in items] == [Text("kept")]
+    assert notes == [
+        "left out: 4 images in a, b: JPEG",
+        "left out: 1 image in movie: GIF",
+        "left out: 1 image in damaged: damaged PNG",
+        "left out: 2 images in none, floats: no image",
+        "left out: 1 image in mixed: several sizes in one step",
+        "left out: 1 text in numbers: no text",
+        "left out: 2 histograms in flat, unequal: wrong lengths",
+        "left out: 1 histogram in gap: gaps between bins",
+        "left out: 1 histogram in negative: wrong bins",
+    ]
+
+
+def test_limits_of_a_run_are_notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_writer, "MAX_MEDIA_BYTES", 2000)
+    noise = random.Random(0).randbytes(3000).hex()
+    items, notes = of_events(
+        tmp_path,
+        [tensor(name, step, text, "text") for step in range(2) for name, text in (("big", noise), ("small", "x"))]
+        + [tensor("long" * 100, 0, "x", "text"), tensor("", 0, "x", "text")],
+    )
+    assert [(each.name, each.step) for each in items] == [("small", 0), ("small", 1)]
+    (note,) = notes
+    assert note.startswith("left out: 4 of the images, texts and histograms in big, longlong")
+    assert "cannot log 'big' at step 0: the run's images, texts and histograms would take more than" in note
+
+
+def test_a_run_of_images_alone(tmp_path: Path) -> None:
+    write(tmp_path, [old_image("image", step, PNG) for step in (3, 8)])
+    (source,) = find(tmp_path)
+    directory = runs_directory() / import_run(source)[0]
+    (ended,) = reading.events(directory, RunEnded)
+    assert isinstance(ended, RunEnded)
+    assert (ended.time, ended.steps, ended.seconds) == (1008.0, 8, 8.0)
+    assert [each.step for each in reading.items(directory)] == [3, 8]
+
+
+def test_media_of_steps_that_go_back_replace_what_was_there(tmp_path: Path) -> None:
+    before = [tensor("word", step, "old", "text") for step in range(4)]
+    items, notes = of_events(tmp_path, [*before, restart(2, 1004.0), tensor("word", 2, "new", "text")])
+    assert [(each.step, each.item) for each in items] == [(0, Text("old")), (1, Text("old")), (2, Text("new"))]
+    assert notes == ["left out: 2 values in word (text): the run went back to the same step or an earlier one"]
+
+
+def test_high_steps_are_numbered_together_with_those_of_scalars(tmp_path: Path) -> None:
+    items, _ = of_events(tmp_path, [old("loss", 10**9, 1.0, 1001.0), tensor("word", 10**9 + 5, "x", "text")])
+    assert [each.step for each in items] == [1]
+
+
+def test_several_files_and_values_of_one_record(tmp_path: Path) -> None:
+    event = tensor("a", 1, "first", "text")
+    event.summary.value.extend(tensor("b", 1, "second", "text").summary.value)
+    event.summary.value.extend(old_image("a", 1, PNG).summary.value)
+    write(tmp_path, [event], time=1000)
+    write(tmp_path, [tensor("a", 2, "third", "text")], time=2000)
+    items, _ = imported(tmp_path)
+    assert sorted((each.step, each.name, type(each.item)) for each in items if not isinstance(each.item, Text)) == [
+        (1, "a", Image)
+    ]
+    assert {(each.step, each.name): each.item for each in items if isinstance(each.item, Text)} == {
+        (1, "a"): Text("first"),
+        (1, "b"): Text("second"),
+        (2, "a"): Text("third"),
+    }
+
+
+def test_a_long_text_that_is_damaged_is_left_out(tmp_path: Path) -> None:
+    file = write(tmp_path, [tensor("long", 0, "x" * 5000, "text"), tensor("word", 0, "kept", "text")])
+    file.write_bytes(file.read_bytes().replace(b"xxxxxx", b"xxxyxx", 1))
+    items, notes = imported(tmp_path)
+    assert [each.name for each in items] == ["word"]
+    assert notes == ["left out: 1 text in long: damaged record"]
+
+
+def test_records_beyond_memory_are_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("accel_engine.imported_runs.event_records._LARGEST", 4000)
+    file = write(tmp_path, [tensor("long", 0, "x" * 5000, "text"), tensor("word", 0, "kept", "text")])
+    items, notes = imported(tmp_path)
+    assert [each.name for each in items] == ["word"]
+    assert notes == [f"{file.name}: 1 records of more than 3.9 KiB are left out"]
+
+
+def test_any_damage_is_a_note_or_an_item(tmp_path: Path) -> None:
+    chance = random.Random(0)
+    events = [
+        tensor("images", 0, [b"5", b"4", PNG, PNG], "images"),
+        tensor("table", 0, [["a", "b"]], "text"),
+        tensor("bins", 0, [[0.0, 1.0, 5.0], [1.0, 3.0, 5.0]], "histograms", np.float64),
+        old_image("image", 0, PNG),
+        old_histogram("histogram", 0, [1.0, 2.0], [1, 2], min=0.0, max=2.0),
+    ]
+    for number in range(60):
+        damaged = []
+        for event in events:
+            (value,) = event.summary.value
+            data = bytearray(value.SerializeToString())
+            for _ in range(chance.randrange(1, 4)):
+                data[chance.randrange(len(data))] = chance.randrange(256)
+            damaged.append(bytes_field(5, bytes_field(1, bytes(data))))
+        directory = tmp_path / str(number)
+        write(directory, [old("loss", 0, 1.0, 1001.0)])
+        (file,) = directory.iterdir()
+        file.write_bytes(file.read_bytes() + b"".join(framed(each) for each in damaged))
+        imported(directory)

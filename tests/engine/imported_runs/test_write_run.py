@@ -52,7 +52,7 @@ def points(steps: list[int], values: list[float], times: list[float] | None = No
 
 
 def write(run: SourceRun) -> Path:
-    return runs_directory() / write_run.write(run, SOURCE, 5000.0)
+    return runs_directory() / write_run.write_imported(run, SOURCE, 5000.0)
 
 
 def test_an_ended_run() -> None:

@@ -106,8 +106,8 @@ def test_a_batch_that_would_not_fit_in_memory_is_not_tried() -> None:
         runtime,
         EXAMPLES,
         settings(batch_sizes=(2, 4, 8, 32)),
-        Counter(20e9, 40e9, 80e9),
-        available=lambda: 100e9,
+        Counter(20 * 2.0**30, 40 * 2.0**30, 80 * 2.0**30),
+        available=lambda: 100 * 2.0**30,
         timer=timer,
     )
     found = list(bench.candidates())
@@ -115,7 +115,7 @@ def test_a_batch_that_would_not_fit_in_memory_is_not_tried() -> None:
         (2, ""),
         (4, ""),
         (8, ""),
-        (32, "it would take about 240.0 GB more memory, and 100.0 GB are left"),
+        (32, "it would take about 240 GiB more memory, and 100 GiB are left"),
     ]
     assert max(runtime.sizes) == 8
 

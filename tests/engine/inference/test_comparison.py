@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from accel_engine.inference.candidate import Candidate
+from accel_engine.inference.candidate import Candidate, HeldOutMetrics
 from accel_engine.inference.comparison import comparisons
-from accel_engine.inference.held_out_metrics import HeldOutMetrics
 from accel_engine.inference.measurement.percentiles import Percentile
 
 ON = HeldOutMetrics(values={"accuracy": 0.75, "loss": 1.0}, split="test", examples=4, source="a", fingerprint="f")

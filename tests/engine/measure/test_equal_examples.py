@@ -9,7 +9,7 @@ import pytest
 
 from accel_engine.errors import RunError
 from accel_engine.measure.equal_examples import LEAST_STEPS, ORDERS, compare_learning
-from accel_engine.measure.trial_statistics import Verdict
+from accel_engine.measure.trial_statistics import PlanVerdict
 from accel_engine.plan import Plan
 from accel_engine.requests.try_plan import TrialReady, TrialStart, Turn
 
@@ -67,7 +67,7 @@ def test_both_train_the_same_steps_in_the_same_orders() -> None:
     assert [each for each in first.asked if each[0] == "seed"] == seeds
     assert first.asked == second.asked
     assert found.metric == "validation loss"
-    assert found.comparison.verdict is Verdict.BETTER
+    assert found.comparison.verdict is PlanVerdict.BETTER
     assert found.after < found.before
     assert found.steps == int(0.7 * 10 * 100 / (2 * ORDERS))
 
@@ -86,24 +86,24 @@ def test_no_trial_trains_longer_than_the_run() -> None:
 
 def test_without_validation_the_last_losses_are_compared() -> None:
     found = compare(Learner(PLAN, slow, metrics={}), Learner(PLAN, fast, metrics={}))
-    assert (found.metric, found.comparison.verdict) == ("loss", Verdict.BETTER)
+    assert (found.metric, found.comparison.verdict) == ("loss", PlanVerdict.BETTER)
     found = compare(Learner(PLAN, slow, validation_seconds=9.0), Learner(PLAN, fast))
     assert found.metric == "loss"
 
 
 def test_one_order_is_all_there_is_of_a_stream() -> None:
     found = compare(Learner(PLAN, slow, has_orders=False), Learner(PLAN, fast, has_orders=False))
-    assert (found.comparison.rounds, found.comparison.verdict) == (1, Verdict.NO_DIFFERENCE)
+    assert (found.comparison.rounds, found.comparison.verdict) == (1, PlanVerdict.NO_DIFFERENCE)
 
 
 def test_shuffled_examples_are_compared_with_their_one_order_without() -> None:
     found = compare(Learner(PLAN, slow, has_orders=False), Learner(PLAN, fast))
-    assert (found.comparison.rounds, found.comparison.verdict) == (ORDERS, Verdict.BETTER)
+    assert (found.comparison.rounds, found.comparison.verdict) == (ORDERS, PlanVerdict.BETTER)
 
 
 def test_a_loss_that_is_not_finite_is_worse() -> None:
     found = compare(Learner(PLAN, slow), Learner(PLAN, lambda *_: math.nan))
-    assert found.comparison.verdict is Verdict.WORSE
+    assert found.comparison.verdict is PlanVerdict.WORSE
     assert math.isnan(found.after)
 
 
@@ -113,7 +113,7 @@ def test_other_losses_are_compared_by_another_metric() -> None:
         Learner(PLAN, slow, metrics={"loss": 0.1, "accuracy": 0.5, "f1": 0.4}),
         by_loss=False,
     )
-    assert (found.metric, found.comparison.verdict) == ("validation accuracy", Verdict.NO_DIFFERENCE)
+    assert (found.metric, found.comparison.verdict) == ("validation accuracy", PlanVerdict.NO_DIFFERENCE)
     balanced = compare(
         Learner(PLAN, slow, metrics={"loss": 1.0, "accuracy": 0.97, "f1_score": 0.0}),
         Learner(PLAN, slow, metrics={"loss": 1.0, "accuracy": 0.9, "f1_score": 0.4}),

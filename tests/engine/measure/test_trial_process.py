@@ -56,7 +56,7 @@ def test_only_the_last_lines_tell_that_memory_ran_out(status: int, log: str, out
 _LEADER = """
 import json, subprocess, sys
 other = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
-print(json.dumps({"kind": "SavedTrial", "fields": {"seconds": 0.0}, "number": 0}), flush=True)
+print(json.dumps({"kind": "TrialAnswer", "fields": {"seconds": 0.0}, "number": 0}), flush=True)
 sys.stdin.read()
 """
 

@@ -15,7 +15,7 @@ from accel_engine.plan.placement import process_count
 from accel_engine.run import RunWriter, create
 from accel_engine.run.runs.devices_in_use import DevicesInUse
 
-GB = 10**9
+GIB = 1 << 30
 
 ON_GPU = PlacedTrial(devices=("gpu:0",))
 TWO = (ON_GPU, ON_GPU)
@@ -28,14 +28,14 @@ def on(kind: str) -> list[DevicesFound]:
 
 
 def sample(device: str, at: float = 0.0, **values: float) -> Sample:
-    return Sample(at, device, {name: Reading(value * GB, "B") for name, value in values.items()})
+    return Sample(at, device, {name: Reading(value * GIB, "B") for name, value in values.items()})
 
 
 def test_two_processes_like_the_run_must_fit_on_its_gpu() -> None:
     used = sample("gpu:0", allocated_peak=10, memory_used=11, memory_total=80)
     check_room(on("gpu"), [used], TWO, "k3fp")
     later = sample("gpu:0", 1.0, allocated_peak=40, memory_used=41, memory_total=80)
-    with pytest.raises(RunError, match=r"does not fit beside run k3fp: it takes about 97.3 GB .* 39.0 GB are free"):
+    with pytest.raises(RunError, match=r"does not fit beside run k3fp: it takes about 97.2 GiB .* 39.0 GiB are free"):
         check_room(on("gpu"), [later, used], TWO, "k3fp")
 
 
@@ -77,11 +77,11 @@ def test_workers_divide_the_gpus_and_share_the_host(monkeypatch: pytest.MonkeyPa
     assert (workers.processes, served.processes) == (8, 10)
     assert workers.devices == served.devices == tuple(gpu.id for gpu in gpus)
     readings = [sample("gpu:0", allocated_peak=10, memory_used=11, memory_total=38), sample("cpu:0", engine_memory=2)]
-    monkeypatch.setattr(trial_room, "available_memory", lambda: 22 * GB)
+    monkeypatch.setattr(trial_room, "available_memory", lambda: 22 * GIB)
     check_room(on("gpu"), readings, (ON_GPU, workers), "k3fp")  # two processes on the GPU, nine on the host
-    with pytest.raises(RunError, match=r"takes about 26.4 GB of memory of this machine, and 22.0 GB are free"):
+    with pytest.raises(RunError, match=r"takes about 26.4 GiB of memory of this machine, and 22.0 GiB are free"):
         check_room(on("gpu"), readings, (ON_GPU, served), "k3fp")
-    with pytest.raises(RunError, match=r"takes about 37.9 GB of memory of gpu:0, and 27.0 GB are free"):
+    with pytest.raises(RunError, match=r"takes about 37.8 GiB of memory of gpu:0, and 27.0 GiB are free"):
         check_room(on("gpu"), readings, (ON_GPU, ON_GPU, workers), "k3fp")
 
 
@@ -97,7 +97,7 @@ def test_a_tpu_belongs_to_the_run() -> None:
 
 
 def test_host_memory_must_suffice_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trial_room, "available_memory", lambda: 5 * GB)
+    monkeypatch.setattr(trial_room, "available_memory", lambda: 5 * GIB)
     check_room(on("cpu"), [sample("cpu:0", engine_memory=2)], TWO, "k3fp")
     check_room(on("cpu"), [], TWO, "k3fp")
     with pytest.raises(RunError, match="of this machine"):

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from accel_engine.measure.trial_statistics import Verdict, compare_losses, compare_rates, in_turn, spread
+from accel_engine.measure.trial_statistics import PlanVerdict, compare_losses, compare_rates, in_turn, spread
 
 
 def test_ways_take_turns_there_and_back() -> None:
@@ -15,9 +15,14 @@ def test_ways_take_turns_there_and_back() -> None:
 
 @pytest.mark.parametrize(
     ("ratio", "verdict"),
-    [(1.3, Verdict.BETTER), (0.7, Verdict.WORSE), (1.0, Verdict.NO_DIFFERENCE), (1.005, Verdict.NO_DIFFERENCE)],
+    [
+        (1.3, PlanVerdict.BETTER),
+        (0.7, PlanVerdict.WORSE),
+        (1.0, PlanVerdict.NO_DIFFERENCE),
+        (1.005, PlanVerdict.NO_DIFFERENCE),
+    ],
 )
-def test_rates_are_compared_round_by_round(ratio: float, verdict: Verdict) -> None:
+def test_rates_are_compared_round_by_round(ratio: float, verdict: PlanVerdict) -> None:
     load = np.random.default_rng(3).uniform(0.3, 1.0, 20)  # slows both turns of a round alike
     noise = np.random.default_rng(4).normal(1.0, 0.01, 20)
     found = compare_rates((100 * load).tolist(), (100 * ratio * load * noise).tolist())
@@ -29,7 +34,7 @@ def test_rates_are_compared_round_by_round(ratio: float, verdict: Verdict) -> No
 def test_equal_ways_are_seldom_told_apart() -> None:
     random = np.random.default_rng(0)
     told = [
-        compare_rates(*(random.lognormal(0.0, 0.3, (2, 15)).tolist())).verdict is not Verdict.NO_DIFFERENCE
+        compare_rates(*(random.lognormal(0.0, 0.3, (2, 15)).tolist())).verdict is not PlanVerdict.NO_DIFFERENCE
         for _ in range(400)
     ]
     assert np.mean(told) < 0.07
@@ -38,37 +43,37 @@ def test_equal_ways_are_seldom_told_apart() -> None:
 @pytest.mark.parametrize("rounds", [0, 1, 5])
 def test_too_few_rounds_tell_nothing(rounds: int) -> None:
     found = compare_rates([1.0] * rounds, [9.0] * rounds)
-    assert found.verdict is Verdict.NO_DIFFERENCE
+    assert found.verdict is PlanVerdict.NO_DIFFERENCE
     assert (found.low, found.high) == (-math.inf, math.inf)
 
 
 @pytest.mark.parametrize(
     ("after", "verdict"),
     [
-        ([0.5, 0.6, 0.55], Verdict.BETTER),
-        ([2.5, 2.6, 2.4], Verdict.WORSE),
-        ([1.0, 1.2, 0.9], Verdict.NO_DIFFERENCE),
-        ([math.nan, 0.5, 0.5], Verdict.WORSE),
-        ([math.inf] * 3, Verdict.WORSE),
+        ([0.5, 0.6, 0.55], PlanVerdict.BETTER),
+        ([2.5, 2.6, 2.4], PlanVerdict.WORSE),
+        ([1.0, 1.2, 0.9], PlanVerdict.NO_DIFFERENCE),
+        ([math.nan, 0.5, 0.5], PlanVerdict.WORSE),
+        ([math.inf] * 3, PlanVerdict.WORSE),
     ],
 )
-def test_losses_are_compared_order_by_order(after: list[float], verdict: Verdict) -> None:
+def test_losses_are_compared_order_by_order(after: list[float], verdict: PlanVerdict) -> None:
     assert compare_losses([1.0, 1.1, 1.05], after).verdict is verdict
 
 
 def test_a_cure_of_losses_that_are_not_finite_is_better() -> None:
-    assert compare_losses([math.nan] * 3, [1.0] * 3).verdict is Verdict.BETTER
-    assert compare_losses([math.nan] * 3, [math.nan] * 3).verdict is Verdict.NO_DIFFERENCE
+    assert compare_losses([math.nan] * 3, [1.0] * 3).verdict is PlanVerdict.BETTER
+    assert compare_losses([math.nan] * 3, [math.nan] * 3).verdict is PlanVerdict.NO_DIFFERENCE
 
 
 def test_one_order_does_not_tell_a_difference_from_chance() -> None:
-    assert compare_losses([1.0], [0.1]).verdict is Verdict.NO_DIFFERENCE
+    assert compare_losses([1.0], [0.1]).verdict is PlanVerdict.NO_DIFFERENCE
 
 
 def test_a_higher_accuracy_is_better() -> None:
     before, after = [0.5, 0.52, 0.51], [0.9, 0.93, 0.91]
-    assert compare_losses(before, after, lower_is_better=False).verdict is Verdict.BETTER
-    assert compare_losses(after, before, lower_is_better=False).verdict is Verdict.WORSE
+    assert compare_losses(before, after, lower_is_better=False).verdict is PlanVerdict.BETTER
+    assert compare_losses(after, before, lower_is_better=False).verdict is PlanVerdict.WORSE
 
 
 def test_the_interval_of_the_difference_is_students() -> None:

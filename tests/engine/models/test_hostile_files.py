@@ -13,7 +13,7 @@ import pytest
 from accel_engine import data
 from accel_engine.data import DataOptions
 from accel_engine.errors import AccelError, ModelError
-from accel_engine.models.build_options import BuildOptions
+from accel_engine.models.model_entry import BuildOptions
 from accel_engine.models.saved_model import load_saved
 from accel_engine.plan.plan_file import read_plan_file
 from hostile_files.make import FOLDER, MARKER

@@ -6,7 +6,7 @@ import keras
 import pytest
 
 from accel_engine.errors import ModelError
-from accel_engine.models.build_options import BuildOptions
+from accel_engine.models.model_entry import BuildOptions
 from accel_engine.models.saved_model import custom_objects, load_saved
 
 SOURCE = """

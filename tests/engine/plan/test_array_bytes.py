@@ -1,7 +1,8 @@
 import pytest
 
 from accel_engine.plan import Plan, array_bytes
-from accel_engine.plan.choices import OPTIMIZERS
+from accel_engine.plan.array_bytes import ModelSize
+from accel_engine.plan.task_choices import OPTIMIZERS
 
 
 def test_every_optimizer_has_its_slots() -> None:
@@ -36,3 +37,8 @@ def test_a_mixed_precision_halves_activations_and_copies_weights() -> None:
     assert array_bytes.activation_bytes(plan, 100, batch=8) == 8 * 50
     assert array_bytes.weight_bytes(plan, 10) == (4 + 2) * 10
     assert array_bytes.slot_bytes(plan, 10) == 2 * 4 * 10
+
+
+def test_a_model_without_operations_was_not_traced() -> None:
+    assert not ModelSize(1, 1, saved=9).is_traced
+    assert ModelSize(1, 1, saved=9, operations=9).is_traced

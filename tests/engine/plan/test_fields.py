@@ -6,7 +6,7 @@ from typing import get_args
 import pytest
 
 from accel_engine.plan import GROUPS, SPECS, USES, WORDS, affecting
-from accel_engine.plan.field_facts import ChangedBy, Effect, FieldUse, FieldWords, Group
+from accel_engine.plan.field_spec import ChangedBy, Effect, FieldUse, FieldWords, Group
 
 LABEL_WIDTH = 16
 """Cells for a label in the form."""

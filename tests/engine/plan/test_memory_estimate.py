@@ -8,8 +8,8 @@ import pytest
 from accel_engine import data
 from accel_engine.data.structure import ArraySpec, Batch
 from accel_engine.plan import Plan
-from accel_engine.plan.memory_estimate import MemoryEstimate, MemoryPart, Training, data_bytes, estimate_memory
-from accel_engine.plan.memory_ranges import (
+from accel_engine.plan.array_bytes import ModelSize
+from accel_engine.plan.memory_estimate import (
     DATA,
     GRAPH,
     LARGEST,
@@ -20,8 +20,12 @@ from accel_engine.plan.memory_ranges import (
     UNTRACED,
     XLA,
     XLA_OPERATION,
+    MemoryEstimate,
+    MemoryPart,
+    Training,
+    data_bytes,
+    estimate_memory,
 )
-from accel_engine.plan.model_size import ModelSize
 from accel_engine.plan.placement import Placement
 
 SIZE = ModelSize(110, 100, saved=350, largest=400, remat_share=0.2, operations=40)

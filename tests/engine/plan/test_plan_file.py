@@ -10,9 +10,8 @@ import pytest
 
 from accel_engine.errors import PlanError, UsageError
 from accel_engine.plan import SPECS, Plan
-from accel_engine.plan.plan_errors import InvalidPlanError, valid_part
-from accel_engine.plan.plan_file import read_plan_file
-from accel_engine.plan.source_lines import json_lines, toml_lines
+from accel_engine.plan.plan_file import InvalidPlanError, read_plan_file, valid_part
+from accel_engine.plan.source_text import json_lines, toml_lines
 
 
 def mistakes(path: Path, text: str) -> list[str]:

@@ -7,21 +7,21 @@ import pytest
 from accel_engine.devices.device_types import Device
 from accel_engine.errors import AccelError, PlanError, UsageError
 from accel_engine.plan import Plan
-from accel_engine.plan.plan_errors import InvalidPlanError
-from accel_engine.plan.resolved_plan import check, resolve
+from accel_engine.plan.plan_file import InvalidPlanError
+from accel_engine.plan.resolved_plan import resolve, resolve_to_train
 
 HOST = (Device("cpu:0", "cpu", "a processor"),)
 
 
 def test_a_valid_plan_has_step_counts() -> None:
-    laid_out = check(Plan(strategy="mirrored", virtual_cpus=2), HOST).step_counts
+    laid_out = resolve_to_train(Plan(strategy="mirrored", virtual_cpus=2), HOST).step_counts
 
     assert laid_out is not None
     assert (laid_out.replicas, laid_out.per_replica_batch, laid_out.steps_per_epoch) == (2, 32, 23)
 
 
 def test_steps_on_a_remote_tpu_are_unknown() -> None:
-    assert check(Plan(strategy="tpu", tpu="grpc://10.0.0.2"), HOST).step_counts is None
+    assert resolve_to_train(Plan(strategy="tpu", tpu="grpc://10.0.0.2"), HOST).step_counts is None
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def test_steps_on_a_remote_tpu_are_unknown() -> None:
 )
 def test_errors_name_their_field(changes: dict[str, object], field: str, words: str) -> None:
     with pytest.raises(PlanError, match=words) as caught:
-        check(Plan().replace(**changes), HOST)
+        resolve_to_train(Plan().replace(**changes), HOST)
 
     assert caught.value.field == field
 
@@ -44,9 +44,9 @@ def test_an_invalid_scale_is_rejected_before_reading(tmp_path: Path) -> None:
     path = tmp_path / "mine.npz"
     np.savez(path, x=np.zeros((20, 8), np.float32), y=np.arange(20) % 2)
     plan = Plan(model="mlp", data=str(path), batch_size=4)
-    check(plan, HOST)
+    resolve_to_train(plan, HOST)
     with pytest.raises(PlanError, match=r"divides uint8 by 255 and uint16 by 65535, but the examples are float32"):
-        check(plan.replace(scale="0-1"), HOST)
+        resolve_to_train(plan.replace(scale="0-1"), HOST)
 
 
 def test_a_broken_file_is_reported(tmp_path: Path) -> None:
@@ -54,7 +54,7 @@ def test_a_broken_file_is_reported(tmp_path: Path) -> None:
     path.write_bytes(b"no archive")
 
     with pytest.raises(AccelError, match=r"broken\.npz"):
-        check(Plan(data=str(path)), HOST)
+        resolve_to_train(Plan(data=str(path)), HOST)
 
 
 def test_an_invalid_environment_is_no_error_of_the_plan() -> None:
@@ -79,9 +79,9 @@ def test_all_that_does_not_fit_is_named_at_once() -> None:
 def test_a_field_without_effect_on_the_data_is_refused_for_a_new_run_only(field: str, value: Any) -> None:
     plan = Plan.from_mapping({field: value})
     with pytest.raises(PlanError, match=f"{field} = .* has no effect on built-in data, such as digits"):
-        check(plan, HOST)
+        resolve_to_train(plan, HOST)
 
-    check(plan, HOST, chosen=())
+    resolve_to_train(plan, HOST, chosen=())
 
 
 @pytest.fixture
@@ -147,6 +147,6 @@ def test_what_the_engine_would_refuse_is_told_before(
     files: Path, changes: dict[str, Any], field: str, words: str
 ) -> None:
     with pytest.raises(PlanError, match=words) as caught:
-        check(Plan.from_mapping(changes), HOST)
+        resolve_to_train(Plan.from_mapping(changes), HOST)
 
     assert caught.value.field == field

@@ -9,8 +9,8 @@ import pytest
 from accel_engine.devices.device_types import Device
 from accel_engine.errors import PlanError
 from accel_engine.plan import Plan
-from accel_engine.plan.augmentation import parts_of
-from accel_engine.plan.resolved_plan import check, resolve
+from accel_engine.plan.augmentation import augmentations_of
+from accel_engine.plan.resolved_plan import resolve, resolve_to_train
 
 HOST = (Device("cpu:0", "cpu", "a processor"),)
 
@@ -81,21 +81,21 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 )
 def test_what_does_not_fit_is_refused(files: Path, changes: dict[str, Any], field: str, words: str) -> None:
     with pytest.raises(PlanError, match=words) as caught:
-        check(Plan().replace(**{"batch_size": 4, **changes}), HOST)
+        resolve_to_train(Plan().replace(**{"batch_size": 4, **changes}), HOST)
 
     assert caught.value.field == field
 
 
 def test_weights_of_examples_cannot_be_mixed(files: Path) -> None:
     plan = Plan(data="weighted.npz", batch_size=4)
-    check(plan.replace(augmentation="flip,rotation"), HOST)
+    resolve_to_train(plan.replace(augmentation="flip,rotation"), HOST)
     with pytest.raises(PlanError, match="weights cannot be mixed"):
-        check(plan.replace(augmentation="mixup"), HOST)
+        resolve_to_train(plan.replace(augmentation="mixup"), HOST)
 
 
 def test_what_fits_has_no_errors(files: Path) -> None:
-    check(Plan(augmentation="strong,erasing,vertical-flip"), HOST)
-    check(Plan(model="mine.keras", custom_objects="layers.py", unsafe_load="on"), HOST)
+    resolve_to_train(Plan(augmentation="strong,erasing,vertical-flip"), HOST)
+    resolve_to_train(Plan(model="mine.keras", custom_objects="layers.py", unsafe_load="on"), HOST)
     plan = Plan(initial_weights="imagenet", model="MobileNetV2", data="synthetic:32x32x1", freeze="all-but-head")
     assert not resolve(plan).errors
 
@@ -108,6 +108,6 @@ def test_paths_become_absolute(files: Path) -> None:
 
 
 def test_strong_mixes_labels_only_where_there_are_any() -> None:
-    assert parts_of(["strong"], "classification") == ("flip", "crop", "randaugment", "cutmix")
-    assert parts_of(["strong"], "segmentation") == ("flip", "crop", "randaugment")
-    assert parts_of(["erasing", "light", "flip"], "regression") == ("flip", "crop", "erasing")
+    assert augmentations_of(["strong"], "classification") == ("flip", "crop", "randaugment", "cutmix")
+    assert augmentations_of(["strong"], "segmentation") == ("flip", "crop", "randaugment")
+    assert augmentations_of(["erasing", "light", "flip"], "regression") == ("flip", "crop", "erasing")

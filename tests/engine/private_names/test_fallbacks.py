@@ -17,7 +17,7 @@ from tensorflow.python.ops import script_ops
 
 from accel_engine.errors import AccelError
 from accel_engine.private_names import keras_graph_names, keras_names, python_names, tensorflow_names, tflite_file_names
-from accel_engine.training.core.rematerialization.division import divide
+from accel_engine.training.core.rematerialization.division import divide_model
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -262,7 +262,7 @@ def test_graphs_of_layers(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
         monkeypatch.setitem(sys.modules, name, None)
 
     assert keras_graph_names.graph_of_layers(model) is keras_graph_names.graph_of_layers(sequential) is None
-    assert divide(sequential).count == 0, "its layers have none inside"
+    assert divide_model(sequential).count == 0, "its layers have none inside"
 
 
 def test_layers_that_a_layer_holds(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from accel_engine.errors import EngineMissingError, RunError
 from accel_engine.plan import Plan
-from accel_engine.process.engine_process import Installation, find_installation, start, versions
+from accel_engine.process.engine_process import Installation, find_installation, package_versions, start
 from accel_engine.process.warm_engine import EngineState, WarmEngine
 from accel_engine.run import RunReader, Status, create
 from accel_engine.run.directory.run_paths import LOG
@@ -61,7 +61,7 @@ def test_no_engine_is_started_without_tensorflow(installed: dict[str, str]) -> N
 
 def test_versions_are_those_of_what_is_installed(installed: dict[str, str]) -> None:
     installed |= {"tensorflow-cpu": "2.21.0", "keras": "3.15.1"}
-    found = versions()
+    found = package_versions()
     assert {"accel-tui", "python"} <= set(found)
     assert (found["tensorflow"], found["build"], found["keras"]) == ("2.21.0", "tensorflow-cpu", "3.15.1")
     assert "libtpu" not in found

@@ -8,14 +8,13 @@ from typing import ClassVar
 import pytest
 
 from accel_engine.errors import RunError
-from accel_engine.inference.candidate import Candidate
-from accel_engine.inference.held_out_metrics import HeldOutMetrics
+from accel_engine.inference.candidate import Candidate, HeldOutMetrics
 from accel_engine.inference.live_window import LiveWindow
 from accel_engine.inference.measurement.percentiles import Percentile
 from accel_engine.inference.text_encoding import sidecar_of
 from accel_engine.plan import Plan
 from accel_engine.process import inference_bench
-from accel_engine.process.inference_bench import InferenceBench, ModelFile, bench
+from accel_engine.process.inference_bench import InferenceBench, ModelFile, measure_models
 from accel_engine.requests.bench_models import BenchedModel, BenchNotes, BenchOptions, BenchRequest
 from accel_engine.requests.held_out_metrics import HeldOutRequest, MetricsOfModels
 from accel_engine.requests.protocol import model_reference
@@ -75,7 +74,7 @@ def query(monkeypatch):
 def measured(models, options) -> tuple[list[Candidate], tuple[str, ...]]:
     """The candidates, and the notes."""
     parts = []
-    notes = bench(models, options, parts.append)
+    notes = measure_models(models, options, parts.append)
     return [each for each in parts if isinstance(each, Candidate)], notes
 
 
@@ -83,7 +82,7 @@ def test_each_model_has_a_process_of_its_own_and_candidates_and_notes_come_back(
     parts = []
     plan = Plan(model="mlp", data="digits")
     models = [ModelFile(Path("/m.onnx")), plan]
-    notes = bench(models, BenchOptions(scenario="offline", metrics=False), parts.append)
+    notes = measure_models(models, BenchOptions(scenario="offline", metrics=False), parts.append)
     assert (parts, notes) == ([ExamplesDone(1, 2), CANDIDATE] * 2, ("a note",))
     assert [type(request) for request in query.asked] == [BenchRequest] * 2
     assert [request.models for request in query.asked] == [
@@ -91,14 +90,14 @@ def test_each_model_has_a_process_of_its_own_and_candidates_and_notes_come_back(
         (BenchedModel("mlp", ModelReference.of(plan)),),
     ]
     options = query.asked[1].options
-    assert (options.scenario, options.batch_sizes, options.xla) == ("offline", None, (False, True))
+    assert (options.scenario, options.batch_sizes, options.xla) == ("offline", None, "both")
 
 
 @pytest.mark.parametrize(
     ("devices", "hides_gpus"), [((), False), (("cpu",), True), (("cpu:0", "gpu"), False), (("gpu:1",), False)]
 )
 def test_gpus_are_hidden_unless_they_are_measured(query, devices: tuple[str, ...], hides_gpus: bool) -> None:
-    bench([ModelFile(Path("/m.onnx"))], BenchOptions(devices=devices))
+    measure_models([ModelFile(Path("/m.onnx"))], BenchOptions(devices=devices))
     (request,) = query.asked
     environment = request.environment
     assert (environment == ON_THE_CPU) is hides_gpus
@@ -107,7 +106,7 @@ def test_gpus_are_hidden_unless_they_are_measured(query, devices: tuple[str, ...
 
 def test_a_run_without_a_checkpoint_starts_no_engine(query) -> None:
     with pytest.raises(RunError, match="has no checkpoint"):
-        bench([create(Plan())], BenchOptions())
+        measure_models([create(Plan())], BenchOptions())
     assert not query.asked
 
 
@@ -146,7 +145,7 @@ def test_a_file_that_does_not_tell_has_the_run_of_another_file(query, tmp_path: 
         described(tmp_path / "a.tflite", run.name),
     ]
     query.metrics = [{}] * 3
-    bench(list(map(ModelFile, files)), BenchOptions())
+    measure_models(list(map(ModelFile, files)), BenchOptions())
     request, *_ = query.asked
     common = [BenchedModel(file.name, ModelReference(run), file) for file in files]
     assert request.models == (replace(common[0], is_foreign=True), replace(common[1], is_foreign=True), common[2])
@@ -154,7 +153,7 @@ def test_a_file_that_does_not_tell_has_the_run_of_another_file(query, tmp_path: 
 
 @pytest.mark.parametrize("name", ["k3fp", "../k3fp", "..", "k" * 300, "k\0", 3, None])
 def test_without_any_data_nobody_is_asked_for_metrics(query, tmp_path: Path, name: object) -> None:
-    bench([ModelFile(described(tmp_path / "m.tflite", name))], BenchOptions())
+    measure_models([ModelFile(described(tmp_path / "m.tflite", name))], BenchOptions())
     assert [type(each) for each in query.asked] == [BenchRequest]
 
 
@@ -168,7 +167,7 @@ def test_models_are_measured_where_metrics_fail(query) -> None:
 def test_windows_come_only_if_somebody_watches(query) -> None:
     parts = []
     InferenceBench([ModelFile(Path("/m.onnx"))], BenchOptions()).measure(parts.append, is_live=True)
-    bench([ModelFile(Path("/m.onnx"))], BenchOptions(), parts.append)
+    measure_models([ModelFile(Path("/m.onnx"))], BenchOptions(), parts.append)
     assert [each for each in parts if each != ExamplesDone(1, 2)] == [WINDOW, CANDIDATE, CANDIDATE]
     assert [request.is_live for request in query.asked] == [True, False]
 
@@ -183,7 +182,7 @@ def test_once_cancelled_no_other_model_is_measured(query, monkeypatch) -> None:
 
 
 def test_files_of_the_same_name_are_told_apart(query) -> None:
-    bench([ModelFile(Path("/old/m.onnx")), ModelFile(Path("/new/m.onnx"))], BenchOptions())
+    measure_models([ModelFile(Path("/old/m.onnx")), ModelFile(Path("/new/m.onnx"))], BenchOptions())
     assert [request.models[0].name for request in query.asked] == ["old/m.onnx", "new/m.onnx"]
 
 

@@ -86,7 +86,8 @@ def test_a_stop_that_takes_too_long_is_withdrawn(monkeypatch: pytest.MonkeyPatch
 
 def test_an_ended_run_stays_as_it_is() -> None:
     with engine() as (directory, _):
-        run_change.stop(directory)
+        with stopped(directory, pytest.fail):
+            pass
         with pytest.raises(ZeroDivisionError), stopped(directory, pytest.fail):
             raise ZeroDivisionError
 

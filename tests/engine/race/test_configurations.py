@@ -3,7 +3,7 @@ import pytest
 from accel_engine import network_namespace
 from accel_engine.errors import PlanError
 from accel_engine.plan import Plan
-from accel_engine.plan.resolved_plan import check
+from accel_engine.plan.resolved_plan import resolve_to_train
 from accel_engine.race.configuration import ConfigurationKind
 from accel_engine.race.configurations import check_raceable, combine, find_configurations
 from accel_engine.strategies.cluster_spec import ClusterSpec
@@ -12,7 +12,7 @@ from .stand_ins import CPU, GPUS
 
 
 def configurations_of(plan=None, devices=CPU, kinds=tuple(ConfigurationKind)):
-    return find_configurations(check(plan or Plan(), devices).with_chosen_model(), devices, kinds)
+    return find_configurations(resolve_to_train(plan or Plan(), devices).with_chosen_model(), devices, kinds)
 
 
 def titles(configurations):
@@ -90,7 +90,7 @@ def test_a_cluster_is_not_raced_from_one_of_its_processes(monkeypatch) -> None:
     cluster = ClusterSpec(("a:1", "b:1"))
     monkeypatch.setenv("TF_CONFIG", cluster.to_tf_config())
     with pytest.raises(PlanError, match=r"unset TF_CONFIG.*--local-workers 2"):
-        check_raceable(check(Plan(strategy="multi-worker"), CPU))
+        check_raceable(resolve_to_train(Plan(strategy="multi-worker"), CPU))
     refused = {each.configuration.title: each.reason for each in configurations_of().refused}
     assert "unset TF_CONFIG" in refused["multi-worker"]
 
@@ -141,7 +141,7 @@ def test_kinds_can_be_chosen() -> None:
     ],
 )
 def test_winners_are_combined_as_far_as_the_machine_allows(winners, combined) -> None:
-    resolved = check(Plan(), CPU)
+    resolved = resolve_to_train(Plan(), CPU)
     by_title = {configuration.title: configuration for configuration in find_configurations(resolved, CPU).others}
     found = combine(resolved, CPU, [by_title[title] for title in winners])
     assert (found.options if found else None) == combined

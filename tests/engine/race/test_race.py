@@ -8,7 +8,7 @@ from accel_engine.errors import RunError
 from accel_engine.measure import cache, trial_room
 from accel_engine.measure.trial_room import MemoryBudget, PlacedTrial, find_room
 from accel_engine.plan import Plan, isolation
-from accel_engine.plan.resolved_plan import check
+from accel_engine.plan.resolved_plan import resolve_to_train
 from accel_engine.race import remembered
 from accel_engine.race.comparison import find_best
 from accel_engine.race.configuration import Best, ConfigurationKind, ConfigurationState
@@ -45,7 +45,7 @@ def race(
     on_result=lambda _: None,
     slowdown=1.0,
 ):
-    resolved = check(plan or Plan(model="cnn"), CPU)
+    resolved = resolve_to_train(plan or Plan(model="cnn"), CPU)
     trials = StandInTrials(behaviours, slowdown)
     raced = Race(
         resolved,
@@ -163,11 +163,11 @@ def test_what_the_host_has_no_memory_for_is_not_started() -> None:
     found, trials, _ = race({}, budget=MemoryBudget(available=lambda: 0))
     assert len(trials.processes) == 1  # the plan itself
     assert found["XLA"].state is ConfigurationState.REFUSED
-    assert found["XLA"].reason.endswith("GB of memory, and 0.0 GB are free")
+    assert found["XLA"].reason.endswith("iB of memory, and 0 B are free")
     factor = trial_room.Usage(resident=1e9, grown=2e8)
     tight = MemoryBudget(available=lambda: int(1.5e9))
     assert (tight.lacking(factor, 1.0), tight.lacking(factor, 0.5)) == ("", "")
-    assert tight.lacking(factor, 4.0) == "it takes about 1.9 GB of memory, and 1.5 GB are free"
+    assert tight.lacking(factor, 4.0) == "it takes about 1.8 GiB of memory, and 1.4 GiB are free"
 
 
 def test_a_live_run_on_the_same_gpu_keeps_its_memory(monkeypatch) -> None:
@@ -193,7 +193,7 @@ def test_configurations_without_room_beside_a_live_run_are_refused(monkeypatch) 
         return [DevicesInUse("k3fp", ("gpu:0",))]
 
     monkeypatch.setattr(isolation, "why_reachable", lambda _: "")
-    resolved = check(Plan(model="cnn"), GPUS)
+    resolved = resolve_to_train(Plan(model="cnn"), GPUS)
     found = find_configurations(resolved, GPUS, (ConfigurationKind.DEVICES, ConfigurationKind.BATCH_SIZE))
     monkeypatch.setattr(trial_room, "check_room_on", partial(check_room_on, most=2))
     room = find_room(found.reference.plan, {each.title: each.plan for each in found.others}, GPUS)
@@ -256,20 +256,20 @@ def test_only_the_reference_is_measured_where_there_is_no_other_configuration() 
 
 def test_what_was_found_is_remembered(monkeypatch) -> None:
     race({"xla=on": Behaviour(2000.0, memory=3e8)})
-    same = check(Plan(model="cnn", xla="off", seed=3, epochs=2, name="x"), CPU)
+    same = resolve_to_train(Plan(model="cnn", xla="off", seed=3, epochs=2, name="x"), CPU)
     found = recall(same, CPU)
     assert found.examples_per_second == pytest.approx(1000.0)
     assert (found.faster_changes, found.factor) == ({"xla": "on"}, pytest.approx(2.0))
     assert found.epoch_seconds(same) == pytest.approx(1437 / 1000, rel=0.01)
     low, high = found.between
     assert low <= 1000.0 <= high
-    auto = recall(check(Plan(model="cnn"), CPU), CPU)
+    auto = recall(resolve_to_train(Plan(model="cnn"), CPU), CPU)
     assert auto == found  # as it was measured, which is without XLA
-    compiled = recall(check(Plan(model="cnn", xla="on"), CPU), CPU)
+    compiled = recall(resolve_to_train(Plan(model="cnn", xla="on"), CPU), CPU)
     assert (compiled.examples_per_second, compiled.memory) == (pytest.approx(2000.0), 3e8)
-    assert recall(check(Plan(model="mlp"), CPU), CPU) is None
+    assert recall(resolve_to_train(Plan(model="mlp"), CPU), CPU) is None
     assert (
-        recall(check(Plan(model="cnn", batch_size=32, xla="off"), CPU), CPU) is not None
+        recall(resolve_to_train(Plan(model="cnn", batch_size=32, xla="off"), CPU), CPU) is not None
     )  # a configuration of the race
     now = cache.clock.now()
     monkeypatch.setattr(cache.clock, "now", lambda: now + 8 * 24 * 3600)
@@ -277,7 +277,10 @@ def test_what_was_found_is_remembered(monkeypatch) -> None:
 
 
 def test_a_failed_compilation_and_what_other_flags_measured_are_not_remembered(monkeypatch) -> None:
-    compiled, plain = check(Plan(model="cnn", xla="on"), CPU), check(Plan(model="cnn", xla="off"), CPU)
+    compiled, plain = (
+        resolve_to_train(Plan(model="cnn", xla="on"), CPU),
+        resolve_to_train(Plan(model="cnn", xla="off"), CPU),
+    )
     race({"xla=on": Behaviour(problem="libdevice not found")})
     assert recall(compiled, CPU) is None
     assert recall(plain, CPU).faster_changes == {}
@@ -305,4 +308,4 @@ def test_advice_on_a_run_has_what_a_race_of_its_plan_found(monkeypatch) -> None:
 def test_a_damaged_file_is_ignored(tmp_path) -> None:
     (tmp_path / "races.json").write_text('{"a": 1, "b": {"examples_per_second": -1}}')
     race({})
-    assert recall(check(Plan(model="cnn", xla="off"), CPU), CPU) is not None
+    assert recall(resolve_to_train(Plan(model="cnn", xla="off"), CPU), CPU) is not None

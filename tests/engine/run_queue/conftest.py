@@ -9,7 +9,7 @@ from accel_engine import run
 from accel_engine.plan import Plan
 from accel_engine.process import engine_process
 from accel_engine.process.engine_process import Installation
-from accel_engine.run_queue import queue, wake
+from accel_engine.run_queue import queue, queue_database
 
 Make = Callable[..., str]
 """Adds a run of some name to the queue; returns its id."""
@@ -19,7 +19,7 @@ Make = Callable[..., str]
 def asleep(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Nobody starts queued runs; returns a list that grows each time that somebody should."""
     woken: list[str] = []
-    monkeypatch.setattr(wake, "start_waiter", lambda: woken.append("woken"))
+    monkeypatch.setattr(queue_database, "start_waiter", lambda: woken.append("woken"))
     monkeypatch.setattr(engine_process, "find_installation", lambda: Installation("tensorflow-cpu", "2.21.0"))
     return woken
 

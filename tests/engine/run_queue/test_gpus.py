@@ -9,9 +9,9 @@ from typing import Any
 import pynvml
 import pytest
 
-from accel_engine.devices import nvidia_probe
+from accel_engine.devices import nvidia_gpu
 from accel_engine.devices.installation import Installation
-from accel_engine.devices.nvidia_probe import NvidiaProbe
+from accel_engine.devices.nvidia_gpu import NvidiaProbe
 from accel_engine.process import engine_process
 from accel_engine.run import RunWriter
 from accel_engine.run_queue import needs, queue
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C compiler to build
 @pytest.fixture
 def driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Driver]:
     """Three GPUs, of which somebody uses the first."""
-    monkeypatch.setattr(nvidia_probe, "SAMPLE_TIMEOUT", 30.0)
+    monkeypatch.setattr(nvidia_gpu, "SAMPLE_TIMEOUT", 30.0)
     monkeypatch.setattr(needs, "find_installation", lambda: Installation("tensorflow", "2.21.0"))
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     driver = Driver(build(tmp_path), tmp_path / "script", 3)
@@ -68,7 +68,7 @@ def test_each_run_gets_a_gpu_that_nobody_uses(
         waiter.look()
         assert started == [(one, "GPU-00000002"), (two, "GPU-00000003")]
         reason = queue.entries()[2].reason
-        assert reason.startswith("needs 1 free of 3: gpu:0 has 66.0 of ")
+        assert reason.startswith("needs 1 free of 3: gpu:0 has 61.5 GiB of ")
         assert reason.endswith(f"gpu:1 run {one}, gpu:2 run {two}")
         driver.measure("memory", 0, 0.0)
         driver.measure("utilization", 0, 0)

@@ -10,7 +10,7 @@ import pytest
 from accel_engine.devices.device_types import ASLEEP, CountedItem, Device, Inventory, Reading, Sample
 from accel_engine.run_queue.machine import IDLE_SECONDS, MachineReader, why_in_use
 
-GB = 10**9
+GIB = 1 << 30
 JOB = Reading.counted((CountedItem("python", "?", computes=True), CountedItem("python", "?", computes=True)))
 DESKTOP = Reading.counted((CountedItem("Xorg", "?"),))
 
@@ -18,16 +18,16 @@ DESKTOP = Reading.counted((CountedItem("Xorg", "?"),))
 @pytest.mark.parametrize(
     ("device", "readings", "reason"),
     [
-        ("gpu:0", {"memory_used": Reading(1.0 * GB), "memory_total": Reading(80.0 * GB)}, ""),
+        ("gpu:0", {"memory_used": Reading(1.0 * GIB), "memory_total": Reading(80.0 * GIB)}, ""),
         (
             "gpu:0",
-            {"memory_used": Reading(30.0 * GB), "memory_total": Reading(80.0 * GB)},
-            "has 30.0 of 80.0 GB in use",
+            {"memory_used": Reading(30.0 * GIB), "memory_total": Reading(80.0 * GIB)},
+            "has 30.0 GiB of 80.0 GiB in use",
         ),
         (
             "gpu:0",
-            {"memory_used": Reading(30.0 * GB), "memory_total": Reading(80.0 * GB), "processes": JOB},
-            "has 30.0 of 80.0 GB in use (python, python)",
+            {"memory_used": Reading(30.0 * GIB), "memory_total": Reading(80.0 * GIB), "processes": JOB},
+            "has 30.0 GiB of 80.0 GiB in use (python, python)",
         ),
         ("gpu:0", {"memory_used": Reading(0.0), "utilization": Reading(9.0)}, ""),
         ("gpu:0", {"memory_used": Reading(0.0), "utilization": Reading(55.0)}, "is 55% busy"),
@@ -43,12 +43,12 @@ DESKTOP = Reading.counted((CountedItem("Xorg", "?"),))
         ("tpu:0", {"memory_used": Reading(0.0), "processes": JOB}, "is used by another program (python, python)"),
         (
             "gpu:0",  # an idle notebook
-            {"memory_used": Reading(0.5 * GB), "memory_total": Reading(80.0 * GB), "processes": JOB},
+            {"memory_used": Reading(0.5 * GIB), "memory_total": Reading(80.0 * GIB), "processes": JOB},
             "is used by another program (python, python)",
         ),
         (
             "gpu:0",  # the card of a desktop
-            {"memory_used": Reading(0.95 * GB), "memory_total": Reading(8.0 * GB), "processes": DESKTOP},
+            {"memory_used": Reading(0.95 * GIB), "memory_total": Reading(8.0 * GIB), "processes": DESKTOP},
             "",
         ),
     ],
@@ -75,7 +75,7 @@ def test_engines_that_the_queue_knows_are_nobody_else(
     )
     monkeypatch.setattr(psutil, "Process", lambda pid: {4242: engine}[pid])
     running = Reading.counted((CountedItem("python", "4242", computes=True),))
-    assert why_in_use(Sample(0.0, "gpu:0", {"memory_used": Reading(0.5 * GB), "processes": running})) == reason
+    assert why_in_use(Sample(0.0, "gpu:0", {"memory_used": Reading(0.5 * GIB), "processes": running})) == reason
 
 
 class Clock:

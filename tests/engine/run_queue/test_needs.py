@@ -10,7 +10,7 @@ from accel_engine.devices.installation import Installation
 from accel_engine.errors import AccelError, PlanError, UsageError
 from accel_engine.plan import Plan, placement
 from accel_engine.run_queue import needs
-from accel_engine.run_queue.needs import Need, find_need
+from accel_engine.run_queue.needs import RunNeeds, find_need
 
 GPUS = tuple(Device(f"gpu:{index}", "gpu", "a GPU", uuids=(f"GPU-{index}aa",)) for index in range(4))
 TPUS = tuple(Device(f"tpu:{index}", "tpu", "TPU v4", cores=1) for index in range(2))
@@ -22,7 +22,7 @@ def _cuda(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(needs, "find_installation", lambda: Installation("tensorflow", "2.21.0"))
 
 
-def need(wanted: int | None = None, environment: Mapping[str, str] | None = None, **fields: Any) -> Need:
+def need(wanted: int | None = None, environment: Mapping[str, str] | None = None, **fields: Any) -> RunNeeds:
     return find_need(Plan(model="mlp", **fields), wanted, GPUS, environment or {})
 
 

@@ -14,7 +14,7 @@ from accel_engine.events import RunEnded, RunStarted
 from accel_engine.keep_alive.memory_restart import adapted
 from accel_engine.run import RunReader, Status
 from accel_engine.run_queue import queue
-from accel_engine.run_queue.wake import is_running
+from accel_engine.run_queue.queue_database import is_waiter_running
 from engine.run_queue.conftest import queued
 
 TINY = {"epochs": 1, "steps_per_epoch": 20, "validation": "off"}
@@ -58,7 +58,7 @@ def test_an_engine_that_ends_brings_the_queue_going_again(
     (starter,) = starters(home)
 
     starter.kill()
-    wait_until(lambda: not is_running(), "the end of the process")
+    wait_until(lambda: not is_waiter_running(), "the end of the process")
     assert status(second) is Status.QUEUED
     wait_until(lambda: status(second) is Status.FINISHED, "the second run")
 
@@ -69,6 +69,6 @@ def test_an_engine_that_ends_brings_the_queue_going_again(
     assert started.time >= ended.time
     found = adapted(second)  # how it would be started again after a kill, whoever does so
     assert found is not None
-    assert found.variables["CUDA_VISIBLE_DEVICES"] == "-1"
+    assert found[1].variables["CUDA_VISIBLE_DEVICES"] == "-1"
     assert queue.entries() == []
-    wait_until(lambda: not is_running(), "the end of the process that has nothing left to start")
+    wait_until(lambda: not is_waiter_running(), "the end of the process that has nothing left to start")

@@ -64,9 +64,9 @@ ADDER = """
 import sys
 from accel_engine import run
 from accel_engine.plan import Plan
-from accel_engine.run_queue import queue, wake
+from accel_engine.run_queue import queue, queue_database
 
-wake.start_waiter = lambda: None
+queue_database.start_waiter = lambda: None
 for index in range(5):
     queue.enqueue(run.create(Plan(model="mlp", name=f"{sys.argv[1]}{index}"), queued=True))
 """

@@ -7,8 +7,7 @@ import pytest
 
 from accel_engine.recording import supervised
 from accel_engine.scripts import patient_writer
-from accel_engine.scripts.listener import Listener
-from accel_engine.scripts.part_server import PartServer
+from accel_engine.scripts.part_server import Listener, PartServer
 from accel_engine.scripts.script_run import ScriptRun
 from accel_engine.scripts.start_script import Script, create_script_run
 

@@ -10,7 +10,7 @@ from typing import Any
 from accel_engine.errors import PlanError
 from accel_engine.plan import Plan
 from accel_engine.run.engine.status import Status
-from accel_engine.search.trial_runs import Measurement, Observation
+from accel_engine.search.trial_runs import Observation, RunMetrics
 
 Metrics = Callable[[Mapping[str, Any], int], Mapping[str, float]]
 """The metrics of a plan's fields after an epoch."""
@@ -93,7 +93,7 @@ class StandInRuns:
             self.write(run, stored)
         plan = stored["plan"]
         measured = [
-            Measurement(each, each, stored["created"] + each / 1000, self.metrics(plan, each))
+            RunMetrics(each, each, stored["created"] + each / 1000, self.metrics(plan, each))
             for each in range(1, stored["done"] + 1)
         ]
         no_memory = stored["reason"] == "out of memory"

@@ -8,8 +8,7 @@ import pytest
 
 from accel_engine import clock
 from accel_engine.search.command_handlers import _HANDLERS
-from accel_engine.search.study_commands import COMMANDS
-from accel_engine.search.study_database import StudyDatabase
+from accel_engine.search.study_database import COMMANDS, StudyDatabase
 from accel_engine.search.trial import TrialState
 from engine.search.searching import Search, define, learns
 

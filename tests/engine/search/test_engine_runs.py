@@ -2,7 +2,7 @@
 
 from accel_engine.events import EpochEnded, Event, RunStarted, Validated
 from accel_engine.search.engine_runs import measurements
-from accel_engine.search.trial_runs import Measurement
+from accel_engine.search.trial_runs import RunMetrics
 
 
 def epoch(number: int, loss: float) -> Event:
@@ -22,8 +22,8 @@ def started(step: int) -> Event:
 def test_metrics_of_training_and_validation_of_one_step_are_one_measurement() -> None:
     events = [epoch(1, 0.9), validation(10, 0.5), validation(15, 0.6, by_command=True), epoch(2, 0.8)]
     assert measurements(events) == (
-        Measurement(1, 10, 1.0, {"loss": 0.9, "validation_accuracy": 0.5}),
-        Measurement(2, 20, 2.0, {"loss": 0.8}),
+        RunMetrics(1, 10, 1.0, {"loss": 0.9, "validation_accuracy": 0.5}),
+        RunMetrics(2, 20, 2.0, {"loss": 0.8}),
     )
 
 

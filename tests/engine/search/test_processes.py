@@ -14,8 +14,7 @@ from accel_engine.devices import detect
 from accel_engine.errors import RunError, UsageError
 from accel_engine.search import new_study
 from accel_engine.search.proposals import Proposals
-from accel_engine.search.storage import reaching
-from accel_engine.search.stored_searches import load_definition
+from accel_engine.search.storage import load_definition, reaching
 from accel_engine.search.study_database import StudyDatabase, create_study
 from accel_engine.search.trial import TrialState
 from engine.search.searching import Search, define
@@ -191,4 +190,4 @@ def test_two_searches_of_one_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     Search(define("shared", trials=1, storage=storage), tmp_path).run()
     monkeypatch.setenv("ACCEL_TUI_HOME", str(tmp_path / "other"))
     with pytest.raises(UsageError, match=f"the storage {storage} has a search shared already: join it"):
-        new_study.begin(define("shared", storage=storage), detect().devices)
+        new_study.begin_study(define("shared", storage=storage), detect().devices)

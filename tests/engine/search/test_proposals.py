@@ -9,8 +9,8 @@ from optuna.trial import TrialState as OptunaState
 from accel_engine.errors import RunError, UsageError
 from accel_engine.search.over import parse_all
 from accel_engine.search.proposals import Proposals
-from accel_engine.search.storage_address import shown_address
-from accel_engine.search.stored_searches import load_definition
+from accel_engine.search.storage import load_definition
+from accel_engine.search.study_paths import shown_address
 from engine.search.searching import define
 
 

@@ -12,8 +12,8 @@ from accel_engine.run import RunReader, Status, create
 from accel_engine.run_queue import queue as run_queue
 from accel_engine.run_queue.queue_database import changing_queue
 from accel_engine.search import engine_runs
-from accel_engine.search import queue_starter as starters
-from accel_engine.search.queue_starter import QueueStarter
+from accel_engine.search import engine_runs as starters
+from accel_engine.search.engine_runs import QueueStarter
 
 CPU = (Device("cpu:0", "cpu", "a processor"),)
 GPU = (*CPU, Device("gpu:0", "gpu", "a graphics card"))

@@ -5,7 +5,7 @@ import pytest
 
 from accel_engine.protobuf import Message
 from accel_engine.tensorboard import records
-from accel_engine.tensorboard.event_file import EventFile, remove
+from accel_engine.tensorboard.event_file import EventFile, remove_event_files
 from tensorboard_loader import scalars, timed
 
 
@@ -72,7 +72,7 @@ def test_what_is_written_is_seen_before_the_end(tmp_path: Path) -> None:
 def test_only_event_files_are_removed(tmp_path: Path) -> None:
     EventFile(tmp_path).close()
     (tmp_path / "notes.txt").touch()
-    remove(tmp_path)
+    remove_event_files(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
 
 

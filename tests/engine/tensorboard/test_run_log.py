@@ -13,8 +13,7 @@ from accel_engine.events import LearningRateChanged, Validated
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, RunWriter, create
 from accel_engine.run.media import Histogram, Image, Text, histogram_of
-from accel_engine.tensorboard.live import DIRECTORY, LiveLog
-from accel_engine.tensorboard.run_log import RunLog
+from accel_engine.tensorboard.run_log import DIRECTORY, LiveLog, RunLog
 from recorded_run import started
 from tensorboard_loader import scalars, timed
 

@@ -17,7 +17,7 @@ from accel_engine.run.directory.run_paths import latest_checkpoint
 from accel_engine.run.engine.commands import Command
 from accel_engine.run.runs.creation import reopen
 from accel_engine.training.commands.command_mailbox import CommandMailbox
-from accel_engine.training.core import chunk_size, device_visibility
+from accel_engine.training.core import compiled_chunk, device_visibility
 from accel_engine.training.trainer import Trainer
 
 RANDOM = """
@@ -187,5 +187,7 @@ def random_model(tmp_path_factory: pytest.TempPathFactory) -> str:
 def gym(monkeypatch: pytest.MonkeyPatch) -> Gym:
     """Trains plans in chunks of a fixed number of steps, two by default."""
     made = Gym()
-    monkeypatch.setattr(chunk_size.ChunkSize, "steps", property(lambda _: made.steps, lambda *_: None), raising=False)
+    monkeypatch.setattr(
+        compiled_chunk.ChunkSize, "steps", property(lambda _: made.steps, lambda *_: None), raising=False
+    )
     return made

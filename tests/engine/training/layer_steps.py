@@ -7,7 +7,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from accel_engine.training.cpu_kernels.layer_kernels import use_fast_kernels
+from accel_engine.training.cpu_kernels import use_fast_kernels
 
 
 def graph_of(layer: keras.Layer, shape: tuple[int | None, ...], *, xla: bool = False, **options: Any) -> Any:

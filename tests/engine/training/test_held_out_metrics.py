@@ -13,15 +13,14 @@ import pytest
 
 from accel_engine.errors import DataError
 from accel_engine.formats import open_model
-from accel_engine.inference.candidate import Candidate
+from accel_engine.inference.candidate import Candidate, HeldOutMetrics
 from accel_engine.inference.comparison import comparisons
-from accel_engine.inference.held_out_metrics import HeldOutMetrics
 from accel_engine.inference.origin import origin_of
 from accel_engine.model_export.export import export
 from accel_engine.model_export.held_out_metrics import held_out_metrics
 from accel_engine.plan import Plan
 from accel_engine.process.inference_bench import ModelFile
-from accel_engine.process.inference_bench import bench as bench_models
+from accel_engine.process.inference_bench import measure_models as bench_models
 from accel_engine.requests.bench_models import BenchedModel, BenchOptions, BenchRequest
 from accel_engine.requests.evaluate import EvaluatedModel, EvaluationOptions, EvaluationRequest
 from accel_engine.requests.export_model import ExportRequest

@@ -10,7 +10,7 @@ import pytest
 from accel_engine.devices import detect
 from accel_engine.plan import Plan
 from accel_engine.plan.memory_estimate import Training, data_bytes, estimate_memory
-from accel_engine.plan.resolved_plan import check
+from accel_engine.plan.resolved_plan import resolve_to_train
 from accel_engine.process import engine_process
 from accel_engine.process.ask import ask
 from accel_engine.process.start_run import prepare_run
@@ -30,7 +30,7 @@ from accel_engine.requests.describe_model import ModelRequest
     ids=["activations", "weights"],
 )
 def test_the_peak_of_a_new_process_is_within_the_range(plan: Plan) -> None:
-    resolved = check(plan, detect().devices)
+    resolved = resolve_to_train(plan, detect().devices)
     assert resolved.placement is not None
     training = Training(
         plan, ask(ModelRequest(plan)), plan.batch_size, resolved.placement, data_bytes(resolved.data) or 0

@@ -169,13 +169,11 @@ def actions(monkeypatch):
 
     def apply(directory, changes, *, finding):
         asked.append((directory.name, changes, finding))
-        return apply_cure.AppliedCure(directory, apply_cure.Method.COMMAND, changes, {"xla": "auto"}, "it has XLA")
+        return apply_cure.AppliedCure(apply_cure.Method.COMMAND, changes, {"xla": "auto"}, "it has XLA")
 
     def undo(directory):
         asked.append(directory.name)
-        return apply_cure.AppliedCure(
-            directory, apply_cure.Method.CONTINUED, {"xla": "auto"}, {"xla": "on"}, "as before"
-        )
+        return apply_cure.AppliedCure(apply_cure.Method.CONTINUED, {"xla": "auto"}, {"xla": "on"}, "as before")
 
     monkeypatch.setattr(cure_trial, "try_cure", try_cure)
     monkeypatch.setattr(apply_cure, "apply", apply)

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from accel_engine.errors import RunError
-from accel_engine.inference.candidate import Candidate
-from accel_engine.inference.held_out_metrics import HeldOutMetrics
+from accel_engine.inference.candidate import Candidate, HeldOutMetrics
 from accel_engine.inference.measurement.percentiles import Percentile
 from accel_engine.plan import Plan
 from accel_engine.process.inference_bench import ModelFile
@@ -184,7 +183,7 @@ def test_options_reach_the_engine(run_command, asked):
     assert run_command(f"{command} --precision mixed_float16 --seconds 2").status == 0
     options = asked[1][1]
     assert (options.batch_sizes, options.target_latency, options.devices) == ((4, 2), 1.5, ("cpu", "gpu:1"))
-    assert (options.xla, options.precisions, options.seconds) == ((True,), ("mixed_float16",), 2.0)
+    assert (options.xla, options.precisions, options.seconds) == ("on", ("mixed_float16",), 2.0)
 
 
 @pytest.mark.parametrize(
@@ -193,16 +192,16 @@ def test_options_reach_the_engine(run_command, asked):
         ("--scenario server", "give a target latency"),
         ("--scenario offline --target-latency 1ms", "offline has no latencies"),
         ("--scenario single-stream --batch-sizes 1,2", "leave out batch sizes"),
-        ("--scenario burst", "'burst' is not one of"),
+        ("--scenario burst", "'burst' must be one of"),
         ("--target-latency 10", "give one with its unit"),
         ("--target-latency 0ms", "give one with its unit"),
         ("--batch-sizes 1,0", "give positive whole numbers"),
         ("--devices tpu", "'tpu' is none of cpu, gpu"),
-        ("--precision int8", "'int8' is none of float32"),
+        ("--precision int8", "'int8' must be one or more of float32"),
         ("--target-rate 0", "0"),
         ("--target-rate inf", "inf"),
-        ("--target-rate nan", "'nan' is not a finite number"),
-        ("--seconds nan", "'nan' is not a finite number"),
+        ("--target-rate nan", "'nan' must be a number above 0"),
+        ("--seconds nan", "'nan' must be a number from 0.1 to 3600"),
         (f"--target-latency {'9' * 400}s", "give one with its unit"),
         (f"--batch-sizes {'9' * 5000}", "give positive whole numbers"),
     ],

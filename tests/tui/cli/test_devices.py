@@ -162,12 +162,12 @@ def test_what_else_is_known_is_said_below_the_table(run_command, monkeypatch):
     assert "CLOCK" in result.lines[0]
     assert "1410 MHz" in result.lines[2]
     assert "FAN" not in result.out
-    assert "swap: 0.0 / 8.0 GiB   disk: 1.0M/s read" in result.lines
+    assert "swap: 0.0 / 8.0 GiB   disk: 1.0 MiB/s read" in result.lines
     for line in (
         "gpu:0: throttled: thermal slowdown, power limit",
         "gpu:0: 2 corrected memory errors",
-        "gpu:0: MIG 3g.40gb, 3.0G / 40.0G, MIG-1",
-        "process 4242 python: gpu:0 61.0G",
+        "gpu:0: MIG 3g.40gb, 3.0 GiB / 40.0 GiB, MIG-1",
+        "process 4242 python: gpu:0 61.0 GiB",
         "process 7 ?: gpu:0",
     ):
         assert line in result.lines
@@ -202,7 +202,7 @@ def test_a_program_on_many_devices_is_one_line(run_command, monkeypatch):
     read = tuple(Sample(0.0, f"gpu:{index}", readings) for index in range(3))
     monkeypatch.setattr(Sampler, "start", lambda self: [self.on_samples(read) for _ in range(2)])
     told = run_command("devices").lines
-    assert "process 4242 python: gpu:0 61.0G, gpu:1 61.0G, gpu:2 61.0G" in told
+    assert "process 4242 python: gpu:0 61.0 GiB, gpu:1 61.0 GiB, gpu:2 61.0 GiB" in told
     assert "gpu:0, gpu:1, gpu:2: throttled: thermal slowdown" in told
 
 

@@ -43,9 +43,9 @@ def test_the_steps_the_parameters_and_each_part_of_the_memory_are_shown(run_comm
     rows = {line.split("  ")[0].strip(): line.split("  ")[-1].strip() for line in result.lines}
     assert rows["parameters"] == "1,000 in 4 layers"
     assert rows["steps"] == "23 per epoch, 69 total"
-    assert (rows["weights"], rows["gradients"], rows["optimizer state"]) == ("3.9K", "3.5K", "7.0K")
-    assert rows["activations"] == "256M to 371M"  # 64 times 2 and 2, 64 times 2.8 and 3 MiB
-    assert result.lines[-1] == "809M to 1.0G of 8.0G available on this machine: fits"
+    assert (rows["weights"], rows["gradients"], rows["optimizer state"]) == ("3.9 KiB", "3.5 KiB", "7.0 KiB")
+    assert rows["activations"] == "256 MiB to 371 MiB"  # 64 times 2 and 2, 64 times 2.8 and 3 MiB
+    assert result.lines[-1] == "809 MiB to 1.0 GiB of 8.0 GiB available on this machine: fits"
     assert [plan.model for plan in described] == ["cnn"]  # what auto stands for
 
 
@@ -67,8 +67,8 @@ def test_the_cheapest_plan_that_fits_is_named(run_command, described, monkeypatc
     monkeypatch.setattr(memory_text, "available_memory", lambda: 800 * MIB)
     result = run_command("estimate --xla off")
     assert result.status == 0
-    assert result.lines[-1].startswith("809M to 1.0G does not fit in the 800M available on this machine: ")
-    assert result.lines[-1].endswith("--micro-batches 4 fits (617M to 722M)")
+    assert result.lines[-1].startswith("809 MiB to 1.0 GiB does not fit in the 800 MiB available on this machine: ")
+    assert result.lines[-1].endswith("--micro-batches 4 fits (617 MiB to 722 MiB)")
     monkeypatch.setattr(memory_text, "available_memory", lambda: 10 * MIB)
     assert "no change of the batch" in run_command("estimate").lines[-1]
 
@@ -95,10 +95,10 @@ def test_a_gpu_has_its_own_memory_and_what_was_not_measured_is_said(run_command,
     gpu = Device("gpu:0", "gpu", "NVIDIA L4", memory=300 * MIB)
     monkeypatch.setattr(estimate, "detect", lambda: Inventory((*detect().devices, gpu)))
     result = run_command("estimate")
-    assert result.lines[-2].startswith("256M to 371M may not fit in the 300M of gpu:0: --micro-batches 2 fits")
+    assert result.lines[-2].startswith("256 MiB to 371 MiB may not fit in the 300 MiB of gpu:0: --micro-batches 2 fits")
     assert result.lines[-1].startswith("Without the CUDA context")
     tight = run_command("estimate --memory-limit 0.125 --batch-size 8 --precision float32").lines[-2]
-    assert tight.startswith("32.1M to 46.5M of 128M of gpu:0: fits")
+    assert tight.startswith("32.1 MiB to 46.5 MiB of 128 MiB of gpu:0: fits")
 
 
 @pytest.mark.parametrize(

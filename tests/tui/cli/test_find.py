@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from accel_engine.errors import FieldValue, RunError
-from accel_engine.finders.batch_size_finder import FoundSize, SizeOptions, SizeProgress
 from accel_engine.finders.learning_rate_finder import FoundRate, RampOptions, RampProgress
+from accel_engine.finders.throughput import FoundSize, SizeOptions, SizeProgress
 from accel_engine.measure.trial_process import TrialCancelledError
 from accel_engine.plan import SPECS, Plan
 from accel_engine.run.engine.status import Status
@@ -209,7 +209,7 @@ def test_a_live_run_gets_the_rate_of_its_optimizer(run_command, asked, monkeypat
     ("arguments", "words"),
     [
         ("learning-rate --lowest 1 --highest 0.1", "must be above 0 and below the highest"),
-        ("learning-rate --ramp-steps 5", "at least 20 steps"),
+        ("learning-rate --ramp-steps 5", "must be an integer of at least 20"),
         ("learning-rate --epochs 1 --steps-per-epoch 3", "epochs = 1: too few: the plan takes 3 steps in all"),
         ("learning-rate plan.toml --run last", "leave PLAN.toml"),
         ("learning-rate --run last --epochs 3", "leave PLAN.toml and its options out"),

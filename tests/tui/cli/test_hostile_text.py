@@ -62,7 +62,7 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         Check("nvidia", lambda: warned(HOSTILE, HOSTILE, HOSTILE)),
         Check("tpu", lambda: failed(HOSTILE, HOSTILE, HOSTILE)),
     )
-    monkeypatch.setattr("accel_tui.cli.doctor.checks", lambda: checks)
+    monkeypatch.setattr("accel_tui.cli.doctor.checks_of", lambda: checks)
     monkeypatch.setattr(terminal_checks, "checks", lambda: ())
     folder = tmp_path / HOSTILE.replace("/", "")
     folder.mkdir()
@@ -247,13 +247,13 @@ class Screen(io.StringIO):
 def test_the_bar_shows_nothing_that_a_terminal_obeys_but_its_own() -> None:
     engine, stream = make_run(ended=False), Screen()
     with closing(RunReader(engine.directory)) as reader:
-        bar = Bar(stream, lambda: 120)
+        bar = Bar(stream, lambda: (120, 24))
         bar.show(reader.poll())
         engine.say(Warned, message=HOSTILE)
         bar.show(reader.poll())
     engine.close()
     assert r"\x1b" in stream.getvalue()
-    assert not obeyed(stream.getvalue(), r"\r\x1b\[K|\x1b\[\d*m|\n")
+    assert not obeyed(stream.getvalue(), r"\r|\x1b\[2K|\x1b\[1A|\x1b\[\d*m|\n")
 
 
 def test_a_terminal_is_shown_a_table_for_programs_cleaned(

@@ -21,8 +21,8 @@ from accel_engine.run.store import steps
 from accel_tui.cli.event_text import format_event
 from accel_tui.cli.follow_run import view_for
 from accel_tui.cli.progress import Bar, JsonLines, Log, progress
+from accel_tui.run_state.pace import StepRate
 from accel_tui.run_state.state import RunState
-from accel_tui.run_state.step_rate import StepRate
 
 
 class Stream(io.StringIO):
@@ -66,20 +66,21 @@ def test_the_bar_stays_below_the_lines_and_grows(follower, colourless, monkeypat
     monkeypatch.setattr(steps, "MIN_RATE_SECONDS", 1e-9)
     engine, reader = follower
     stream = Stream()
-    bar = Bar(stream, lambda: 80)
+    bar = Bar(stream, lambda: (80, 24))
     engine.begin()
     bar.show(reader.poll())
     first = screen(stream)
     assert first[-4].startswith("61,706 parameters")
-    assert first[-1].startswith("\u2500")
     assert "epoch 1/2" in first[-1]
+    assert "\u2501" not in first[-1]
     engine.chunk([2.0, 1.0, 0.5, 0.125])
     engine.chunk([0.125] * 2)
     bar.show(reader.poll())
     second = screen(stream)
     assert second[:-1] == first[:-1]
-    done, left = second[-1].count("\u2501"), second[-1].count("\u2500")
-    assert done / (done + left) == pytest.approx(0.75, abs=1 / (done + left))
+    assert second[-1].index("epoch") == first[-1].index("epoch")
+    width = second[-1].index("epoch") - 2
+    assert second[-1].count("\u2501") / width == pytest.approx(0.75, abs=1 / width)
     assert "loss 0.1250  accuracy 0.500" in second[-1]
     assert "left" in second[-1]
     assert len(second[-1]) <= 79
@@ -94,18 +95,18 @@ def test_the_bar_stays_below_the_lines_and_grows(follower, colourless, monkeypat
 def test_the_bar_makes_room_for_a_message(follower, colourless):
     engine, reader = follower
     stream = Stream()
-    bar = Bar(stream, lambda: 80)
+    bar = Bar(stream, lambda: (80, 24))
     engine.begin()
     bar.show(reader.poll())
     bar.clear()
-    assert not any("\u2500" in line for line in screen(stream))
+    assert not any("epoch 1/2" in line for line in screen(stream))
     bar.show(Update())
-    assert any("\u2500" in line for line in screen(stream))
+    assert "epoch 1/2" in screen(stream)[-1]
 
 
 def test_before_the_first_step_the_bar_tells_the_phase():
     stream = Stream()
-    bar = Bar(stream, lambda: 80)
+    bar = Bar(stream, lambda: (80, 24))
     bar.show(Update(events=(PhaseChanged(time=0.0, phase=Phase.IMPORTING, detail="TensorFlow"),)))
     assert screen(stream)[-1].startswith("importing ")
 
@@ -116,7 +117,7 @@ def test_the_bar_tells_times_by_the_clock_of_the_run_s_engine(follower):
     info = replace(reader.info(), clock_offset=clock.OFFSET + 3600)  # the wall clock was set back since it began
     stream = Stream()
     importing = PhaseChanged(time=info.now(), phase=Phase.IMPORTING, detail="TensorFlow")
-    Bar(stream, lambda: 80).show(Update(events=(importing,)), info)
+    Bar(stream, lambda: (80, 24)).show(Update(events=(importing,)), info)
     assert screen(stream)[-1].startswith("importing 0:00")
 
 
@@ -125,7 +126,7 @@ def test_the_bar_of_a_run_that_goes_on_begins_with_the_epoch_of_its_next_step(fo
     reader.poll()
     stream = Stream()
     engine.begin(first_step=4)
-    Bar(stream, lambda: 80).show(reader.poll())
+    Bar(stream, lambda: (80, 24)).show(reader.poll())
     assert "epoch 2/2" in screen(stream)[-1]
 
 
@@ -135,7 +136,7 @@ def test_the_bar_fits_any_terminal(follower, colourless, width):
     stream = Stream()
     engine.begin()
     engine.chunk([1.0])
-    Bar(stream, lambda: width).show(reader.poll())
+    Bar(stream, lambda: (width, 24)).show(reader.poll())
     assert len(stream.getvalue().rpartition("\n")[2]) < width
 
 
@@ -146,8 +147,8 @@ def test_a_terminal_without_unicode_gets_a_bar_of_ascii(follower, colourless, mo
     stream = Stream(encoding=encoding)
     engine.begin()
     engine.chunk([1.0, 1.0])
-    Bar(stream, lambda: 80).show(reader.poll())
-    assert screen(stream)[-1].startswith("##")
+    Bar(stream, lambda: (80, 24)).show(reader.poll())
+    assert screen(stream)[-1].startswith("--")
     assert stream.getvalue().isascii()
 
 
@@ -157,10 +158,10 @@ def test_colours_are_left_out_when_not_wanted(follower, monkeypatch):
     update = reader.poll()
     coloured, plain = Stream(), Stream()
     monkeypatch.delenv("NO_COLOR", raising=False)
-    Bar(coloured, lambda: 80).show(update)
+    Bar(coloured, lambda: (80, 24)).show(update)
     monkeypatch.setenv("NO_COLOR", "1")
-    Bar(plain, lambda: 80).show(update)
-    assert "\x1b[3" in coloured.getvalue()
+    Bar(plain, lambda: (80, 24)).show(update)
+    assert "\x1b[90m" in coloured.getvalue()
     assert "\x1b" not in plain.getvalue()
 
 

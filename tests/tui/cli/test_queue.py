@@ -9,13 +9,13 @@ from accel_engine.events import Outcome
 from accel_engine.plan import Plan
 from accel_engine.process import engine_process
 from accel_engine.process.engine_process import Installation
-from accel_engine.run_queue import queue, wake
+from accel_engine.run_queue import queue, queue_database
 from accel_tui.cli.follow_run import QueueReasons
 
 
 @pytest.fixture(autouse=True)
 def _asleep(monkeypatch):
-    monkeypatch.setattr(wake, "start_waiter", lambda: None)
+    monkeypatch.setattr(queue_database, "start_waiter", lambda: None)
     monkeypatch.setattr(engine_process, "find_installation", lambda: Installation("tensorflow-cpu", "2.21.0"))
 
 

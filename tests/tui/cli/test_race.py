@@ -10,14 +10,14 @@ import pytest
 from accel_engine.devices.device_types import Inventory
 from accel_engine.errors import FieldValue
 from accel_engine.measure.trial_room import MemoryBudget
-from accel_engine.measure.trial_statistics import Comparison, Verdict
+from accel_engine.measure.trial_statistics import PlanComparison, PlanVerdict
 from accel_engine.plan import SPECS, Plan
 from accel_engine.race.configuration import Best, Configuration, ConfigurationResult, ConfigurationState
 from accel_engine.race.race import Race
+from accel_engine.words import numbers
 from accel_tui.cli import race
 from accel_tui.cli.race_view import LiveBars
 from accel_tui.formatting import race as race_text
-from accel_tui.formatting import race_bars
 from engine.race.stand_ins import CPU, Behaviour, StandInTrials, no_meters
 
 
@@ -145,10 +145,10 @@ def test_nothing_measured_is_a_failure(run_command, trials) -> None:
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        ("--vary xal", "no such change 'xal'; did you mean xla?"),
-        ("--vary ''", "no such change ''"),
-        ("--seconds 0", "0 is not in the range"),
-        ("--seconds nan", "'nan' is not"),
+        ("--vary xal", "'xal': did you mean xla?"),
+        ("--vary ''", "nothing may change"),
+        ("--seconds 0", "'0' must be a number from 0.1"),
+        ("--seconds nan", "'nan' must be a number from 0.1"),
         ("--batch-size none", "--batch-size"),
         ("no-such.toml", "no-such.toml"),
         ("--strategy multi-worker", "needs TF_CONFIG, a Slurm job, or --local-workers 2"),
@@ -170,7 +170,7 @@ def _faster(title: str, ratio: float, between: tuple[float, float], workers: int
         rates=(ratio,) * 8,
         examples_per_second=ratio,
         between=between,
-        against_reference=Comparison(ratio, *between, Verdict.BETTER, 8),
+        against_reference=PlanComparison(ratio, *between, PlanVerdict.BETTER, 8),
         memory=1e8,
         memory_of="host",
     )
@@ -186,7 +186,7 @@ def test_the_verdict_names_those_whose_intervals_overlap_with_the_fastest_one() 
     assert race_text.verdict([close, fastest]) == (
         "XLA and 1 thread are about as fast; the first is 17 times as fast as this plan: --xla on"
     )
-    assert [race_text.times(ratio) for ratio in (1.254, 2.64, 123.0)] == ["1.25", "2.6", "120"]
+    assert [numbers.times(ratio) for ratio in (1.254, 2.64, 123.0)] == ["1.25 times", "2.6 times", "123 times"]
 
 
 def test_the_memory_of_several_processes_is_that_of_all() -> None:
@@ -201,7 +201,7 @@ def test_two_marks_are_whole_at_80_columns() -> None:
     one = ConfigurationResult(Configuration("this plan", plan), ConfigurationState.FINISHED, memory=1e8, **usual)
     title = "combined: XLA, mixed_bfloat16, 1 thread"
     other = ConfigurationResult(Configuration(title, plan), ConfigurationState.FINISHED, memory=2e8, **usual)
-    lines = ["".join(text for text, _ in line) for line in race_bars.bars([one, other], 79)]
+    lines = ["".join(text for text, _ in line) for line in race_text.bars([one, other], 79)]
     assert lines[0].rstrip().endswith("fastest, least memory")
     assert all(len(line) == 79 for line in lines)
     assert [line.count("━") for line in lines] == [7, 7]
@@ -229,7 +229,7 @@ def test_bars_are_drawn_over_those_before(monkeypatch) -> None:
     bars.show(one)
     bars.show(other)
     stream.seek(0)
-    first, second = stream.read().split("\r\x1b[K\x1b[1A")
-    assert first.startswith("\x1b[Kthis plan  ━")
+    first, second = stream.read().split("\r\x1b[2K")
+    assert first.startswith("this plan  ━")
     assert "10.0" in first
-    assert second.count("\n") == 1
+    assert "\n" not in second

@@ -37,7 +37,7 @@ def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list["subprocess
         processes.append(process)
         return process
 
-    monkeypatch.setattr(launch, "start", start)
+    monkeypatch.setattr(launch, "start_search_process", start)
     return processes
 
 
@@ -176,19 +176,19 @@ def test_a_refused_resume_writes_nothing(run_command, started, here, monkeypatch
 def test_a_killed_process_is_reported_and_the_search_can_be_continued(
     run_command, started, here, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    start: Any = launch.start
+    start: Any = launch.start_search_process
 
     def killed(directory: Path) -> "subprocess.Popen[str]":
         process: subprocess.Popen[str] = start(directory)
         process.kill()
         return process
 
-    monkeypatch.setattr(launch, "start", killed)
+    monkeypatch.setattr(launch, "start_search_process", killed)
     result = run_command(SEARCH)
     assert result.status == 1
     assert "the process of the search s has ended" in result.err
     assert "accel-tui search --resume s" in result.err
-    monkeypatch.setattr(launch, "start", start)
+    monkeypatch.setattr(launch, "start_search_process", start)
     assert run_command("search --resume s --json").status == 0
 
 

@@ -8,10 +8,9 @@ import pytest
 
 from accel_engine.search.definition import Confirmation, Objective
 from accel_engine.search.results import best_trial, search_ended
+from accel_engine.search.search_table import events_between
 from accel_engine.search.trial import Trial, TrialState
-from accel_engine.search.trial_events import events_between
-from accel_tui.cli.search_summary import summary
-from accel_tui.cli.search_view import SearchBar, SearchNow, event_line, live_text
+from accel_tui.cli.search_view import SearchBar, SearchNow, event_line, live_text, summary
 from accel_tui.study_state.texts import objective_text
 from engine.search.searching import ACCURACY, define
 
@@ -62,7 +61,7 @@ def test_a_trial_starts_once_it_has_a_run_or_a_machine() -> None:
 def test_objectives_have_their_units() -> None:
     measured = {"validation_accuracy": 0.9, "time": 75.0, "memory": 3 * 2.0**30, "latency": 0.002}
     (line,) = lines(RUNS, replace(DONE, objectives=measured))
-    assert "val accuracy 0.9000  time 1:15  memory 3.0G  latency 2.00 ms" in line
+    assert "val accuracy 0.9000  time 1:15  memory 3.0 GiB  latency 2.00 ms" in line
     assert [objective_text("time", seconds) for seconds in (0.304, 0.314, 9.99, 10.2)] == [
         "0.30 s", "0.31 s", "9.99 s", "0:10",
     ]  # fmt: skip
@@ -76,12 +75,12 @@ def test_the_live_line_fits_and_says_what_is_left(capsys: pytest.CaptureFixture[
     confirmation = Confirmation(3, ("a", "b"), (0.9,))
     confirming = SearchNow(define(trials=2, confirm=3), [DONE, PRUNED], 60.0, confirmation=confirmation)
     assert live_text(confirming).startswith("confirming with seed 2 of 3")
-    bar = SearchBar(lambda: 60)
+    bar = SearchBar(lambda: (60, 24))
     bar.show((), now)
     shown = capsys.readouterr().out
     assert len(re.sub(r"\x1b\[[\d;]*m", "", shown)) <= 60
     bar.clear()
-    assert capsys.readouterr().out == "\r\x1b[K"
+    assert capsys.readouterr().out.endswith("\x1b[1A\x1b[2K")
 
 
 def test_the_end_shows_both_figures_and_the_command() -> None:

@@ -98,7 +98,7 @@ def test_the_command_line_goes_before_a_plan_file_and_that_before_settings(
         asked.append(plan)
         raise UsageError("enough is known")
 
-    monkeypatch.setattr(resolved_plan, "check", refuse)
+    monkeypatch.setattr(resolved_plan, "resolve_to_train", refuse)
     assert main(["train", str(plan_file), "--seed", "4"]) == 2
     assert asked == [Plan(epochs=2, batch_size=3, seed=4)]
 

@@ -2,7 +2,7 @@ import os
 
 import pytest
 
-from accel_engine.doctor import Verdict
+from accel_engine.doctor import CheckResult
 from accel_tui.cli.terminal_checks import Terminal, checks
 
 GOOD = {"TERM": "xterm-256color", "COLORTERM": "truecolor"}
@@ -17,31 +17,31 @@ def look(name, environment=None, interactive=True, size=(120, 40), encoding="utf
 @pytest.mark.parametrize("name", ["type", "size", "colours", "unicode"])
 def test_a_good_terminal_passes(name):
     finding = look(name)
-    assert finding.verdict is Verdict.PASS
+    assert finding.verdict is CheckResult.PASS
     assert not finding.cause + finding.fix
 
 
 @pytest.mark.parametrize("name", ["size", "colours", "unicode"])
 def test_without_a_terminal_only_that_is_told(name):
-    assert look(name, interactive=False, size=(80, 24)).verdict is Verdict.PASS
+    assert look(name, interactive=False, size=(80, 24)).verdict is CheckResult.PASS
     finding = look("type", interactive=False)
-    assert finding.verdict is Verdict.WARN
+    assert finding.verdict is CheckResult.WARN
     assert "accel-tui train" in finding.fix
 
 
 @pytest.mark.parametrize(
     ("environment", "verdict", "words"),
     [
-        ({"TERM": "xterm-256color", "SSH_TTY": "/dev/pts/0"}, Verdict.PASS, "xterm-256color, over SSH"),
+        ({"TERM": "xterm-256color", "SSH_TTY": "/dev/pts/0"}, CheckResult.PASS, "xterm-256color, over SSH"),
         (
             {"TERM": "tmux-256color", "TMUX": "/tmp/tmux-0/default,1,0", "SSH_CONNECTION": "a b c d"},
-            Verdict.PASS,
+            CheckResult.PASS,
             "tmux-256color, tmux over SSH",
         ),
-        ({"TERM": "screen", "STY": "12.pts-0"}, Verdict.PASS, "screen, screen"),
-        ({"TERM": "xterm-256color", "TMUX": "/tmp/tmux-0/default,1,0"}, Verdict.WARN, "in tmux"),
-        ({"TERM": "dumb"}, Verdict.WARN, "TERM=dumb"),
-        ({}, Verdict.WARN, "set TERM=xterm-256color"),
+        ({"TERM": "screen", "STY": "12.pts-0"}, CheckResult.PASS, "screen, screen"),
+        ({"TERM": "xterm-256color", "TMUX": "/tmp/tmux-0/default,1,0"}, CheckResult.WARN, "in tmux"),
+        ({"TERM": "dumb"}, CheckResult.WARN, "TERM=dumb"),
+        ({}, CheckResult.WARN, "set TERM=xterm-256color"),
     ],
 )
 def test_types(environment, verdict, words):
@@ -53,11 +53,11 @@ def test_types(environment, verdict, words):
 @pytest.mark.parametrize(
     ("size", "verdict", "words"),
     [
-        ((80, 24), Verdict.PASS, "80x24"),
-        ((79, 24), Verdict.WARN, "80x24"),
-        ((80, 23), Verdict.WARN, "all panels are visible"),
-        ((59, 24), Verdict.WARN, "requires at least 60x16"),
-        ((80, 15), Verdict.WARN, "requires at least 60x16"),
+        ((80, 24), CheckResult.PASS, "80x24"),
+        ((79, 24), CheckResult.WARN, "80x24"),
+        ((80, 23), CheckResult.WARN, "all panels are visible"),
+        ((59, 24), CheckResult.WARN, "requires at least 60x16"),
+        ((80, 15), CheckResult.WARN, "requires at least 60x16"),
     ],
 )
 def test_sizes(size, verdict, words):
@@ -69,10 +69,10 @@ def test_sizes(size, verdict, words):
 @pytest.mark.parametrize(
     ("environment", "verdict", "found"),
     [
-        ({"TERM": "xterm", "COLORTERM": "24bit"}, Verdict.PASS, "true colour"),
-        ({"TERM": "screen-256color"}, Verdict.PASS, "256 colours (set COLORTERM=truecolor for true colour)"),
-        ({"TERM": "xterm"}, Verdict.WARN, "16 colours"),
-        ({"TERM": "xterm", "NO_COLOR": "1"}, Verdict.PASS, "none (NO_COLOR is set)"),
+        ({"TERM": "xterm", "COLORTERM": "24bit"}, CheckResult.PASS, "true colour"),
+        ({"TERM": "screen-256color"}, CheckResult.PASS, "256 colours (set COLORTERM=truecolor for true colour)"),
+        ({"TERM": "xterm"}, CheckResult.WARN, "16 colours"),
+        ({"TERM": "xterm", "NO_COLOR": "1"}, CheckResult.PASS, "none (NO_COLOR is set)"),
     ],
 )
 def test_colours(environment, verdict, found):
@@ -83,10 +83,10 @@ def test_colours(environment, verdict, found):
 @pytest.mark.parametrize(
     ("environment", "encoding", "verdict", "words"),
     [
-        (GOOD, "UTF-8", Verdict.PASS, "UTF-8"),
-        (GOOD, "iso8859-1", Verdict.WARN, "export LC_ALL=C.UTF-8"),
-        (GOOD, "ascii", Verdict.WARN, "encoding has no Unicode"),
-        ({"TERM": "linux"}, "utf-8", Verdict.WARN, "no braille"),
+        (GOOD, "UTF-8", CheckResult.PASS, "UTF-8"),
+        (GOOD, "iso8859-1", CheckResult.WARN, "export LC_ALL=C.UTF-8"),
+        (GOOD, "ascii", CheckResult.WARN, "encoding has no Unicode"),
+        ({"TERM": "linux"}, "utf-8", CheckResult.WARN, "no braille"),
     ],
 )
 def test_unicode(environment, encoding, verdict, words):

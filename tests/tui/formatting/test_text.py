@@ -3,7 +3,16 @@ import random
 import pytest
 from rich.cells import cell_len
 
-from accel_tui.formatting.text import fit, hanging, shorten, shorten_lines, shorten_middle, shorten_start, wrapped
+from accel_tui.formatting.text import (
+    base_name,
+    fit,
+    hanging,
+    shorten,
+    shorten_lines,
+    shorten_middle,
+    shorten_start,
+    wrapped,
+)
 
 
 def test_the_end_of_a_long_text_is_cut() -> None:
@@ -79,3 +88,19 @@ def test_the_second_line_of_a_paragraph_is_indented() -> None:
     assert hanging("one two three", 9) == ["one two", "  three"]
     assert hanging("one\ntwo", 20) == ["one two"]
     assert hanging("", 20) == [""]
+
+
+@pytest.mark.parametrize(
+    ("spec", "told"),
+    [
+        ("/a/long/way/net.py:build", "net.py:build"),
+        ("/data/flowers/", "flowers"),
+        ("mine.npz", "mine.npz"),
+        ("package.module:build", "package.module:build"),
+        ("synthetic:8x8x1:10", "synthetic:8x8x1:10"),
+        ("", ""),
+        ("/", "/"),
+    ],
+)
+def test_a_name_is_told_without_its_folder(spec: str, told: str) -> None:
+    assert base_name(spec) == told

@@ -3,7 +3,7 @@ import pytest
 from accel_engine.measure import cache
 from accel_engine.measure.trial_room import MemoryBudget
 from accel_engine.plan import Plan
-from accel_engine.plan.resolved_plan import check
+from accel_engine.plan.resolved_plan import resolve_to_train
 from accel_engine.race import remembered
 from accel_engine.race.configuration import ConfigurationKind
 from accel_engine.race.race import Race, RaceOptions
@@ -21,11 +21,11 @@ def race(plan: Plan) -> None:
     trials = StandInTrials({"": Behaviour(5000.0, 2.0**30), "xla=on": Behaviour(12500.0, 2.0**30)})
     options = RaceOptions(seconds=2.0, kinds=(ConfigurationKind.XLA,))
     budget = MemoryBudget(available=lambda: 1 << 50)
-    Race(check(plan, CPU), CPU, options, make_trials=trials, make_meters=no_meters, budget=budget).run()
+    Race(resolve_to_train(plan, CPU), CPU, options, make_trials=trials, make_meters=no_meters, budget=budget).run()
 
 
 def rows_of(plan: Plan) -> tuple[PreviewRow, ...]:
-    resolved = check(plan, CPU)
+    resolved = resolve_to_train(plan, CPU)
     return measured_rows(remembered.recall(resolved, CPU), resolved)
 
 
@@ -48,6 +48,6 @@ def test_a_long_epoch_and_another_plan(monkeypatch) -> None:
     race(plan.replace(xla="off"))
     rows = {row.name: row.text for row in rows_of(plan)}
     assert rows["measured"].startswith("12,500 ±0% examples/s")
-    assert rows["an epoch"] == "0:50 of steps"
+    assert rows["an epoch"] == "50 s of steps"
     assert "faster" not in rows
     assert rows_of(plan.replace(batch_size=32)) == ()

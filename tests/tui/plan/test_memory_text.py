@@ -16,21 +16,21 @@ TRAINING = Training(Plan(xla="off"), LARGE, 64, Placement(("gpu:0",), device_mem
 
 
 def test_one_figure_stands_for_a_range_of_equal_ends() -> None:
-    assert memory_text.bytes_text(MemoryPart("weights", 2048, 2050)) == "2.0K"
-    assert memory_text.bytes_text(MemoryPart("activations", 2048, 3 * MIB)) == "2.0K to 3.0M"
+    assert memory_text.bytes_text(MemoryPart("weights", 2048, 2050)) == "2.0 KiB"
+    assert memory_text.bytes_text(MemoryPart("activations", 2048, 3 * MIB)) == "2.0 KiB to 3.0 MiB"
 
 
 def test_several_accelerators_have_it_each() -> None:
     two = replace(TRAINING, placement=Placement(("gpu:0", "gpu:1")))
-    assert memory_text.memory_line(TRAINING) == "1.0G to 1.5G"
-    assert memory_text.memory_line(two) == "1.0G to 1.5G per device"
+    assert memory_text.memory_line(TRAINING) == "1.0 GiB to 1.5 GiB"
+    assert memory_text.memory_line(two) == "1.0 GiB to 1.5 GiB per device"
     assert "per device" not in memory_text.memory_line(replace(two, placement=Placement(("cpu:0", "cpu:1"))))
 
 
 def test_a_shortage_names_the_cheapest_change_in_the_words_of_the_form_or_the_command_line() -> None:
     short = replace(TRAINING, memory=GIB)
     assert memory_text.shortage(short) == (
-        "1.0G to 1.5G does not fit in the 1.0G of gpu:0: micro-batches set to 2 fits (512M to 742M)"
+        "1.0 GiB to 1.5 GiB does not fit in the 1.0 GiB of gpu:0: micro-batches set to 2 fits (512 MiB to 742 MiB)"
     )
     assert "--micro-batches 2 fits" in memory_text.shortage(short, labels=False)
     assert "may not fit" in memory_text.shortage(replace(short, memory=GIB + 200 * MIB))
@@ -45,7 +45,7 @@ def test_the_form_warns_of_a_plan_that_may_not_fit(monkeypatch: pytest.MonkeyPat
     assert plan_preview.warnings(filled, LARGE) == ()
     monkeypatch.setattr(memory_text, "available_memory", lambda: GIB)
     (warning,) = plan_preview.warnings(filled, LARGE)
-    assert "does not fit in the 1.0G available on this machine: micro-batches set to" in warning
+    assert "does not fit in the 1.0 GiB available on this machine: micro-batches set to" in warning
 
 
 def test_a_gpu_counts_with_its_memory_or_its_limit() -> None:

@@ -28,7 +28,7 @@ def test_a_plan_is_put_in_figures() -> None:
     assert facts["steps"] == "23 per epoch, 69 total"
     assert facts["last batch"] == "29 examples"
     assert facts["batch"] == "64 on cpu:0"
-    assert facts["memory"] == "553M to 849M"
+    assert facts["memory"] == "553 MiB to 849 MiB"
 
 
 def test_a_last_batch_that_is_dropped_is_said() -> None:

@@ -6,9 +6,9 @@ import pytest
 
 from accel_engine.devices.device_types import Device
 from accel_engine.plan import RULES, SPECS, Plan
-from accel_engine.plan.choices import DECAYING
 from accel_engine.plan.plan_checks import ignored, valid_fields
 from accel_engine.plan.resolved_plan import resolve
+from accel_engine.plan.task_choices import DECAYING
 from accel_tui.plan import form
 from accel_tui.plan.relevance import drop_irrelevant, is_relevant, needs
 

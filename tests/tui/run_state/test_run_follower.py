@@ -14,8 +14,9 @@ from accel_engine.events import Phase
 from accel_engine.run import RunReader, Status, request
 from accel_engine.run.store.connection import SCHEMA_VERSION, connect
 from accel_engine.run.store.steps import THROUGHPUT
+from accel_tui.follower import NewState, Unreadable
 from accel_tui.run_state import run_follower
-from accel_tui.run_state.device_meter import HISTORY
+from accel_tui.run_state.device_curves import HISTORY
 from accel_tui.run_state.fold_events import apply_update
 from accel_tui.run_state.run_follower import RunFollower
 from accel_tui.run_state.state import RunState
@@ -39,13 +40,16 @@ class Watched:
     """A follower in a thread, and what it has told."""
 
     def __init__(self, directory: Path) -> None:
-        self.wakes = 0
-        self.problems: list[str] = []
-        self.follower = RunFollower(directory, self._wake, self.problems.append)
+        self.follower = RunFollower(directory)
         self.thread = threading.Thread(target=self.follower.run)
 
-    def _wake(self) -> None:
-        self.wakes += 1
+    @property
+    def wakes(self) -> int:
+        return sum(isinstance(news, NewState) for news in self.follower.told)
+
+    @property
+    def problems(self) -> list[str]:
+        return [news.problem for news in self.follower.told if isinstance(news, Unreadable)]
 
     def latest(self) -> RunState:
         return self.follower.latest()
@@ -63,11 +67,21 @@ def following(directory: Path) -> Iterator[Watched]:
         assert not watched.thread.is_alive()
 
 
-def test_it_ends_when_nobody_is_left_to_stop_it(engine: FakeEngine) -> None:
-    engine.begin()
+class EndingApp:
+    """An app that is gone at the third look."""
+
     looks = iter((True, True, False))
-    RunFollower(engine.directory, lambda: None, print).run(lambda: next(looks))
-    assert next(looks, None) is None
+
+    @property
+    def is_running(self) -> bool:
+        return next(self.looks)
+
+
+async def test_it_ends_when_nobody_is_left_to_stop_it(engine: FakeEngine, wait_until: Wait) -> None:
+    engine.begin()
+    app = EndingApp()
+    RunFollower(engine.directory).start(app)
+    wait_until(lambda: next(app.looks, None) is None)
 
 
 def test_it_delivers_what_a_live_run_says(engine: FakeEngine, wait_until: Wait) -> None:

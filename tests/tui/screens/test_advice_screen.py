@@ -19,17 +19,17 @@ from accel_engine.advice.cures.cure_trial import CureProgress, CureResult
 from accel_engine.errors import RunError
 from accel_engine.events import Outcome, PlanChanged
 from accel_engine.run.directory.run_paths import LOG
+from accel_tui.run_state import advice
 from accel_tui.run_state.marks import MarkKind
 from accel_tui.run_state.step_window import StepWindow
-from accel_tui.screens import advice_reader
 from accel_tui.screens.advice_screen import AdviceScreen
 from accel_tui.screens.new_run_screen import NewRunScreen
 from accel_tui.screens.run_screen import RunScreen
+from accel_tui.widgets.advice.advice_list import FindingList
 from accel_tui.widgets.advice.evidence_chart import EvidenceChart
-from accel_tui.widgets.advice.finding_list import FindingList
 from accel_tui.widgets.chart.chart import Chart
 from accel_tui.widgets.chart_panels.run_charts import RunCharts
-from accel_tui.widgets.run.advice_lines import AdviceLines
+from accel_tui.widgets.run.run_lines import AdviceLines
 from tui.fake_engine import FakeEngine
 from tui.fake_script import FakeScript
 from tui.stand_in_findings import MEMORY, POOR, SLOW, fail, find
@@ -54,7 +54,6 @@ class Engine:
     applied: list[Mapping[str, Any]] = field(default_factory=list)
     purposes: list[str] = field(default_factory=list)
     undone: list[Path] = field(default_factory=list)
-    new_run: Path | None = None
 
     def try_cure(
         self,
@@ -71,17 +70,17 @@ class Engine:
         self._wait(should_stop)
         return self.result
 
-    def apply(self, directory: Path, changes: Mapping[str, Any], *, finding: str) -> AppliedCure:
+    def apply(self, _: Path, changes: Mapping[str, Any], *, finding: str) -> AppliedCure:
         self.applied.append(changes)
         self.purposes.append(finding)
         self._wait(lambda: False)
         text = "the learning rate is 0.0001 from step 150 on"
-        return AppliedCure(self.new_run or directory, Method.COMMAND, changes, {}, text)
+        return AppliedCure(Method.COMMAND, changes, {}, text)
 
     def undo(self, directory: Path) -> AppliedCure:
         self.undone.append(directory)
         self._wait(lambda: False)
-        return AppliedCure(directory, Method.COMMAND, {}, {}, "the learning rate is 0.001 again")
+        return AppliedCure(Method.COMMAND, {}, {}, "the learning rate is 0.001 again")
 
     def _wait(self, should_stop: Callable[[], bool]) -> None:
         while not self.may_end.wait(0.01):
@@ -139,8 +138,8 @@ async def test_the_two_that_matter_most_have_a_line_each_and_a_mark(
 async def test_nothing_is_said_of_a_healthy_run_and_marks_go_with_findings(
     run: FakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(advice_reader, "PAUSE_SECONDS", 0.05)
-    monkeypatch.setattr(advice_reader, "PAUSE_FACTOR", 0.0)
+    monkeypatch.setattr(advice, "PAUSE_SECONDS", 0.05)
+    monkeypatch.setattr(advice, "PAUSE_FACTOR", 0.0)
     find(monkeypatch, SLOW)
     async with StubApp(run.directory).run_test(size=SMALL) as pilot:
         await shows(pilot, "⚑ Training waits for input")
@@ -201,8 +200,8 @@ async def test_the_selected_finding_shows_what_it_follows_from_and_its_cures(
 
 
 async def test_the_selection_stays_when_others_are_found(run: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(advice_reader, "PAUSE_SECONDS", 0.05)
-    monkeypatch.setattr(advice_reader, "PAUSE_FACTOR", 0.0)
+    monkeypatch.setattr(advice, "PAUSE_SECONDS", 0.05)
+    monkeypatch.setattr(advice, "PAUSE_FACTOR", 0.0)
     find(monkeypatch, SLOW, MEMORY)
     async with opened(run.directory, sees="The memory of") as pilot:
         await pilot.press("down")
@@ -233,7 +232,7 @@ async def test_a_reading_that_fails_ends(run: FakeEngine, monkeypatch: pytest.Mo
     def read(directory: Path) -> None:
         raise ZeroDivisionError(directory.name)
 
-    monkeypatch.setattr(advice_reader, "read_advice", read)
+    monkeypatch.setattr(advice, "read_advice", read)
     async with opened(run.directory, sees="Internal error: ZeroDivisionError"):
         pass
 
@@ -260,7 +259,7 @@ async def test_a_cure_is_tried_and_the_measured_gain_replaces_the_expected_one(
     [
         (replace(RESULT, after=6300.0, low=5900.0, high=6700.0, better=False), "✗ measured, no better: 6.40k → 6.30k"),
         (replace(RESULT, low=-float("inf"), high=float("inf")), "✓ measured: 6.40k → 9.12k examples/s "),
-        (replace(RESULT, before=float("inf"), after=3.2, unit="GB"), "out of memory → 3.2000 GB"),
+        (replace(RESULT, before=float("inf"), after=3.2, unit="GiB"), "out of memory → 3.2000 GiB"),
     ],
 )
 async def test_what_a_trial_measured_is_said_as_it_is(
@@ -369,21 +368,19 @@ async def test_one_key_takes_the_last_cure_back(
         await until(pilot, lambda: "Undo" not in text_of(pilot).split(), "no key")
 
 
-async def test_a_new_run_with_a_cure_is_taken_back_where_it_was_applied(
+async def test_what_keeps_a_cure_from_being_taken_back_is_said(
     run: FakeEngine, monkeypatch: pytest.MonkeyPatch, trials: Engine
 ) -> None:
     find(monkeypatch, POOR)
-    trials.new_run = run.directory.parent / "m8w3"
     trials.may_end.set()
     async with opened(run.directory, sees="--learning-rate 0.0001") as pilot:
         await pilot.press("a")
         await shows(pilot, "to the run?")
         await pilot.press("a")
         await shows(pilot, "✓ applied")
-        trials.problem = "run m8w3 has not stopped"
+        trials.problem = "the run has not stopped"
         await pilot.press("u")
-        await shows(pilot, "Not taken back", "run m8w3 has not stopped")
-        assert trials.undone == [trials.new_run]
+        await shows(pilot, "Not taken back", "the run has not stopped", "✓ applied")
         trials.problem = ""
         await pilot.press("u")
         await shows(pilot, "Taken back")
@@ -394,9 +391,7 @@ async def test_a_new_run_with_a_cure_is_taken_back_where_it_was_applied(
     ("finding", "is_live", "words"),
     [
         (POOR, True, "while it trains, it does so now"),
-        (MEMORY, True, "The run saves a checkpoint and stops, and a new run begins"),
         (POOR, False, "continues from its last checkpoint"),
-        (MEMORY, False, "this one stays as it is"),
     ],
 )
 async def test_the_question_says_what_applying_does(
@@ -418,6 +413,7 @@ async def test_what_a_checkpoint_does_not_allow_is_for_a_new_run(
 ) -> None:
     find(monkeypatch, MEMORY)
     async with opened(run.directory, sees="--batch-size 32") as pilot:
+        assert "Apply" not in text_of(pilot).split()
         await pilot.press("n")
         await until(pilot, lambda: isinstance(pilot.app.screen, NewRunScreen), "New run")
         screen = pilot.app.screen

@@ -19,9 +19,9 @@ from accel_engine.run import list_runs
 from accel_tui.host import Screens
 from accel_tui.screens import bench_screen
 from accel_tui.screens.bench_screen import BenchScreen
-from accel_tui.widgets.bench.bench_charts import LatencyHistogram, ThroughputChart
-from accel_tui.widgets.bench.bench_form import Choices
 from accel_tui.widgets.chart.axes import LogAxis
+from accel_tui.widgets.jobs.bench_charts import LatencyHistogram, ThroughputChart
+from accel_tui.widgets.plan.picker import Picker
 from tui.fake_engine import FakeEngine
 from tui.stand_ins import StubApp, hides, shows, text_of, until
 
@@ -128,7 +128,7 @@ async def test_in_the_scenario_server_the_rate_is_named(
     monkeypatch.setattr(bench, "window", tried)
     async with StubApp().run_test(size=(120, 40)) as pilot:
         screen = await open_bench(pilot, started=False)
-        await pilot.press("shift+tab", "enter", "end", "enter", "tab", *"20ms", "enter")
+        await pilot.press("shift+tab", "enter", "down", "down", "enter", "tab", *"20ms", "enter")
         await shows(pilot, "batch 1, tried 1.00k requests/s", "950/s answered")
         histogram = screen.query_one(LatencyHistogram)
         histogram.plot(tried)
@@ -141,7 +141,7 @@ async def test_in_the_scenario_server_the_rate_is_named(
 async def test_choices_reach_the_engine_and_the_verdict(home: Path, bench: type[Bench]) -> None:
     async with StubApp().run_test(size=(120, 40)) as pilot:
         await open_bench(pilot, started=False)
-        await pilot.press(*"5ms", "tab", *"9000", "tab", "tab", *"cpu", "tab", "tab", *"float32", "enter")
+        await pilot.press(*"5ms", "tab", *"9000", "tab", "tab", *"cpu", "tab", "tab", *"float32", "enter", "ctrl+s")
         await shows(pilot, "measuring k3fp")
         options = bench.asked[0][1]
         assert (options.target_latency, options.devices, options.precisions) == (0.005, ("cpu",), ("float32",))
@@ -153,10 +153,10 @@ async def test_choices_reach_the_engine_and_the_verdict(home: Path, bench: type[
     ("keys", "message"),
     [
         ("10", "'10' is no latency: give one with its unit"),
-        pytest.param("\tfast", "'fast' is no rate", marks=pytest.mark.campaign),
+        pytest.param("\tfast", "'fast' must be a number above 0", marks=pytest.mark.campaign),
         ("\t\t0", "'50' "),
         pytest.param("\t\t\ttpu", "'tpu' is none of cpu, gpu", marks=pytest.mark.campaign),
-        pytest.param("\t\t\t\t\tint8", "'int8' is none of float32", marks=pytest.mark.campaign),
+        pytest.param("\t\t\t\t\tint8", "'int8' must be one or more of float32", marks=pytest.mark.campaign),
         pytest.param("[/]", "'[/]' is no latency", marks=pytest.mark.campaign),
         ("\t\t\t[@click=app.quit]cpu", "'[@click=app.quit]cpu' is none of cpu, gpu"),
     ],
@@ -169,20 +169,20 @@ async def test_a_wrong_choice_is_said_and_starts_nothing(
         await pilot.press(*("tab" if key == "\t" else key for key in keys))
         if message == "'50' ":  # 50 seconds are a valid limit
             await pilot.press("0", "0", "0", "0")
-            message = "is no time limit"
+            message = "must be a number from 0.1 to 3600"
         await pilot.press("enter")
         await shows(pilot, message)
         assert not bench.asked
-        assert not screen.has_class("-measuring")
+        assert screen.has_class("-form")
 
 
 async def test_scenarios_and_targets_that_contradict_each_other_are_refused(home: Path, bench: type[Bench]) -> None:
     async with StubApp().run_test(size=(80, 24)) as pilot:
         screen = await open_bench(pilot, started=False)
-        await pilot.press("shift+tab", "enter", "end", "enter")  # server
+        await pilot.press("shift+tab", "enter", "down", "down", "enter")  # server
         await shows(pilot, "give a target latency")
-        await pilot.press("s")
-        assert not screen.has_class("-measuring")
+        await pilot.press("ctrl+s")
+        assert screen.has_class("-form")
         await pilot.press("tab", *"20ms")
         await hides(pilot, "give a target latency")
         await pilot.press("shift+tab", "enter", "up", "enter")  # offline
@@ -197,8 +197,7 @@ async def test_going_back_ends_the_engine_and_saves_what_was_measured(home: Path
         assert not bench.may_end.is_set()
         await pilot.press("e")
         await until(pilot, bench.may_end.is_set, "the end of the engine")
-        assert not isinstance(pilot.app.screen, BenchScreen)
-        await shows(pilot, "Saved as 2 runs")
+        await shows(pilot, "Ended. Batch 8", "Saved as 2 runs")
         found = list_runs()
         assert [run.info.kind for run in found if run.info] == ["bench", "bench"]
         assert all(run.id[:4] in text_of(pilot) for run in found)
@@ -225,7 +224,7 @@ async def test_after_an_error_there_are_conclusions_and_a_way_back_to_the_choice
     async with StubApp().run_test(size=(120, 40)) as pilot:
         screen = await open_bench(pilot)
         await pilot.press("o")
-        assert screen.has_class("-measuring")
+        assert not screen.has_class("-form")
         bench.may_end.set()
         await shows(
             pilot, "the engine exited: [/]", "Batch 8 of k3fp on cpu:0, float32 has the best throughput", "a note"
@@ -265,9 +264,9 @@ async def test_arrows_go_to_other_fields(home: Path, bench: type[Bench]) -> None
         for key, expected in [*(("down", each) for each in names[1:]), *(("up", each) for each in names[-2::-1])]:
             await pilot.press(key)
             assert pilot.app.focused is not None
-            assert pilot.app.focused.id == expected
-        await pilot.press("up", "enter")
-        await until(pilot, lambda: pilot.app.screen.query_one("#scenario", Choices).expanded, "the list")
+            assert expected in [each.id for each in pilot.app.focused.ancestors_with_self]
+        await pilot.press("shift+tab", "enter")
+        await until(pilot, lambda: pilot.app.screen.query_one("#scenario", Picker).is_open, "the list")
 
 
 async def test_a_double_press_opens_one_screen(home: Path, bench: type[Bench]) -> None:

@@ -20,12 +20,12 @@ from accel_engine.requests.evaluate import (
 )
 from accel_engine.requests.protocol.request import ExamplesDone
 from accel_tui.host import Screens
-from accel_tui.screens import evaluate_screen
+from accel_tui.screens import job
 from accel_tui.screens.evaluate_screen import EvaluateScreen
+from accel_tui.widgets.jobs.option_form import OptionForm
+from accel_tui.widgets.jobs.path_input import PathInput
 from accel_tui.widgets.plan.picker import Picker
-from accel_tui.widgets.trained.evaluate_form import EvaluateForm
-from accel_tui.widgets.trained.path_input import PathInput
-from tui.stand_ins import StubApp, shows, text_of, until
+from tui.stand_ins import StubApp, hides, shows, text_of, until
 
 FOUND = Evaluation(
     "test",
@@ -70,7 +70,7 @@ def query(monkeypatch: pytest.MonkeyPatch) -> Iterator[type]:
             self.may_answer.set()
 
     Query.asked = []
-    monkeypatch.setattr(evaluate_screen, "Asked", Query)
+    monkeypatch.setattr(job, "Asked", Query)
     yield Query
     Query.may_answer.set()
 
@@ -108,15 +108,19 @@ async def test_going_back_ends_the_engine(home: Path, query: Any) -> None:
         await shows(pilot, "End the evaluation?")
         await pilot.press("e")
         await until(pilot, query.cancelled.is_set, "the end of the engine")
-        assert not isinstance(pilot.app.screen, EvaluateScreen)
+        await shows(pilot, "Ended.", "esc Back")
+        await pilot.press("escape")
+        await until(pilot, lambda: not isinstance(pilot.app.screen, EvaluateScreen), "the screen below")
 
 
-async def open_form(pilot: Any, query: Any) -> EvaluateForm:
+async def open_form(pilot: Any, query: Any) -> OptionForm:
     await open_evaluation(pilot)
     await pilot.press("o")
+    await shows(pilot, "End the evaluation?")
+    await pilot.press("e")
     await until(pilot, query.cancelled.is_set, "the end of the engine")
-    await shows(pilot, "Data", "Split", "Checkpoint", "s Evaluate")
-    form: EvaluateForm = pilot.app.screen.query_one(EvaluateForm)
+    await shows(pilot, "data", "split", "checkpoint", "s Start")
+    form: OptionForm = pilot.app.screen.query_one(OptionForm)
     await until(pilot, lambda: pilot.app.focused is form.query_one("#data"), "the first field")
     return form
 
@@ -146,8 +150,8 @@ async def test_data_split_and_checkpoint_are_chosen(
 @pytest.mark.parametrize(
     ("field", "text", "message"),
     [
-        ("split", "some", "no split some: give auto, test, validation, training"),
-        ("checkpoint", "7", "no checkpoint 7: give auto, best, last"),
+        ("split", "some", "'some' must be one of auto, test, validation, training"),
+        ("checkpoint", "7", "'7' must be auto, best, last"),
     ],
 )
 async def test_a_choice_that_is_wrong_is_told_in_the_form(
@@ -165,5 +169,18 @@ async def test_data_that_is_not_there_is_told_before_the_engine_starts(home: Pat
     async with StubApp().run_test(size=(80, 24)) as pilot:
         await open_form(pilot, query)
         await pilot.press(*"gone.csv", "enter")
-        await shows(pilot, "no such file", "o Options")
+        await shows(pilot, "no such file", "s Start")
     assert len(query.asked) == 1
+
+
+async def test_the_question_is_closed_when_the_evaluation_has_ended_meanwhile(home: Path, query: Any) -> None:
+    async with StubApp().run_test(size=(80, 24)) as pilot:
+        await open_evaluation(pilot)
+        await pilot.press("escape")
+        await shows(pilot, "End the evaluation?")
+        query.may_answer.set()
+        await shows(pilot, "2,000 test examples", "esc Back", "s Again")
+        await hides(pilot, "End the evaluation?")
+        assert not query.cancelled.is_set()
+        await pilot.press("s")
+        await until(pilot, lambda: len(query.asked) == 2, "the same evaluation again")

@@ -10,8 +10,8 @@ import pytest
 from textual.pilot import Pilot
 
 from accel_engine.errors import RunError
-from accel_engine.finders.batch_size_finder import SizeProgress
 from accel_engine.finders.learning_rate_finder import RampProgress
+from accel_engine.finders.throughput import SizeProgress
 from accel_engine.measure.trial_process import TrialCancelledError
 from accel_tui.host import Screens
 from accel_tui.screens import find_rate_screen, find_size_screen, finder_screen
@@ -163,7 +163,7 @@ async def test_a_problem_is_shown_and_it_can_be_measured_again(
         await open_finder(pilot, "l")
         await shows(pilot, "no[/] engine\\x1b[2J")
         monkeypatch.setattr(finders, "problem", "")
-        await pilot.press("r")
+        await pilot.press("s")
         await shows(pilot, "minimum / 10: ")
 
 
@@ -178,6 +178,8 @@ async def test_going_back_ends_the_measurement(home: Path, finders: type[Finders
         assert not finders.cancelled
         await pilot.press("escape", "e")
         await until(pilot, lambda: finders.cancelled, "the end of the measurement")
+        await shows(pilot, "Ended.", "esc Back")
+        await pilot.press("escape")
         assert isinstance(pilot.app.screen, NewRunScreen)
 
 
@@ -187,7 +189,7 @@ async def test_a_batch_size_is_found_live_and_taken_with_its_learning_rate(
 ) -> None:
     async with StubApp().run_test(size=size) as pilot:
         await open_finder(pilot, "b")
-        await shows(pilot, "measuring batch size 64: starting, about 1:20 left", "examples/s", "memory GB")
+        await shows(pilot, "measuring batch size 64: starting, about 1:20 left", "examples/s", "memory GiB")
         await shows(pilot, "Each size trains for 2 s in processes of its own")
         finders.may_end.set()
         await shows(pilot, "knee: batch size 128", "9.20k")

@@ -289,7 +289,7 @@ async def test_a_plan_that_is_loaded_shows_what_is_its_own() -> None:
     plan = Plan(strategy="multi-worker", local_workers=2, reduction="ring", rate_scaling="linear")
     async with StubApp().run_test(size=WIDE) as pilot:
         await shows(pilot, "engine: ready")
-        screen_of(pilot).load(plan)
+        screen_of(pilot).show_subject(plan)
         await shows(pilot, "rate scaling linear")  # of the folded group
         for name in ("local_workers", "rate_scaling"):
             screen_of(pilot).form.go_to(name)
@@ -300,7 +300,7 @@ async def test_a_plan_that_is_loaded_shows_what_is_its_own() -> None:
 async def test_a_field_that_goes_away_gives_the_focus_to_the_one_before() -> None:
     async with StubApp().run_test(size=SMALL) as pilot:
         await shows(pilot, "engine: ready")
-        screen_of(pilot).load(Plan(strategy="mirrored", virtual_cpus=2))
+        screen_of(pilot).show_subject(Plan(strategy="mirrored", virtual_cpus=2))
         await shows(pilot, "--strategy mirrored")
         await fill(pilot, "reduction", "")
         await shows(pilot, "All-reduce algorithm for gradients")
@@ -687,7 +687,7 @@ async def test_what_differs_from_the_defaults_is_seen_and_can_be_reset() -> None
     async with StubApp().run_test(size=WIDE) as pilot:
         await stays(pilot)
         assert "•" not in text_of(pilot)
-        screen_of(pilot).load(Plan(optimizer="sgd", momentum=0.9, patience=3, batch_size=32))
+        screen_of(pilot).show_subject(Plan(optimizer="sgd", momentum=0.9, patience=3, batch_size=32))
         await shows(pilot, "• batch size", "sgd, momentum 0.9", "patience 3")
         screen_of(pilot).form.go_to("momentum")
         await shows(pilot, "• momentum", "• optimizer", "f7 Default", "default 0: plain gradient descent")

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from textual.geometry import Offset
 from textual.selection import Selection
-from textual.widgets import DataTable
 
 from accel_engine.data.pixel_scaling import ValueRange
 from accel_engine.errors import RunError
@@ -21,11 +20,12 @@ from accel_engine.requests.protocol.request import ExamplesDone
 from accel_engine.requests.write_text import WritingOptions, WritingRequest, WrittenPart, WrittenText
 from accel_engine.run.diagnostics import DataFormat
 from accel_tui.host import Screens
-from accel_tui.screens import predict_screen
+from accel_tui.screens import job, predict_screen
 from accel_tui.screens.predict_screen import PredictScreen
-from accel_tui.widgets.trained import prediction_tables
-from accel_tui.widgets.trained.growing_text import GrowingText
-from accel_tui.widgets.trained.prediction_tables import bar
+from accel_tui.widgets.jobs import prediction_tables
+from accel_tui.widgets.jobs.growing_text import GrowingText
+from accel_tui.widgets.jobs.prediction_tables import bar
+from accel_tui.widgets.text_table import TextTable
 from tui.fake_engine import FakeEngine
 from tui.stand_ins import StubApp, hides, shows, text_of, until
 
@@ -93,7 +93,7 @@ def query(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
             return WrittenText("k3fp-novel", 40, "ab ba", 5, ("the checkpoint of step 50 is damaged",))
 
     Query.may_start.set()
-    monkeypatch.setattr(predict_screen, "Asked", Query)
+    monkeypatch.setattr(job, "Asked", Query)
     yield Query
     Query.may_start.set()
     Query.may_answer.set()
@@ -120,7 +120,7 @@ async def open_prediction(pilot: Any, run: FakeEngine, data: DataFormat | None) 
     await shows(pilot, "Start")
     pilot.app.open_screen(Screens.PREDICT, run.directory)
     await until(pilot, lambda: isinstance(pilot.app.screen, PredictScreen), "the prediction")
-    await shows(pilot, "Checkpoint")
+    await shows(pilot, "checkpoint")
     await until(pilot, lambda: pilot.app.focused, "the first field")
 
 
@@ -137,7 +137,7 @@ async def test_classes_have_their_probabilities_and_a_bar(run: FakeEngine, query
         await shows(pilot, "k3fp-pets at step 40: 2 of 3 examples predicted", "a.png: resized to 8x8")
         await shows(pilot, "97.5% ━━━━━━━━━━", "75.0% ━━━━━━━╸", "dog 2.5%")
         await shows(pilot, "Not predicted", "b.png is damaged")
-        assert isinstance(pilot.app.focused, DataTable)
+        assert isinstance(pilot.app.focused, TextTable)
     asked = query.asked[0]
     directory, files, texts, checkpoint = asked.target, asked.files, asked.texts, asked.checkpoint
     assert (directory, texts, checkpoint) == (run.directory, (), "auto")
@@ -171,7 +171,7 @@ async def test_each_output_has_a_table_and_long_ones_are_cut(
         await hides(pilot, "17.25")
 
 
-async def test_long_tables_are_filled_in_parts_and_forecasts_cut_by_their_steps(run: FakeEngine, query: Any) -> None:
+async def test_forecasts_are_cut_by_their_steps(run: FakeEngine, query: Any) -> None:
     steps = np.arange(60 * 24, dtype=np.float32).reshape(60, 24, 1)
     names = tuple(("x.npz", str(row)) for row in range(60))
     query.found = ExamplePredictions(
@@ -183,9 +183,9 @@ async def test_long_tables_are_filled_in_parts_and_forecasts_cut_by_their_steps(
         await open_prediction(pilot, run, None)
         await pilot.press(*"x.npz", "enter")
         await shows(pilot, "60 examples; the first 41 are shown, w saves all", "STEP", "load")
-        table = pilot.app.screen.query_one(DataTable)
-        await until(pilot, lambda: table.row_count == 41 * 24, "all rows")
-        assert [str(cell) for cell in table.get_row_at(40 * 24)] == ["40", "1", "960"]
+        table = pilot.app.screen.query_one(TextTable)
+        await until(pilot, lambda: len(table.shown) == 41 * 24, "all rows")
+        assert table.shown[40 * 24].texts == ("40", "1", "960")
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ async def test_long_tables_are_filled_in_parts_and_forecasts_cut_by_their_steps(
     [
         (PETS, "", "nothing to predict: give a path"),
         (REVIEWS, "", "nothing to predict: give a path or a text"),
-        (PETS, "absent.png", "no such file: absent.png"),
+        (PETS, "absent.png", "'absent.png': no such file"),
         (PETS, "rows.csv", "its data is images"),
         (PETS, "empty", "contains no images"),
     ],
@@ -246,10 +246,10 @@ async def test_a_long_text_is_wrapped_and_shown_from_its_end(run: FakeEngine, qu
 @pytest.mark.parametrize(
     ("field", "text", "message"),
     [
-        ("tokens", "0", "tokens = '0' must be a whole number from 1 to 1,000,000"),
-        ("temperature", "warm", "temperature = 'warm' must be a number from 0 to 100"),
-        ("temperature", "nan", "temperature = 'nan' must be a number"),
-        ("seed", "-1", "seed = '-1' must be a whole number from 0"),
+        ("tokens", "0", "'0' must be an integer from 1 to 1000000"),
+        ("temperature", "warm", "'warm' must be a number from 0 to 100"),
+        ("temperature", "nan", "'nan' must be a number"),
+        ("seed", "-1", "'-1' must be an integer of at least 0"),
     ],
 )
 async def test_how_a_text_is_written_is_checked(
@@ -272,7 +272,7 @@ async def test_escape_ends_the_prediction_and_then_goes_back(run: FakeEngine, qu
         await shows(pilot, "End the prediction?")
         await pilot.press("e")
         await until(pilot, query.cancelled.is_set, "the end of the engine")
-        await shows(pilot, "ended", "esc Back")
+        await shows(pilot, "Ended.", "esc Back")
         await pilot.press("escape")
         await until(pilot, lambda: not isinstance(pilot.app.screen, PredictScreen), "the screen below")
 
@@ -291,8 +291,8 @@ async def test_escape_while_the_engine_starts_ends_the_prediction(
             await shows(pilot, "End the prediction?")
             await pilot.press("e")
         query.may_start.set()
-        await shows(pilot, "ended", "esc Back")
-        await pilot.press("enter")
+        await shows(pilot, "Ended.", "esc Back")
+        await pilot.press("s")
         await until(pilot, lambda: len(query.asked) == 2, "another prediction")
 
 
@@ -380,7 +380,7 @@ async def test_a_key_opens_it(run: FakeEngine, query: Any, place: str) -> None:
         await shows(pilot, "finished" if place == "Runs" else "Finished")
         await pilot.press("P")
         await until(pilot, lambda: isinstance(pilot.app.screen, PredictScreen), "the prediction")
-        await shows(pilot, "Examples")
+        await shows(pilot, "examples")
 
 
 @pytest.mark.parametrize(

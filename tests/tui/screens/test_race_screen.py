@@ -17,6 +17,7 @@ from accel_tui.screens.new_run_screen import NewRunScreen
 from accel_tui.screens.race_screen import RaceScreen
 from engine.race.stand_ins import Behaviour, StandInTrials, no_meters
 from tui.stand_ins import MACHINE, StubApp, hides, shows, text_of, until
+from waiting import wait_until
 
 BEHAVIOURS = {
     "xla=on": Behaviour(2200.0, memory=3e8, losses=(2.0, 1.5, 1.250001)),
@@ -89,7 +90,7 @@ async def test_the_selected_configuration_is_explained_and_taken_into_the_form(m
         await open_race(pilot)
         await shows(pilot, "The fastest is")
         await pilot.press("home", "down", "down")
-        await shows(pilot, "--xla on", "memory 286M of the host, compiled in 2.0 s", "within 1e-5, 3 steps")
+        await shows(pilot, "--xla on", "memory 286 MiB of the host, compiled in 2.0 s", "within 1e-5, 3 steps")
         await pilot.press("end")
         await shows(pilot, "is far slower than float32")  # all of the reason
         assert not pilot.app.screen.check_action("take", ())
@@ -119,12 +120,12 @@ async def test_escape_stops_and_keeps_what_was_measured(machine: Machine) -> Non
         await pilot.press("escape", "escape")
         await shows(pilot, "End the race?")
         await pilot.press("e")
-        await shows(pilot, "Stopped. The fastest is XLA, 2.2 times as fast")
+        await shows(pilot, "Ended. The fastest is XLA, 2.2 times as fast")
         assert not any(process.is_open for process in machine.trials.processes)
         machine.may_go_on.set()
         await pilot.press("s")
         await shows(pilot, "The fastest is combined")
-        await hides(pilot, "Stopped")
+        await hides(pilot, "Ended")
         await pilot.press("escape")
         await until(pilot, lambda: pilot.app.screen is not screen, "the form")
 
@@ -150,7 +151,7 @@ async def test_processes_end_with_the_app(machine: Machine) -> None:
     async with StubApp().run_test(size=(80, 24)) as pilot:
         await open_race(pilot)
         await shows(pilot, "2.20x")
-    assert not any(process.is_open for process in machine.trials.processes)
+    wait_until(lambda: not any(process.is_open for process in machine.trials.processes))
 
 
 async def test_a_plan_that_cannot_be_raced_says_why(machine: Machine) -> None:

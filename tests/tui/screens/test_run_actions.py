@@ -12,7 +12,7 @@ from accel_tui.screens.bench_screen import BenchScreen
 from accel_tui.screens.run_actions import ACTIONS, RunActionsScreen, run_bindings
 from example_study import write_study
 from tui.fake_engine import FakeEngine
-from tui.stand_ins import StubApp, until
+from tui.stand_ins import StubApp, shows, until
 
 PLACES = {
     kind.PLACE: kind
@@ -49,4 +49,5 @@ async def test_what_is_done_with_a_trained_model_is_done_from_a_search_too(home:
         await until(pilot, lambda: bool(pilot.app.screen.check_action("bench", ())), "a trial with a run")
         await pilot.press("b")
         await until(pilot, lambda: isinstance(pilot.app.screen, BenchScreen), "its bench")
+        await shows(pilot, engine.directory.name)
     engine.close()

@@ -10,7 +10,7 @@ from accel_engine.events import Phase
 from accel_engine.run.store.connection import connect
 from accel_tui.run_launcher import LaunchState
 from accel_tui.screens.question_screen import QuestionScreen
-from accel_tui.screens.run_control import LearningRateScreen, parse_rate
+from accel_tui.screens.run_questions import LearningRateScreen, parse_rate
 from tui.fake_engine import FakeEngine
 from tui.screens.run_app import SMALL, WIDE, app_of, opened, screen_of, told
 from tui.stand_ins import shows, text_of, until

@@ -16,21 +16,19 @@ from accel_engine.errors import RunError
 from accel_engine.plan import Plan
 from accel_engine.run.directory.lock import WriterLock
 from accel_engine.search.new_study import SearchOptions
-from accel_engine.search.study_commands import StudyCommand
-from accel_engine.search.study_database import StudyDatabase
+from accel_engine.search.study_database import StudyCommand, StudyDatabase
 from accel_engine.search.study_paths import LOCK
-from accel_engine.search.trial import Report, TrialState
+from accel_engine.search.trial import TrialReport, TrialState
 from accel_tui.host import Screens
 from accel_tui.screens.compare_screen import CompareScreen
 from accel_tui.screens.new_run_screen import NewRunScreen
 from accel_tui.screens.run_screen import RunScreen
+from accel_tui.screens.search_questions import StartSearchScreen
 from accel_tui.screens.search_screen import SearchScreen
 from accel_tui.screens.searches_screen import SearchesScreen
-from accel_tui.screens.start_search_screen import StartSearchScreen
 from accel_tui.study_state import study_follower
 from accel_tui.widgets.search.study_view import VIEWS, StudyView
-from accel_tui.widgets.search.trial_loss import TrialLoss
-from accel_tui.widgets.search.trials_table import TrialsTable
+from accel_tui.widgets.search.trials_table import TrialLoss, TrialsTable
 from example_study import DEFINITION, confirm, write_study
 from tui.fake_engine import FakeEngine
 from tui.stand_ins import StubApp, shows, text_of, until
@@ -110,7 +108,7 @@ async def test_progress_both_figures_curves_and_trials_are_there_and_follow(
         if size is not SMALL:
             await until(pilot, lambda: pilot.app.screen.query_one(TrialLoss).series, "the steps of the selected trial")
         with StudyDatabase(running) as database:
-            database.add_report(Report(35, 11, 550, time.time(), 0.9511))
+            database.add_report(TrialReport(35, 11, 550, time.time(), 0.9511))
         await shows(pilot, "0.9511")
         assert number(pilot) == 35
 

@@ -10,8 +10,8 @@ from accel_engine.search.definition import Objective
 from accel_engine.search.results import search_ended
 from accel_engine.search.study_database import StudyDatabase
 from accel_engine.search.study_paths import LOCK, LOG
-from accel_engine.search.trial import Report, Trial, TrialState
-from accel_tui.formatting.table_columns import ordered
+from accel_engine.search.trial import Trial, TrialReport, TrialState
+from accel_tui.formatting.table_columns import SortOrder, ordered
 from accel_tui.study_state import texts
 from accel_tui.study_state.fold_study import apply_update
 from accel_tui.study_state.state import StudyState, value_range
@@ -40,7 +40,7 @@ def test_only_what_is_new_is_read_and_nothing_new_is_the_same_state(directory: P
         database.put_trial(
             replace(state.trials[35], state=TrialState.FINISHED, objectives={"validation_accuracy": 1.0})
         )
-        database.add_report(Report(35, 11, 550, END, 0.93))
+        database.add_report(TrialReport(35, 11, 550, END, 0.93))
         update = read_update(database, state)
     assert [trial.number for trial in update.trials] == [35]
     assert len(update.reports) == 1
@@ -55,7 +55,7 @@ def test_only_what_is_new_is_read_and_nothing_new_is_the_same_state(directory: P
 def test_a_continued_trial_replaces_the_epochs_that_it_trains_again(directory: Path) -> None:
     state = read(directory)
     with StudyDatabase(directory) as database:
-        database.add_report(Report(35, 2, 100, END, 0.5))
+        database.add_report(TrialReport(35, 2, 100, END, 0.5))
     curve = read(directory, state).curves[35]
     assert curve.epochs.tolist() == list(range(1, 11))
     assert curve.values[1] == 0.5
@@ -136,12 +136,12 @@ def test_trials_are_sorted_by_any_column_and_those_without_a_value_come_last(dir
         "trial", "state", "val accuracy", "learning rate", "batch size", "optimizer", "weight decay", "epochs", "time",
         "reason",
     ]  # fmt: skip
-    best_first = ordered(state.trials.values(), columns["val accuracy"], is_reversed=False)
+    best_first = ordered(state.trials.values(), columns_of(state), SortOrder("val accuracy"))
     assert best_first[0] is state.best
     assert {trial.number for trial in best_first[-2:]} == {7, 19}, "neither has reported"
     rates = [
         trial.values["learning_rate"]
-        for trial in ordered(state.trials.values(), columns["learning rate"], is_reversed=True)
+        for trial in ordered(state.trials.values(), columns_of(state), SortOrder("learning rate", reversed=True))
     ]
     assert rates == sorted(rates, reverse=True)
     assert columns["reason"].text(state.trials[7], END) == "the loss became NaN at step 12"

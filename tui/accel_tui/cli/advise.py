@@ -1,6 +1,5 @@
 """``accel-tui advise``: the troubles of runs, with evidence and cures."""
 
-import shutil
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -13,9 +12,9 @@ from accel_engine.advice import Cure, Finding, find_cure
 from accel_engine.advice import advise as find_troubles
 from accel_engine.errors import PlanError, RunError
 from accel_engine.run import RunInfo, find
-from accel_tui.cli.finite_number import FiniteNumber
-from accel_tui.cli.output import json_option, print_to_stderr, write, write_json
-from accel_tui.formatting import numbers
+from accel_engine.words import numbers
+from accel_tui.cli.options import FiniteNumber
+from accel_tui.cli.output import columns, json_option, print_to_stderr, write, write_json
 from accel_tui.formatting.advice import (
     command_with,
     cure_text,
@@ -115,7 +114,7 @@ def _print_advice(directories: Sequence[Path], *, as_json: bool) -> int:
             write_json(_to_json(advice))
         else:
             write("\n" * bool(index and advice.findings), end="")
-            write("\n".join(_lines(advice, shutil.get_terminal_size((80, 24)).columns)))
+            write("\n".join(_lines(advice, columns())))
     return status
 
 
@@ -261,20 +260,20 @@ def _apply_cure(directory: Path, finding: str, number: int, *, as_json: bool) ->
     from accel_engine.advice.cures import apply_cure  # see _found
 
     _, cure = _found(directory, finding, number)
-    _print_change(apply_cure.apply(directory, cure.changes, finding=finding), as_json=as_json)
+    _print_change(directory, apply_cure.apply(directory, cure.changes, finding=finding), as_json=as_json)
 
 
 def _undo_cure(directory: Path, *, as_json: bool) -> None:
     """Take the last cure of a run back, and print what was done."""
     from accel_engine.advice.cures import apply_cure  # see _found
 
-    _print_change(apply_cure.undo(directory), as_json=as_json)
+    _print_change(directory, apply_cure.undo(directory), as_json=as_json)
 
 
-def _print_change(done: "AppliedCure", *, as_json: bool) -> None:
+def _print_change(directory: Path, done: "AppliedCure", *, as_json: bool) -> None:
     if as_json:
         changes = {"changes": dict(done.changes), "before": dict(done.before)}
-        write_json({"run": done.directory.name, "how": str(done.method), **changes, "text": done.text})
+        write_json({"run": directory.name, "how": str(done.method), **changes, "text": done.text})
     else:
         write(done.text)
 

@@ -9,24 +9,22 @@ import click
 
 from accel_engine.errors import AccelError, RunError, UsageError
 from accel_engine.formats import all_formats
-from accel_engine.inference.candidate import SCENARIOS, Candidate
+from accel_engine.inference.candidate import Candidate
 from accel_engine.inference.comparison import ModelComparison, choose_model, comparisons
 from accel_engine.inference.measurement.percentiles import RANKS
 from accel_engine.models.model_files import is_saved_model
 from accel_engine.plan import Plan
 from accel_engine.process.inference_bench import ModelFile
-from accel_engine.process.inference_bench import bench as bench_models
+from accel_engine.process.inference_bench import measure_models as bench_models
 from accel_engine.requests.bench_models import BenchOptions
 from accel_engine.trained.bench_runs import BenchRuns
 from accel_engine.user_paths import exists, user_path
-from accel_tui.cli.bench_options import Latency, Sizes, Words
-from accel_tui.cli.finite_number import FiniteNumber
+from accel_engine.words import numbers
+from accel_tui.cli.options import takes
 from accel_tui.cli.output import print_to_stderr, table, write, write_json
-from accel_tui.cli.trained_models import checkpoint_option, run_or_file
-from accel_tui.formatting import numbers
+from accel_tui.cli.trained_models import run_or_file
 from accel_tui.formatting.bench import conclusions, line, notes, tables
-from accel_tui.formatting.devices_in_use import warnings
-from accel_tui.plan.bench_choices import DEVICES, PRECISIONS, XLA, check_scenario
+from accel_tui.formatting.runs import warnings
 
 EPILOG = """\b
 Examples:
@@ -44,74 +42,10 @@ _ON_CPU = tuple(suffix for each in all_formats() if not each.by_tensorflow for s
 
 @click.command(epilog=EPILOG)
 @click.argument("targets", metavar="RUN|MODEL|EXPORTED...", nargs=-1, required=True)
-@click.option("--data", default="", metavar="DATA", help="Other examples than those of runs; files get random ones.")
-@click.option(
-    "--scenario",
-    default="multi-stream",
-    show_default=True,
-    type=click.Choice(SCENARIOS),
-    help="How requests come, as in MLPerf.",
-)
-@click.option(
-    "--batch-sizes",
-    type=Sizes(),
-    metavar="1,2,...",
-    help="Batch sizes to measure; 1, 2, 4 and so on by default, until the throughput stops growing.",
-)
-@click.option(
-    "--seconds",
-    default=5.0,
-    show_default=True,
-    type=FiniteNumber(0.1, 3600),
-    help="Time limit of a measurement, which ends earlier when it is stable.",
-)
-@click.option("--target-latency", type=Latency(), metavar="10ms", help="The most that p99 may be.")
-@click.option(
-    "--target-rate", type=FiniteNumber(0, 1e12, min_open=True), metavar="500", help="Examples per second to be served."
-)
-@click.option(
-    "--devices",
-    default=(),
-    type=Words(*DEVICES),
-    metavar="cpu,gpu",
-    help="Where to measure; on all by default.",
-)
-@click.option("--xla", default="both", show_default=True, type=click.Choice(tuple(XLA)), help="Compile with XLA.")
-@click.option(
-    "--precision",
-    "precisions",
-    default=(),
-    type=Words(*PRECISIONS),
-    metavar="float32,...",
-    help="Precisions of runs; by default the model's own and those that the device computes fast in.",
-)
-@checkpoint_option
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Of random examples and arrivals.")
-@click.option(
-    "--metrics/--no-metrics",
-    default=True,
-    show_default=True,
-    help="Compute the loss and the metrics on examples that training did not see.",
-)
+@takes(BenchOptions, "options")
 @click.option("--save/--no-save", default=True, help="Save the measurements as runs.  [default: --save]")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object per candidate; the last line is a verdict.")
-def bench(
-    targets: tuple[str, ...],
-    data: str,
-    scenario: str,
-    batch_sizes: tuple[int, ...] | None,
-    seconds: float,
-    target_latency: float | None,
-    target_rate: float | None,
-    devices: tuple[str, ...],
-    xla: str,
-    precisions: tuple[str, ...],
-    checkpoint: str,
-    seed: int,
-    metrics: bool,
-    save: bool,
-    as_json: bool,
-) -> None:
+def bench(targets: tuple[str, ...], options: BenchOptions, save: bool, as_json: bool) -> None:
     """Measure the latency, the throughput and the memory of each RUN, MODEL or EXPORTED file.
 
     Each batch size is measured until its last three windows are within 5%, on each device, in each precision, with
@@ -122,23 +56,9 @@ def bench(
 
     The measurements are saved as runs, to be listed and compared like others.
     """
-    check_scenario(scenario, batch_sizes, target_latency)
-    models = [_model(target, data) for target in targets]
-    for warning in warnings(("cpu",) if all(target.endswith(_ON_CPU) for target in targets) else devices):
+    models = [_model(target, options.data) for target in targets]
+    for warning in warnings(("cpu",) if all(target.endswith(_ON_CPU) for target in targets) else options.devices):
         print_to_stderr(warning)
-    options = BenchOptions(
-        data=data,
-        checkpoint=checkpoint,
-        scenario=scenario,
-        batch_sizes=batch_sizes,
-        seconds=seconds,
-        target_latency=target_latency,
-        devices=devices,
-        precisions=precisions,
-        xla=XLA[xla],
-        seed=seed,
-        metrics=metrics,
-    )
     candidates: list[Candidate] = []
     saved = BenchRuns(options)
 
@@ -162,7 +82,7 @@ def bench(
         runs = _save(saved) if save else ()
     for note in notes:
         print_to_stderr(note)
-    _report(candidates, scenario, target_latency, target_rate, runs, as_json=as_json)
+    _report(candidates, options, runs, as_json=as_json)
 
 
 def _save(saved: BenchRuns) -> tuple[str, ...]:
@@ -177,29 +97,21 @@ def _save(saved: BenchRuns) -> tuple[str, ...]:
     return runs
 
 
-def _report(
-    candidates: list[Candidate],
-    scenario: str,
-    target_latency: float | None,
-    target_rate: float | None,
-    runs: Sequence[str],
-    *,
-    as_json: bool,
-) -> None:
+def _report(candidates: list[Candidate], options: BenchOptions, runs: Sequence[str], *, as_json: bool) -> None:
     """Print the tables and the verdict.
 
     Raises:
         AccelError: Nothing could be measured.
     """
-    lines = conclusions(candidates, scenario, target_latency, target_rate)
+    lines = conclusions(candidates, options.scenario, options.target_latency, options.target_rate)
     if as_json:
-        found = choose_model(candidates, target_latency, target_rate)
+        found = choose_model(candidates, options.target_latency, options.target_rate)
         write_json(
             {
                 "verdict": " ".join(lines),
                 "best": found.best and values(found.best),
                 "machines": found.machines,
-                "compared": list(map(compared, comparisons(candidates, target_latency))),
+                "compared": list(map(compared, comparisons(candidates, options.target_latency))),
                 "runs": runs,
             }
         )

@@ -12,7 +12,7 @@ from accel_engine.run import RunReader, find
 from accel_engine.run.runs.listing import summarize
 from accel_engine.text import printable_line
 from accel_tui.cli.output import print_to_stderr, table, write, write_json
-from accel_tui.formatting.run_damage import left_out
+from accel_tui.formatting.runs import left_out
 from accel_tui.formatting.text import shorten
 from accel_tui.run_list.comparison import ComparedRow, ComparedRun, Comparison, mixed
 from accel_tui.run_list.comparison import compare as compare_runs

@@ -103,10 +103,10 @@ def _named(typed: str) -> Candidates:
 
 
 def _checks() -> Candidates:
-    from accel_engine.doctor import checks
+    from accel_engine.doctor import checks_of
     from accel_tui.cli import terminal_checks
 
-    names = [check.name for check in (*checks(), *terminal_checks.checks())]
+    names = [check.name for check in (*checks_of(), *terminal_checks.checks())]
     return ((name, "") for name in dict.fromkeys([name.partition(".")[0] for name in names] + names))
 
 

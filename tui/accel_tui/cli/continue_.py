@@ -44,9 +44,9 @@ def continue_(run: str, as_json: bool, plain: bool, detach: bool, **flags: Any) 
     if isinstance(flags["epochs"], str):
         flags["epochs"] = _epochs_in_total(flags["epochs"], summarize(find(run)))
     if queued is not None:
-        from accel_tui.cli import queued_run  # slow to import
+        from accel_tui.cli import training_run  # slow to import
 
-        return queued_run.queue_continuation(run, given(flags), queued)
+        return training_run.queue_continuation(run, given(flags), queued)
     with engine_ahead() as engine:
         from accel_tui.cli import training_run  # slow to import: the engine starts before
 

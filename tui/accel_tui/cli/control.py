@@ -11,15 +11,15 @@ import click
 from accel_engine.errors import RunError, UsageError
 from accel_engine.events import ModelBuilt
 from accel_engine.plan import SPECS
+from accel_engine.plan.changed_plan import BY_COMMAND, INTERVALS, command_argument, command_problem
 from accel_engine.plan.interval import parse_interval
-from accel_engine.plan.live_changes import BY_COMMAND, INTERVALS, command_argument, command_problem
 from accel_engine.run import RunInfo, RunReader, Status, find, list_runs, request
 from accel_engine.run.directory.run_paths import latest_checkpoint
 from accel_engine.run.engine.commands import read_answer, withdraw
 from accel_engine.run.runs.listing import named
 from accel_engine.search.study_paths import find_study
 from accel_tui.cli.output import write
-from accel_tui.cli.stop_search import named_search, search_to_stop, stop_search
+from accel_tui.cli.searches import named_search, search_to_stop, stop_search
 
 PATIENCE = 10.0
 """Seconds to wait for an engine's answer."""

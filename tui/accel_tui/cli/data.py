@@ -1,7 +1,5 @@
 """``accel-tui data``: lists the built-in datasets, or shows what is understood of the user's data before training."""
 
-import os
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -14,12 +12,11 @@ from accel_engine.errors import AccelError, DataError, FieldValue
 from accel_engine.plan import DEFAULTS, Plan
 from accel_engine.process.ask import ask
 from accel_engine.requests.describe_data import DataRequest
-from accel_engine.text import percent
-from accel_tui.appearance.glyphs import has_unicode
+from accel_engine.words import numbers
+from accel_engine.words.numbers import percent
 from accel_tui.cli.catalogue import list_data
-from accel_tui.cli.output import json_option, table, write, write_json
+from accel_tui.cli.output import json_option, readable, table, write, write_json
 from accel_tui.cli.plan_options import PlanCommand, given, plan_option
-from accel_tui.formatting import numbers
 from accel_tui.formatting.text import shorten
 from accel_tui.settings.user_settings import load
 
@@ -67,7 +64,7 @@ def data(data: str | None, as_json: bool, **flags: Any) -> None:
     if as_json:
         write_json(known.to_json())
     else:
-        write("\n".join(_page(known, has_unicode(os.environ, sys.stdout.encoding or ""))))
+        write("\n".join(_page(known)))
     if problem:
         raise problem
 
@@ -85,7 +82,7 @@ def _look_without_invalid(plan: Plan, problem: DataError) -> DescribedData:
         raise problem from None
 
 
-def _page(known: DescribedData, unicode: bool) -> Iterator[str]:
+def _page(known: DescribedData) -> Iterator[str]:
     entry = known.entry
     yield f"{entry.name}: {entry.summary}"
     yield ""
@@ -95,7 +92,7 @@ def _page(known: DescribedData, unicode: bool) -> Iterator[str]:
         yield table(("COLUMN", "KIND", "ROLE", "MISSING", "VALUES"), [_column(column) for column in columns])
     if counts := entry.class_counts:
         yield ""
-        yield from _balance(entry.class_names or [str(index) for index in range(len(counts))], counts, unicode)
+        yield from _balance(entry.class_names or [str(index) for index in range(len(counts))], counts)
     if samples := entry.samples:
         yield ""
         yield table(("EXAMPLE", "VALUES"), [(name, shorten(text, _SAMPLE)) for name, text in samples])
@@ -141,7 +138,7 @@ def _column(column: Column) -> tuple[str, ...]:
     return (shorten(column.name, _NAME), column.kind, column.role, missing, column.detail)
 
 
-def _balance(names: Sequence[str], counts: Sequence[int], unicode: bool) -> Iterator[str]:
+def _balance(names: Sequence[str], counts: Sequence[int]) -> Iterator[str]:
     """A bar for each class; of many classes, for the largest and the smallest."""
     classes = list(zip(names, counts, strict=False))
     gap = 0
@@ -152,7 +149,7 @@ def _balance(names: Sequence[str], counts: Sequence[int], unicode: bool) -> Iter
     total, largest = sum(counts), max(*counts, 1)
     rows = []
     for index, (name, count) in enumerate(classes):
-        bar = ("█" if unicode else "#") * round(_BAR * count / largest)
+        bar = readable("█") * round(_BAR * count / largest)
         if gap and index == _LARGEST:
             rows.append((f"({gap} more)", "", "", ""))
         rows.append((shorten(name, _NAME), numbers.count(count), percent(count / max(total, 1)), bar))

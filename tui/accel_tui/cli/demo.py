@@ -1,8 +1,6 @@
 """``accel-tui demo``: a guided race of the same model on this machine's devices and strategies."""
 
-import shutil
 import sys
-import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -11,16 +9,16 @@ import click
 from accel_engine.devices import detect
 from accel_engine.devices.device_types import Device
 from accel_engine.plan import Plan
-from accel_engine.plan.resolved_plan import check
+from accel_engine.plan.resolved_plan import resolve_to_train
 from accel_engine.process.engine_process import require_installation
 from accel_engine.race.configuration import ConfigurationKind, ConfigurationResult, ConfigurationState
 from accel_engine.race.race import Race, RaceOptions
-from accel_tui.cli.finite_number import FiniteNumber
-from accel_tui.cli.output import print_to_stderr, write, write_json
+from accel_tui.cli.options import FiniteNumber
+from accel_tui.cli.output import filled, print_to_stderr, write, write_json
 from accel_tui.cli.race import page
 from accel_tui.cli.race_view import LiveBars, StateLines, values
 from accel_tui.cli.signals import INTERRUPTED, interruptible
-from accel_tui.formatting.devices_in_use import warnings
+from accel_tui.formatting.runs import warnings
 
 EPILOG = """\b
 Examples:
@@ -69,7 +67,7 @@ def demo(seconds: float, as_json: bool) -> int:
     require_installation()
     devices = detect().devices
     is_accelerated = any(device.kind == "gpu" for device in devices)
-    resolved = check(_ACCELERATOR_PLAN if is_accelerated else _CPU_PLAN, devices)
+    resolved = resolve_to_train(_ACCELERATOR_PLAN if is_accelerated else _CPU_PLAN, devices)
     bars = LiveBars(sys.stdout) if not as_json and sys.stdout.isatty() else None
     show = bars.show if bars else (lambda _: None) if as_json else StateLines().show
     with interruptible() as interrupted:
@@ -87,7 +85,7 @@ def demo(seconds: float, as_json: bool) -> int:
             write("\n".join(_announcement(resolved.plan, devices, configurations, seconds)))
         raced.run()
     if bars:
-        bars.draw()
+        bars.end()
     if as_json:
         write_json(*map(_values, (each for each in raced.results if each.state is not ConfigurationState.REFUSED)))
     else:
@@ -100,13 +98,13 @@ def demo(seconds: float, as_json: bool) -> int:
 
 
 def _announcement(plan: Plan, devices: Sequence[Device], configurations: int, seconds: float) -> Iterator[str]:
-    yield _filled(
+    yield filled(
         f"Training {plan.model} on {plan.data.partition(':')[0]} images, batch size {plan.batch_size}, in "
         f"{configurations} configurations for about {seconds:.0f} s in total. Each is compiled in its own process; "
         "then all of them take turns."
     )
     if all(device.kind == "cpu" for device in devices):
-        yield _filled("No GPU or TPU was found (accel-tui doctor gives the cause): all configurations use the CPU.")
+        yield filled("No GPU or TPU was found (accel-tui doctor gives the cause): all configurations use the CPU.")
     yield "Press Ctrl-C to stop and show the results so far.\n"
 
 
@@ -115,7 +113,7 @@ def _drawbacks(results: Sequence[ConfigurationResult], *, is_accelerated: bool) 
     for each in () if is_accelerated else results:
         compared = each.against_reference
         if compared and compared.value < CLEARLY_SLOWER and len(each.configuration.kinds) == 1:
-            yield _filled(f"{each.title} can be slower: {_DRAWBACKS[each.configuration.kinds[0]]}.")
+            yield filled(f"{each.title} can be slower: {_DRAWBACKS[each.configuration.kinds[0]]}.")
 
 
 def _values(result: ConfigurationResult) -> dict[str, Any]:
@@ -128,7 +126,3 @@ def _values(result: ConfigurationResult) -> dict[str, Any]:
         **known,
         "plan": result.configuration.plan.changed(),
     }
-
-
-def _filled(text: str) -> str:
-    return textwrap.fill(text, min(shutil.get_terminal_size((80, 24)).columns, 120))

@@ -10,11 +10,13 @@ from dataclasses import asdict
 from typing import Any
 
 import click
+from rich.text import Text
 
 from accel_engine.devices import Sampler
 from accel_engine.devices.device_types import CountedItem, Device, Inventory, Reading, Sample
-from accel_tui.cli.output import json_option, table, write, write_json
-from accel_tui.formatting import numbers
+from accel_engine.words import numbers
+from accel_tui.cli.live import LiveArea, is_live
+from accel_tui.cli.output import columns, json_option, table, write, write_json
 
 EPILOG = """\b
 Examples:
@@ -35,8 +37,6 @@ TIMEOUT = 3.0
 
 SLOW_DEVICE_TIMEOUT = 1.0
 """Seconds to wait longer for a device without any reading."""
-
-HOME_AND_CLEAR = "\x1b[H\x1b[J"
 
 
 @click.command(epilog=EPILOG)
@@ -74,7 +74,7 @@ def _show(inventory: Inventory, samples: Sequence[Sample], *, as_json: bool) -> 
 
 
 def _watch(inventory: Inventory, batches: "queue.SimpleQueue[tuple[Sample, ...]]", *, as_json: bool) -> None:
-    in_place = sys.stdout.isatty() and not as_json
+    live = LiveArea(sys.stdout) if is_live(sys.stdout) and not as_json else None
     for samples in _stream(batches):
         if as_json:
             for sample in samples:
@@ -82,13 +82,19 @@ def _watch(inventory: Inventory, batches: "queue.SimpleQueue[tuple[Sample, ...]]
                 write_json(line | {"readings": _readings_to_json(sample)})
         else:
             text = _render(inventory, samples)
-            write(_fit_to_terminal(text) if in_place else text, control=HOME_AND_CLEAR * in_place)
+            if live:
+                live.show(Text(_fit_to_terminal(text), no_wrap=True))
+            else:
+                write(text)
+    if live:
+        live.leave()
 
 
 def _fit_to_terminal(text: str) -> str:
     """Cut a text to the height of the terminal, with the number of omitted lines."""
     width, height = shutil.get_terminal_size((80, 24))
-    lines = [row for line in text.splitlines() for row in textwrap.wrap(line, width, subsequent_indent="  ") or [""]]
+    wrapped = (textwrap.wrap(line, width - 3, subsequent_indent="  ") or [""] for line in text.splitlines())
+    lines = [row for rows in wrapped for row in rows]
     available = height - 1
     if len(lines) <= available:
         return "\n".join(lines)
@@ -120,7 +126,7 @@ def _latest(batches: "queue.SimpleQueue[tuple[Sample, ...]]") -> tuple[Sample, .
 
 def _render(inventory: Inventory, samples: Sequence[Sample]) -> str:
     readings = {sample.device: sample.readings for sample in samples}
-    wide = shutil.get_terminal_size((80, 24)).columns >= WIDE
+    wide = columns() >= WIDE
     extra = _with_values(_EXTRA, readings) if wide else {}
     rows = [_row(device, readings.get(device.id, {}), extra) for device in inventory.devices]
     header = ("DEVICE", "USE", "MEMORY", "TEMP", "POWER", *extra, "NAME")
@@ -157,7 +163,7 @@ def _row(device: Device, known: Mapping[str, Reading], extra: Mapping[str, str])
         _format(known.get("temperature")),
         power,
         *(_format(known.get(name)) for name in extra.values()),
-        f"{device.name}, {device.cores} core{'s' * (device.cores > 1)}" if device.cores else device.name,
+        f"{device.name}, {numbers.counted(device.cores, 'core')}" if device.cores else device.name,
     )
 
 
@@ -184,7 +190,7 @@ def _accelerator_lines(readings: Mapping[str, Mapping[str, Reading]]) -> list[st
         for name, word in (("ecc_corrected", "corrected"), ("ecc_uncorrected", "uncorrected")):
             errors = known.get(name)
             if errors and errors.value:
-                lines.append(f"{errors.value:.0f} {word} memory error{'s' * (errors.value != 1)}")
+                lines.append(f"{errors.value:.0f} {word} memory {numbers.plural(errors.value, 'error')}")
         lines += [f"{part.name}, {_part_memory(part)}, {part.id}" for part in _parts(known, "instances")]
         for each in lines:
             devices.setdefault(each, []).append(device)
@@ -240,7 +246,7 @@ def _memory(used: Reading | None, total: Reading | None, size: int | None) -> st
     if whole is None:
         return "-"
     part = "-" if used is None or used.value is None else f"{used.value / 2**30:.1f}"
-    return f"{part} / {whole / 2**30:.1f} GiB"
+    return f"{part} / {numbers.size(whole)}"
 
 
 def _readings_to_json(sample: Sample) -> dict[str, dict[str, Any]]:

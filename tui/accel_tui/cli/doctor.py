@@ -7,14 +7,16 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import click
+from rich.text import Text
 
-from accel_engine.doctor import Check, Report, Verdict, checks, run_checks
+from accel_engine.doctor import Check, CheckReport, CheckResult, checks_of, run_checks
 from accel_engine.errors import UsageError
 from accel_engine.text import printable_fields, suggestion
+from accel_engine.words import numbers
 from accel_tui.appearance.glyphs import has_unicode
 from accel_tui.cli import terminal_checks
+from accel_tui.cli.live import LiveArea, is_live, one_line
 from accel_tui.cli.output import MIN_WIDTH, json_option, write, write_json
-from accel_tui.formatting import numbers
 
 EPILOG = """\b
 Examples:
@@ -33,9 +35,9 @@ WIDTH = 80
 """The maximum width of a line in columns."""
 
 SYMBOLS = {
-    Verdict.PASS: ("\N{CHECK MARK}", "+", "green"),
-    Verdict.WARN: ("!", "!", "yellow"),
-    Verdict.FAIL: ("\N{BALLOT X}", "x", "red"),
+    CheckResult.PASS: ("\N{CHECK MARK}", "+", "green"),
+    CheckResult.WARN: ("!", "!", "yellow"),
+    CheckResult.FAIL: ("\N{BALLOT X}", "x", "red"),
 }
 """The symbol of a verdict, in Unicode and in ASCII, and its colour."""
 
@@ -50,12 +52,12 @@ def doctor(names: Sequence[str], as_json: bool) -> int:
     terminal. Checks run in parallel, each with its own time limit. TensorFlow is imported in a
     separate process.
     """
-    chosen = _choose(names, (*checks(), *terminal_checks.checks()))
+    chosen = _choose(names, (*checks_of(), *terminal_checks.checks()))
     show = _Json() if as_json else _Text([check.name for check in chosen])
-    verdicts: Counter[Verdict] = Counter()
+    verdicts: Counter[CheckResult] = Counter()
     for report in show.all(run_checks(chosen)):
         verdicts[report.finding.verdict] += 1
-    return int(verdicts[Verdict.FAIL] > 0)
+    return int(verdicts[CheckResult.FAIL] > 0)
 
 
 def _choose(names: Sequence[str], known: Sequence[Check]) -> list[Check]:
@@ -78,7 +80,7 @@ def _choose(names: Sequence[str], known: Sequence[Check]) -> list[Check]:
 class _Json:
     """Shows one JSON object per report."""
 
-    def all(self, reports: Iterator[Report]) -> Iterator[Report]:
+    def all(self, reports: Iterator[CheckReport]) -> Iterator[CheckReport]:
         for report in reports:
             finding = report.finding
             line = {
@@ -104,20 +106,19 @@ class _Text:
     def __init__(self, names: Sequence[str]) -> None:
         self._names = names
         self._column = max(map(len, names))
-        self._in_place = sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
-        self._has_colour = self._in_place and not os.environ.get("NO_COLOR")
+        self._live = LiveArea(sys.stdout) if is_live(sys.stdout) else None
         self._has_unicode = has_unicode(os.environ, sys.stdout.encoding or "")
-        self._width = min(WIDTH, _terminal_width()) if self._in_place else WIDTH
+        self._width = min(WIDTH, self._live.width) if self._live else WIDTH
 
-    def all(self, reports: Iterator[Report]) -> Iterator[Report]:
-        verdicts: Counter[Verdict] = Counter()
+    def all(self, reports: Iterator[CheckReport]) -> Iterator[CheckReport]:
+        verdicts: Counter[CheckResult] = Counter()
         for name in self._names:
             self._show_running(name)
             report = next(reports)
             self._print(report)
             verdicts[report.finding.verdict] += 1
             yield report
-        failed, warned, passed = (verdicts[each] for each in (Verdict.FAIL, Verdict.WARN, Verdict.PASS))
+        failed, warned, passed = (verdicts[each] for each in (CheckResult.FAIL, CheckResult.WARN, CheckResult.PASS))
         texts = (
             (failed, f"{failed} failed"),
             (warned, numbers.counted(warned, "warning")),
@@ -128,11 +129,10 @@ class _Text:
 
     def _show_running(self, name: str) -> None:
         """Show the name of the running check where its result will be."""
-        if self._in_place:
-            write(f"  {name} ...", end="")
-            sys.stdout.flush()
+        if self._live:
+            self._live.show(one_line(f"  {name} ..."))
 
-    def _print(self, report: Report) -> None:
+    def _print(self, report: CheckReport) -> None:
         finding = printable_fields(report.finding)
         in_unicode, in_ascii, colour = SYMBOLS[finding.verdict]
         symbol = in_unicode if self._has_unicode else in_ascii
@@ -141,17 +141,16 @@ class _Text:
         first = f" {report.check:{self._column}}  {found[0]}"
         lines = [first.rstrip(), *(f"{lead}{line}" for line in found[1:])]
         lines += self._indented("cause", finding.cause) + self._indented("fix", finding.fix)
-        erase = "\r\x1b[K" if self._in_place else ""
         text = "\n".join(lines if self._has_unicode else map(_plain, lines))
-        write(text, control=erase + self._coloured(symbol, colour))
-        sys.stdout.flush()
+        if self._live:
+            self._live.show(None, [Text.assemble((symbol, colour), text)])
+        else:
+            write(f"{symbol}{text}")
+            sys.stdout.flush()
 
     def _indented(self, label: str, text: str) -> list[str]:
         lead = f"    {label}:".ljust(11)
         return _wrapped(text, self._width, lead, " " * 11) if text else []
-
-    def _coloured(self, symbol: str, colour: str) -> str:
-        return click.style(symbol, fg=colour) if self._has_colour else symbol
 
 
 def _wrapped(text: str, width: int, first: str = "", rest: str = "") -> list[str]:
@@ -160,7 +159,3 @@ def _wrapped(text: str, width: int, first: str = "", rest: str = "") -> list[str
 
 def _plain(text: str) -> str:
     return text.encode("ascii", "replace").decode()
-
-
-def _terminal_width() -> int:
-    return terminal_checks.Terminal.here().size[0]

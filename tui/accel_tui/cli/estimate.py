@@ -12,8 +12,8 @@ from accel_engine.devices.device_types import Device
 from accel_engine.errors import FieldValue, UsageError
 from accel_engine.plan import DEFAULTS, SPECS, Plan, resolved_plan
 from accel_engine.plan.estimate import count_steps
-from accel_engine.plan.memory_advice import Change, cheapest_change
 from accel_engine.plan.memory_estimate import MemoryEstimate, Training, estimate_memory
+from accel_engine.plan.memory_remedies import Change, cheapest_change
 from accel_engine.plan.plan_file import PlanFile, read_plan_file
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.process.ask import ask
@@ -86,7 +86,7 @@ def _describe(plan: Plan, devices: Sequence[Device] | None) -> tuple[ResolvedPla
     Raises:
         AccelError: The plan does not fit the machine, the data or the model, or TensorFlow is missing.
     """
-    resolved = resolved_plan.check(plan, detect().devices if devices is None else devices)
+    resolved = resolved_plan.resolve_to_train(plan, detect().devices if devices is None else devices)
     require_installation()
     description = ask(ModelRequest(resolved.with_chosen_model().plan))
     replicas = resolved.placement.replicas if resolved.placement else None

@@ -1,6 +1,5 @@
 """``accel-tui evaluate``: metrics of trained models with confidence intervals, and whether one is better."""
 
-import math
 from typing import Any
 
 import click
@@ -16,11 +15,10 @@ from accel_engine.requests.evaluate import (
     EvaluationRequest,
 )
 from accel_engine.requests.protocol.model_reference import ModelReference
-from accel_tui.cli.finite_number import FiniteNumber
+from accel_tui.cli.options import takes
 from accel_tui.cli.output import print_to_stderr, table, write, write_json
-from accel_tui.cli.trained_models import checkpoint_option, custom_objects_option, trained_model
+from accel_tui.cli.trained_models import custom_objects_option, trained_model
 from accel_tui.formatting.evaluation import headline, tables
-from accel_tui.plan.evaluation_choice import SPLITS
 
 EPILOG = """\b
 Examples:
@@ -30,58 +28,22 @@ Examples:
   accel-tui evaluate model.keras --data photos/ --json | jq .metrics.accuracy
 """
 
-MIN_BEYOND = 5
-"""Resamples beyond an interval at least, for its ends to be measured."""
-
 
 @click.command(epilog=EPILOG)
 @click.argument("targets", metavar="RUN|MODEL...", nargs=-1, required=True)
-@click.option("--data", default="", metavar="DATA", help="Other data than that of the runs, as in train.")
-@click.option(
-    "--split",
-    default="auto",
-    show_default=True,
-    type=click.Choice(tuple(SPLITS)),
-    help="Examples to evaluate; auto: test, or validation where there is no test split.",
-)
-@checkpoint_option
+@takes(EvaluationOptions, "options")
 @custom_objects_option
-@click.option(
-    "--resamples", default=1000, show_default=True, type=click.IntRange(100, 1_000_000), help="Draws for intervals."
-)
-@click.option(
-    "--confidence",
-    default=0.95,
-    show_default=True,
-    type=FiniteNumber(0.5, 0.999),
-    help="Level of the confidence intervals.",
-)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per model; the last line has its metrics.")
-def evaluate(
-    targets: tuple[str, ...],
-    data: str,
-    split: str,
-    checkpoint: str,
-    custom_objects: str,
-    resamples: int,
-    confidence: float,
-    as_json: bool,
-) -> None:
+def evaluate(targets: tuple[str, ...], options: EvaluationOptions, custom_objects: str, as_json: bool) -> None:
     """Evaluate each RUN, or MODEL (a FILE.keras or FILE.h5, with --data), on examples it was not trained on.
 
     Every metric has a bootstrap confidence interval, classifiers also the precision, recall and F1 of each
     class. Several models are evaluated on the same examples, and a paired permutation test tells how likely
     a difference from the first one is by chance. Evaluation runs on the CPU.
     """
-    if resamples * (1 - confidence) < MIN_BEYOND:
-        least = math.ceil(MIN_BEYOND / (1 - confidence))
-        raise click.UsageError(f"--confidence {confidence:g} needs --resamples {least} at least")
-    if data:
-        datasets.find(data)  # before TensorFlow starts
-    models = [trained_model(target, data, custom_objects) for target in targets]
-    options = EvaluationOptions(
-        data=data, split=split, checkpoint=checkpoint, resamples=resamples, confidence=confidence
-    )
+    if options.data:
+        datasets.find(options.data)  # before TensorFlow starts
+    models = [trained_model(target, options.data, custom_objects) for target in targets]
     found = ask(EvaluationRequest(tuple(map(ModelReference.of, models)), options))
     for model in found.models:
         for note in model.notes:
@@ -91,7 +53,7 @@ def evaluate(
             write_json(_object(found, model, found.differences[index - 1] if index else None))
         return
     write(headline(found, options))
-    for each in tables(found, confidence):
+    for each in tables(found, options.confidence):
         write(f"\n{table(each.header, each.rows)}")
         if each.note:
             write(f"{each.note} --json has all.")

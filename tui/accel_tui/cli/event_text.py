@@ -7,9 +7,8 @@ from accel_engine.events import Event, Outcome, Phase
 from accel_engine.plan import DEFAULTS
 from accel_engine.run.directory.run_paths import trained_model
 from accel_engine.text import shell_command
-from accel_tui.formatting import numbers
-from accel_tui.formatting.metrics import ranges
-from accel_tui.formatting.plan_changes import plan_change
+from accel_engine.words import numbers
+from accel_tui.formatting.runs import plan_change, ranges
 from accel_tui.run_state.state import RunState
 from accel_tui.run_state.worker_follower import reduction_name, worker_locations
 

@@ -5,22 +5,22 @@ import sys
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import TextIO, cast
+from typing import Any, TextIO, cast
 
 import click
 
 from accel_engine.errors import RunError, UsageError
 from accel_engine.files import replacing
 from accel_engine.formats import all_formats
+from accel_engine.model_export.export_targets import ExportOptions
 from accel_engine.models.model_files import is_model_file
 from accel_engine.run import RunReader, find
 from accel_engine.user_paths import exists, is_directory
-from accel_tui.cli.bench_options import Latency
 from accel_tui.cli.export_model import MODEL_FORMATS, export_trained_model
-from accel_tui.cli.finite_number import FiniteNumber
+from accel_tui.cli.options import takes
 from accel_tui.cli.output import print_to_stderr, write
-from accel_tui.cli.trained_models import CHECKPOINT_METAVAR, Checkpoint, trained_model
-from accel_tui.formatting.run_damage import left_out
+from accel_tui.cli.trained_models import trained_model
+from accel_tui.formatting.runs import left_out
 
 _ABOUT_FORMATS = "\n".join(f"  {each.name:<12} {each.about}" for each in all_formats())
 
@@ -82,18 +82,7 @@ def _only_one(context: click.Context, option: click.Parameter, formats: tuple[st
 @click.option("--table", type=click.Choice(TABLES), help="Table to write to a csv or parquet file.  [default: steps]")
 @click.option("--force", is_flag=True, help="Overwrite an existing file.")
 @click.option("--quantize", type=click.Choice(PRECISIONS), help="Precision, such as int8 of tflite.  [default: none]")
-@click.option(
-    "--checkpoint", type=Checkpoint(), metavar=CHECKPOINT_METAVAR, help="Weights of the model, as in evaluate."
-)
-@click.option(
-    "--tolerance", type=FiniteNumber(0), help="Largest difference of a model's outputs.  [default: by format]"
-)
-@click.option(
-    "--target-latency",
-    type=Latency(),
-    metavar="10ms",
-    help="The most that a request to TensorFlow Serving may take, for the batching of a savedmodel.",
-)
+@takes(ExportOptions, "chosen", only=("checkpoint", "tolerance", "target_latency"), if_given=True)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per model.")
 def export(
     run: str,
@@ -103,9 +92,7 @@ def export(
     table: str | None,
     force: bool,
     quantize: str | None,
-    checkpoint: str | None,
-    tolerance: float | None,
-    target_latency: float | None,
+    chosen: Mapping[str, Any],
     as_json: bool,
 ) -> None:
     """Export RUN, live or ended, to a file: its tables, or its trained model; or a MODEL, with --data.
@@ -118,9 +105,7 @@ def export(
     """
     given = {
         "--quantize": quantize,
-        "--checkpoint": checkpoint,
-        "--tolerance": tolerance,
-        "--target-latency": target_latency,
+        **{f"--{name.replace('_', '-')}": value for name, value in chosen.items()},
         "--json": as_json or None,
     }
     _check_options(file_format, output, table, given)
@@ -128,18 +113,16 @@ def export(
         model = trained_model(run, data)
         if isinstance(model, Path) and data:
             raise click.UsageError("--data is for the file of a model; a run is verified on its own data")
-        if not isinstance(model, Path) and checkpoint is not None:
+        if not isinstance(model, Path) and "checkpoint" in chosen:
             raise click.UsageError("--checkpoint is for runs; a file has its weights")
         export_trained_model(
             model,
             file_format,
             output,
             quantize=quantize or "none",
-            checkpoint=checkpoint or "auto",
-            tolerance=tolerance,
             force=force,
             as_json=as_json,
-            target_latency=target_latency,
+            **{"checkpoint": "auto", "tolerance": None, **chosen},
         )
         return
     if data or is_model_file(run):
@@ -178,7 +161,7 @@ def _check_options(
             more = "; all has each" if file_format == "all" else ""
             raise click.UsageError(f"--quantize is for {', '.join(able)}{more}")
         served = [each.name for each in all_formats() if each.is_served]
-        if of_models["--target-latency"] is not None and file_format not in (*served, "all"):
+        if "--target-latency" in of_models and file_format not in (*served, "all"):
             raise click.UsageError(f"--target-latency is for {', '.join(served)}, whose requests are batched")
         return
     if table is not None and file_format not in ("csv", "parquet"):

@@ -19,7 +19,6 @@ from accel_engine.process.ask import ask
 from accel_engine.requests.export_model import Export, ExportRequest, ExportTarget, MeasuredModel
 from accel_engine.requests.protocol.model_reference import ModelReference
 from accel_tui.cli.output import print_to_stderr, table, write, write_json
-from accel_tui.formatting.devices_in_use import warnings
 from accel_tui.formatting.model_export import (
     SIGNATURE,
     headline,
@@ -28,6 +27,7 @@ from accel_tui.formatting.model_export import (
     problems,
     signature_rows,
 )
+from accel_tui.formatting.runs import warnings
 
 MODEL_FORMATS = (*(each.name for each in all_formats()), "all")
 """What ``--to`` takes besides the formats of tables; ``all`` are all formats of models."""

@@ -9,11 +9,13 @@ import click
 
 from accel_engine.devices.device_types import Device
 from accel_engine.errors import UsageError
+from accel_engine.finders.learning_rate_finder import RampOptions
+from accel_engine.finders.throughput import SizeOptions
 from accel_engine.plan import DEFAULTS, SPECS, Plan
 from accel_engine.plan.plan_file import read_plan_file
 from accel_engine.run import RunReader
 from accel_engine.run import find as find_run
-from accel_tui.cli.finite_number import FiniteNumber
+from accel_tui.cli.options import takes
 from accel_tui.cli.output import json_option, print_to_stderr
 from accel_tui.cli.plan_options import PlanCommand, given, plan_option
 
@@ -67,30 +69,12 @@ def find(context: click.Context) -> None:
 @find.command("learning-rate", cls=PlanCommand, epilog=RATE_EPILOG)
 @click.argument("plan_file", metavar="[PLAN.toml]", required=False, type=click.Path(path_type=Path))
 @click.option("--run", metavar="RUN", help="Find the rate to continue RUN with, from its last checkpoint.")
-@click.option("--seeds", metavar="N", type=click.IntRange(1, 20), default=3, help="Number of ramps.  [default: 3]")
-@click.option(
-    "--ramp-steps", metavar="N", type=click.IntRange(1), default=120, help="Steps of each ramp.  [default: 120]"
-)
-@click.option(
-    "--compare-steps",
-    metavar="N",
-    type=click.IntRange(0),
-    default=200,
-    help="Steps with each suggestion, to choose one; 0 for none.  [default: 200]",
-)
-@click.option(
-    "--lowest", metavar="X", type=FiniteNumber(min=0), default=1e-6, help="Rate to begin at.  [default: 1e-6]"
-)
-@click.option("--highest", metavar="X", type=FiniteNumber(min=0), default=10.0, help="Rate to end at.  [default: 10]")
+@takes(RampOptions, "options")
 @json_option
 def learning_rate(
     plan_file: Path | None,
     run: str | None,
-    seeds: int,
-    ramp_steps: int,
-    compare_steps: int,
-    lowest: float,
-    highest: float,
+    options: RampOptions,
     as_json: bool,
     **flags: Any,
 ) -> int:
@@ -106,10 +90,9 @@ def learning_rate(
     With --run, the ramps begin at the run's last checkpoint, and nothing is trained further. A live run is
     paused meanwhile, and trains on as if nothing had happened.
     """
-    from accel_engine.finders.learning_rate_finder import RampOptions, check_plan
+    from accel_engine.finders.learning_rate_finder import check_plan
     from accel_tui.cli.find_rate import find_of_plan, find_of_run
 
-    options = RampOptions(lowest, highest, ramp_steps, seeds, compare_steps)
     if run is None:
         return find_of_plan(_checked(plan_file, given(flags), check_plan), options, as_json=as_json)
     if plan_file is not None or given(flags):
@@ -120,18 +103,12 @@ def learning_rate(
 @find.command("batch-size", cls=PlanCommand, epilog=SIZE_EPILOG)
 @click.argument("plan_file", metavar="[PLAN.toml]", required=False, type=click.Path(path_type=Path))
 @click.option("--run", metavar="RUN", help="Use the plan of RUN, and what it recorded of its gradients.")
-@click.option(
-    "--seconds", metavar="S", type=FiniteNumber(min=0.1), default=2.0, help="Steps of each size.  [default: 2]"
-)
-@click.option("--smallest", metavar="N", type=click.IntRange(1), help="Global batch to begin at.")
-@click.option("--largest", metavar="N", type=click.IntRange(1), help="Largest global batch to try.")
+@takes(SizeOptions, "options")
 @json_option
 def batch_size(
     plan_file: Path | None,
     run: str | None,
-    seconds: float,
-    smallest: int | None,
-    largest: int | None,
+    options: SizeOptions,
     as_json: bool,
     **flags: Any,
 ) -> int:
@@ -142,13 +119,12 @@ def batch_size(
     Sizes grow until one does not fit or gets slower. The answer is the smallest size whose throughput is
     within 10% of the fastest; it is measured again in a fresh process, with a validation.
     """
-    from accel_engine.finders.batch_size_finder import SizeOptions, check_plan
+    from accel_engine.finders.batch_size_finder import check_plan
     from accel_tui.cli.find_size import find_size
 
     def check(plan: Plan, _: int) -> None:
         check_plan(plan)
 
-    options = SizeOptions(seconds, smallest, largest)
     if run is None:
         return find_size(_checked(plan_file, given(flags), check), options, None, as_json=as_json)
     if plan_file is not None:
@@ -175,11 +151,11 @@ def _checked(plan_file: Path | None, flags: dict[str, Any], check_for: Callable[
     from accel_engine.plan import isolation, resolved_plan
     from accel_engine.process.engine_process import require_installation
     from accel_tui.cli.chosen_plan import with_chosen_plan
-    from accel_tui.formatting.devices_in_use import warnings
+    from accel_tui.formatting.runs import warnings
     from accel_tui.settings.user_settings import load
 
     def check(plan: Plan, devices: Sequence[Device] | None) -> Plan:
-        resolved = resolved_plan.check(plan, detect().devices if devices is None else devices)
+        resolved = resolved_plan.resolve_to_train(plan, detect().devices if devices is None else devices)
         check_for(plan, resolved.step_counts.total_steps if resolved.step_counts else 0)
         require_installation()
         return resolved.with_chosen_model().plan

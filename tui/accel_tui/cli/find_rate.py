@@ -13,9 +13,9 @@ from accel_engine.finders.learning_rate_finder import (
     find_rate_of_run,
 )
 from accel_engine.plan import Plan
-from accel_engine.process.paused_run import read_run
-from accel_tui.cli.finding import PLOT_ROWS, Status, measure, plot_width, readable
-from accel_tui.cli.output import print_to_stderr, table, write, write_json
+from accel_engine.process.run_change import read_run
+from accel_tui.cli.finding import PLOT_ROWS, Status, measure, plot_width
+from accel_tui.cli.output import print_to_stderr, readable, table, write, write_json
 from accel_tui.cli.signals import INTERRUPTED
 from accel_tui.formatting.finders import ramp_progress, rate_header, rate_notes, rate_rows
 from accel_tui.settings.user_settings import load
@@ -128,7 +128,7 @@ def _result(found: FoundRate, command: Callable[[FoundRate], str]) -> dict[str, 
 
 def _page(found: FoundRate, options: RampOptions, command: Callable[[FoundRate], str]) -> Iterator[str]:
     from accel_tui.widgets.chart.plot import draw_plot  # its imports are slow
-    from accel_tui.widgets.finders.finder_plots import rate_plot
+    from accel_tui.widgets.jobs.finder_plots import rate_plot
 
     ends = options.lowest, options.highest
     plot = rate_plot(found.ramps, found.suggestions, ends, PLOT_ROWS)

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from accel_engine.finders.batch_effects import recorded_noise_scale
-from accel_engine.finders.batch_size_finder import FoundSize, SizeOptions, SizeProgress, find_batch_size
-from accel_engine.finders.throughput import MeasuredSize
+from accel_engine.finders.batch_size_finder import find_batch_size
+from accel_engine.finders.throughput import FoundSize, MeasuredSize, SizeOptions, SizeProgress
 from accel_engine.plan import Plan
-from accel_tui.cli.finding import Status, measure, plot_width, readable
-from accel_tui.cli.output import print_to_stderr, table, write, write_json
+from accel_engine.words import numbers
+from accel_tui.cli.finding import Status, measure, plot_width
+from accel_tui.cli.output import print_to_stderr, readable, table, write, write_json
 from accel_tui.cli.signals import INTERRUPTED
-from accel_tui.formatting import numbers
 from accel_tui.formatting.finders import SIZE_HEADER, size_notes, size_problem, size_progress, size_row, size_rows
 from accel_tui.settings.user_settings import load
 
@@ -104,7 +104,7 @@ def _print(size: MeasuredSize, *, as_json: bool) -> None:
 def _line(size: MeasuredSize) -> str:
     if size.problem:
         return f"{size.batch_size:>7,}  {size.problem}"
-    memory = "" if size.memory is None else f"  {numbers.long_size(size.memory)}"
+    memory = "" if size.memory is None else f"  {numbers.size(size.memory)}"
     return f"{size.batch_size:>7,}  {numbers.compact(size.throughput):>6} examples/s{memory}"
 
 
@@ -130,7 +130,7 @@ def _result(found: FoundSize) -> dict[str, Any]:
 
 def _page(found: FoundSize) -> Iterator[str]:
     from accel_tui.widgets.chart.plot import draw_plot  # its imports are slow
-    from accel_tui.widgets.finders.finder_plots import throughput_plot
+    from accel_tui.widgets.jobs.finder_plots import throughput_plot
 
     if found.chosen is not None:
         frame = draw_plot(throughput_plot(found.measured, found.chosen, PLOT_ROWS), plot_width(), PLOT_ROWS)

@@ -1,16 +1,12 @@
 """What the commands of ``accel-tui find`` share: Ctrl-C, live progress, plots in characters, lines of JSON."""
 
-import os
-import shutil
-import sys
 from collections.abc import Callable, Mapping
 from typing import Any, TextIO, TypeVar
 
 from accel_engine.errors import AccelError
 from accel_engine.measure.trial_process import TrialCancelledError
-from accel_engine.text import printable_line
-from accel_tui.appearance.glyphs import has_unicode
-from accel_tui.cli.output import print_to_stderr, write_json
+from accel_tui.cli.live import LiveArea, is_live, one_line
+from accel_tui.cli.output import columns, print_to_stderr, write_json
 from accel_tui.cli.signals import interruptible
 
 PLOT_ROWS = 14
@@ -57,45 +53,24 @@ class Status:
     """
 
     def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-        self._is_terminal = stream.isatty()
-        self._shown = ""
+        self._live = LiveArea(stream) if is_live(stream) else None
 
     def show(self, text: str) -> None:
         """Show a text in place of the one before."""
-        text = printable_line(text)[: columns() - 1]
-        if self._is_terminal and text != self._shown:
-            self._stream.write(f"\r\x1b[K{text}")
-            self._stream.flush()
-            self._shown = text
+        if self._live:
+            self._live.show(one_line(text))
 
     def begin(self, text: str) -> None:
         """Note that something begins, in a line of its own, unless :meth:`show` shows it."""
-        if not self._is_terminal:
+        if not self._live:
             print_to_stderr(text)
 
     def clear(self) -> None:
         """Remove the text."""
-        if self._shown:
-            self._stream.write("\r\x1b[K")
-            self._stream.flush()
-            self._shown = ""
-
-
-def columns() -> int:
-    """Columns of the terminal, or 80 without one."""
-    return shutil.get_terminal_size((80, 24)).columns
+        if self._live:
+            self._live.clear()
 
 
 def plot_width() -> int:
     """The width of a plot in columns."""
     return min(columns(), MAX_COLUMNS)
-
-
-def readable(text: str) -> str:
-    """A text in characters that the output has."""
-    if has_unicode(os.environ, sys.stdout.encoding or ""):
-        return text
-    from accel_tui.appearance.glyphs import to_ascii
-
-    return to_ascii(text)

@@ -1,7 +1,5 @@
 """Follows a run until it ends and shows it as log lines, a progress bar or JSON lines."""
 
-import os
-import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +12,7 @@ from accel_engine.run.directory.log_file import last_note, lines_of
 from accel_engine.run.directory.run_paths import LOG, latest_checkpoint
 from accel_tui.cli.interrupts import Interrupts
 from accel_tui.cli.output import print_to_stderr
-from accel_tui.formatting.run_damage import DIRECTORY_LOST, how_lost, left_out
+from accel_tui.formatting.runs import DIRECTORY_LOST, how_lost, left_out
 
 INTERVAL = 0.1
 """Seconds between two polls of the run."""
@@ -47,13 +45,12 @@ class ProgressView(Protocol):
 def view_for(stream: TextIO, *, as_json: bool, plain: bool) -> ProgressView:
     """Return the requested view; by default a bar on a terminal and a log elsewhere."""
     # These import NumPy, which --help and shell completion do not need.
+    from accel_tui.cli.live import is_live
     from accel_tui.cli.progress import Bar, JsonLines, Log
 
     if as_json:
         return JsonLines(stream)
-    if plain or not stream.isatty() or os.environ.get("TERM", "dumb") == "dumb":
-        return Log(stream)
-    return Bar(stream, lambda: shutil.get_terminal_size().columns)
+    return Bar(stream) if is_live(stream) and not plain else Log(stream)
 
 
 def follow(

@@ -6,8 +6,8 @@ import click
 
 from accel_engine.errors import AccelError, UsageError
 from accel_engine.run.store.annotations import validate_name, validate_tags
+from accel_engine.words import numbers
 from accel_tui.cli.output import print_to_stderr, write
-from accel_tui.formatting import numbers
 
 EPILOG = """\b
 Sources:

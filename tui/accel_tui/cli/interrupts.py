@@ -11,7 +11,7 @@ import psutil
 
 from accel_engine.errors import RunError
 from accel_engine.run import RunInfo, request
-from accel_tui.formatting.run_damage import DIRECTORY_LOST
+from accel_tui.formatting.runs import DIRECTORY_LOST
 
 TIMEOUTS = (None, 15.0, 5.0, None)
 """Seconds to wait after each stage before the next one; ``None`` for no limit."""

@@ -1,7 +1,9 @@
 """Writes to standard output and standard error, also tables, without terminal control sequences from untrusted text."""
 
 import json
+import os
 import shutil
+import sys
 import textwrap
 from collections.abc import Sequence
 
@@ -18,15 +20,14 @@ MIN_WIDTH = 12
 """The minimum width of the last column; below it, lines are longer than the terminal."""
 
 
-def write(text: object = "", *, control: str = "", end: str = "\n") -> None:
+def write(text: object = "", *, end: str = "\n") -> None:
     """Write to standard output.
 
     Args:
         text: The text; control characters in it are escaped.
-        control: A trusted control sequence to write before it.
         end: The text to write after it.
     """
-    click.echo(f"{control}{printable(str(text))}{end}", nl=False)  # noqa: TID251 (as its message says)
+    click.echo(f"{printable(str(text))}{end}", nl=False)  # noqa: TID251 (as its message says)
 
 
 def write_json(*values: object) -> None:
@@ -42,6 +43,23 @@ def print_to_stderr(message: str) -> None:
     click.echo(f"accel-tui: {printable(message)}", err=True)  # noqa: TID251 (as above)
 
 
+def columns() -> int:
+    """Columns of the terminal, or 80 without one."""
+    return shutil.get_terminal_size((80, 24)).columns
+
+
+def filled(text: str) -> str:
+    """A paragraph in lines as wide as the terminal, of 120 columns at most."""
+    return textwrap.fill(text, min(columns(), 120))
+
+
+def readable(text: str) -> str:
+    """A text in characters that the output has."""
+    from accel_tui.appearance.glyphs import has_unicode, to_ascii
+
+    return text if has_unicode(os.environ, sys.stdout.encoding or "") else to_ascii(text)
+
+
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], width: int | None = None) -> str:
     """Format rows as columns under a header.
 
@@ -53,7 +71,7 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], width: int | Non
         width: The width in columns; by default the terminal's, or 80 without one.
     """
     header, rows = list(map(printable_line, header)), [list(map(printable_line, row)) for row in rows]
-    width = width or shutil.get_terminal_size((80, 24)).columns
+    width = width or columns()
     widths = [max(len(row[index]) for row in (header, *rows)) for index in range(len(header))]
     lead = sum(widths[:-1]) + len(_GAP) * (len(widths) - 1)
     rest = max(width - lead, MIN_WIDTH)

@@ -19,9 +19,9 @@ from accel_engine.run import diagnostics
 from accel_engine.run.diagnostics import DataFormat
 from accel_engine.trained.prediction_files import check_files
 from accel_engine.user_paths import exists, is_directory
-from accel_tui.cli.finite_number import FiniteNumber
+from accel_tui.cli.options import takes
 from accel_tui.cli.output import print_to_stderr, table, write, write_json
-from accel_tui.cli.trained_models import checkpoint_option, custom_objects_option, run_or_file
+from accel_tui.cli.trained_models import custom_objects_option, run_or_file
 from accel_tui.predictions.files import check_output, write_predictions
 from accel_tui.predictions.inputs import files_of
 from accel_tui.predictions.objects import objects
@@ -52,22 +52,7 @@ _HEAD = 1 << 16
     "--top", default=3, show_default=True, type=click.IntRange(1), metavar="K", help="Number of classes to show."
 )
 @click.option("--text", "texts", multiple=True, metavar="TEXT", help="A text to predict; may be repeated.")
-@click.option("--prompt", metavar="TEXT", help="Let a language model continue TEXT.")
-@click.option(
-    "--tokens", default=200, show_default=True, type=click.IntRange(1, 1_000_000), metavar="N", help="Tokens to write."
-)
-@click.option(
-    "--temperature",
-    default=0.8,
-    show_default=True,
-    type=FiniteNumber(0, 100),
-    metavar="T",
-    help="Randomness of what is written; 0 takes the most probable token.",
-)
-@click.option(
-    "--seed", default=0, show_default=True, type=click.IntRange(0), metavar="N", help="Seed of what is written."
-)
-@checkpoint_option
+@takes(WritingOptions, "writing")
 @custom_objects_option
 @click.option(
     "-o",
@@ -83,11 +68,7 @@ def predict(
     inputs: tuple[Path, ...],
     top: int,
     texts: tuple[str, ...],
-    prompt: str | None,
-    tokens: int,
-    temperature: float,
-    seed: int,
-    checkpoint: str,
+    writing: WritingOptions,
     custom_objects: str,
     output: Path | None,
     force: bool,
@@ -106,13 +87,10 @@ def predict(
     the model cannot be read, 2 if a file does not exist.
     """
     target, _ = run_or_file(run)
-    if prompt is not None:
+    if writing.prompt:
         if inputs or texts or output:
             raise UsageError("--prompt takes no other input, and writes to the terminal: leave out files and --output")
-        options = WritingOptions(
-            prompt=prompt, tokens=tokens, temperature=temperature, seed=seed, checkpoint=checkpoint
-        )
-        return _write_text(target, options, as_json=as_json)
+        return _write_text(target, writing, as_json=as_json)
     if not inputs and not texts:
         raise UsageError(
             "nothing to predict: give images or other files of the kind of the run's data, --text or --prompt"
@@ -125,7 +103,7 @@ def predict(
             raise UsageError(f"{output} already exists: add --force to overwrite it")
     files = [file for path in inputs for file in ([path] if str(path) == _STANDARD_INPUT else files_of(path))]
     form = diagnostics.read(target).format if is_directory(target) else None
-    return _predict(target, form, files, texts, top, checkpoint, custom_objects, output, as_json=as_json)
+    return _predict(target, form, files, texts, top, writing.checkpoint, custom_objects, output, as_json=as_json)
 
 
 def _write_text(target: Path, options: WritingOptions, *, as_json: bool) -> int:

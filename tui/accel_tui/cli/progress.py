@@ -3,7 +3,7 @@
 import heapq
 import json
 import math
-import os
+import shutil
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -11,24 +11,22 @@ from typing import Any, TextIO
 
 import numpy as np
 import numpy.typing as npt
+from rich.console import RenderableType
 
 from accel_engine.events import Event, Phase, RunEnded, to_json_object
 from accel_engine.run import Chunk, RunInfo, Update
 from accel_engine.run.directory.run_paths import LOG, trained_model
 from accel_engine.run.store.series_names import LEARNING_RATE, VALIDATION_PREFIX
-from accel_engine.text import percent, printable_line
-from accel_tui.appearance.glyphs import has_unicode
+from accel_engine.text import printable_line
+from accel_engine.words import numbers
+from accel_engine.words.numbers import percent
 from accel_tui.cli.event_text import format_epoch, format_event, means
-from accel_tui.formatting import numbers
+from accel_tui.cli.live import LiveArea, Size, bar_width, one_line, with_bar
 from accel_tui.run_state.fold_events import apply_update
 from accel_tui.run_state.state import RunState
 
 EVERY = 5.0
 """Seconds between two progress lines of an epoch."""
-
-TEXT_WIDTH = 68
-"""Columns reserved for the text next to a bar."""
-
 
 Line = tuple[float, str]
 """A time in seconds since the Unix epoch, and a text."""
@@ -84,55 +82,29 @@ class Bar(Log):
 
     Args:
         stream: The terminal.
-        width: Returns its present width in columns.
+        size: Tells its present columns and lines.
     """
 
-    def __init__(self, stream: TextIO, width: Callable[[], int]) -> None:
+    def __init__(self, stream: TextIO, size: Size = shutil.get_terminal_size) -> None:
         super().__init__(stream)
-        self._width = width
-        self._drawn_bar = ""
-        self._has_colour = not os.environ.get("NO_COLOR")
-        self._has_unicode = has_unicode(os.environ, stream.encoding or "")
+        self._live = LiveArea(stream, size)
 
     def clear(self) -> None:
         """Erase the bar until the next update."""
-        self._redraw((), "")
+        self._live.clear()
 
     def _put(self, lines: Sequence[Line]) -> None:
-        self._redraw([text for _, text in lines], self._bar())
+        self._live.show(self._bar(), [text for _, text in lines])
 
-    def _redraw(self, lines: Sequence[str], bar: str) -> None:
-        """Write lines in place of the bar, and the bar below them."""
-        if not lines and bar == self._drawn_bar:
-            return
-        erase = "\r\x1b[K" if self._drawn_bar else ""
-        self._stream.write(erase + "".join(f"{line}\n" for line in lines) + bar)
-        self._stream.flush()
-        self._drawn_bar = bar
-
-    def _bar(self) -> str:
-        state = self.state
+    def _bar(self) -> RenderableType | None:
+        state, width = self.state, self._live.width
         if state.ended or state.phase is None:
-            return ""
-        width = self._width() - 3  # room for ^C: a full line would wrap, and could not be painted over
+            return None
         if not state.total_steps and _is_training(state):
-            return _progress_at_step(state)[:width]  # until the first epoch has ended
+            return one_line(_progress_at_step(state))  # until the first epoch has ended
         if not state.total_steps:
-            return f"{state.phase.phase} {numbers.duration(state.now - state.phase.time)}"[:width]
-        bar_width = min(max(width - TEXT_WIDTH, 4), 40)  # independent of the text, so that the bar keeps its width
-        text = progress(state, width - bar_width - 2)
-        if width < TEXT_WIDTH // 2:
-            return text[:width]
-        text = text[: width - bar_width - 2]
-        return f"{self._render_bar(state.progress or 0.0, bar_width)}  {text}"
-
-    def _render_bar(self, share: float, bar_width: int) -> str:
-        """A bar of ``room`` columns, filled up to ``share`` (0 to 1)."""
-        done = round(bar_width * min(share, 1.0))
-        full, empty = ("\u2501", "\u2500") if self._has_unicode else ("#", "-")
-        if not self._has_colour:
-            return full * done + empty * (bar_width - done)
-        return f"\x1b[32m{full * done}\x1b[90m{empty * (bar_width - done)}\x1b[0m"
+            return one_line(f"{state.phase.phase} {numbers.duration(state.now - state.phase.time)}")
+        return with_bar(state.progress or 0.0, progress(state, width - bar_width(width) - 2), width)
 
 
 def progress(state: RunState, width: float = math.inf) -> str:
@@ -209,5 +181,5 @@ def _steps(chunk: Chunk) -> dict[str, Any]:
 
 def _numbers(values: npt.NDArray[np.float32]) -> list[float | None]:
     """The shortest numbers that round to the same float32, so that 0.1 stays 0.1; ``None`` if not finite."""
-    numbers = (float(text) for text in values.astype(str))
-    return [number if math.isfinite(number) else None for number in numbers]
+    shortest = (float(text) for text in values.astype(str))
+    return [number if math.isfinite(number) else None for number in shortest]

@@ -1,8 +1,6 @@
 """``accel-tui race``: measures the configurations of a plan on this machine side by side."""
 
-import shutil
 import sys
-import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,18 +14,17 @@ from accel_engine.plan.plan_file import read_plan_file
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.process.engine_process import require_installation
 from accel_engine.race.comparison import find_best
-from accel_engine.race.configuration import Best, ConfigurationKind, ConfigurationResult
+from accel_engine.race.configuration import Best, ConfigurationResult
 from accel_engine.race.configurations import check_raceable
-from accel_engine.race.race import SECONDS, Race, RaceOptions
-from accel_engine.text import suggestion
+from accel_engine.race.race import Race, RaceOptions
 from accel_tui.cli.chosen_plan import with_chosen_plan
-from accel_tui.cli.finite_number import FiniteNumber
-from accel_tui.cli.output import print_to_stderr, table, write, write_json
+from accel_tui.cli.options import takes
+from accel_tui.cli.output import filled, print_to_stderr, table, write, write_json
 from accel_tui.cli.plan_options import PlanCommand, given, plan_option
 from accel_tui.cli.race_view import LiveBars, Show, StateLines, show_json, values
 from accel_tui.cli.signals import INTERRUPTED, interruptible
 from accel_tui.formatting import race as race_text
-from accel_tui.formatting.devices_in_use import warnings
+from accel_tui.formatting.runs import warnings
 from accel_tui.settings.user_settings import load
 
 EPILOG = """\b
@@ -46,46 +43,11 @@ Exit status:
 """
 
 
-class KindsParameter(click.ParamType[tuple[ConfigurationKind, ...]]):
-    """Kinds of configurations, separated by commas."""
-
-    name = "kinds"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[ConfigurationKind, ...]:
-        """See :class:`click.ParamType`."""
-        if isinstance(value, tuple):
-            return value
-        known = [kind.value for kind in ConfigurationKind]
-        words = [word.strip().lower().replace("_", "-") for word in str(value).split(",")]
-        for word in words:
-            if word not in known:
-                self.fail(f"no such change {word!r}; {suggestion(word, known)}", param, ctx)
-        return tuple(dict.fromkeys(map(ConfigurationKind, words)))
-
-
 @click.command(cls=PlanCommand, epilog=EPILOG)
 @click.argument("plan_file", metavar="[PLAN.toml]", required=False, type=click.Path(path_type=Path))
-@click.option(
-    "--seconds",
-    type=FiniteNumber(0.1, 3600),
-    metavar="X",
-    default=SECONDS,
-    help=f"How long each configuration is measured.  [default: {SECONDS:g}]",
-)
-@click.option(
-    "--vary",
-    "vary",
-    type=KindsParameter(),
-    metavar="KIND,...",
-    default=tuple(ConfigurationKind),
-    help=f"What may change.  [{', '.join(ConfigurationKind)}; default: all]",
-)
+@takes(RaceOptions, "options")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line; the last one has the results.")
-def race(
-    plan_file: Path | None, seconds: float, vary: tuple[ConfigurationKind, ...], as_json: bool, **flags: Any
-) -> int:
+def race(plan_file: Path | None, options: RaceOptions, as_json: bool, **flags: Any) -> int:
     """Measure the configurations of a plan on this machine, and show the fastest.
 
     Each configuration changes one thing: the devices or the strategy, XLA, the precision, micro-batches,
@@ -103,12 +65,12 @@ def race(
     bars = LiveBars(sys.stdout) if on_terminal else None
     show: Show = bars.show if bars else show_json if as_json else StateLines().show
     with interruptible() as interrupted:
-        raced = Race(resolved, devices, RaceOptions(seconds, vary), show, interrupted.is_set)
+        raced = Race(resolved, devices, options, show, interrupted.is_set)
         for warning in filter(None, (*warnings(raced.devices), isolation.warning(resolved))):
             print_to_stderr(warning)
         raced.run()
     if bars:
-        bars.draw()
+        bars.end()
     if as_json:
         write_json(_ended(raced.results, is_stopped=raced.was_stopped))
     else:
@@ -123,17 +85,14 @@ def _checked(plan: Plan, devices: Sequence[Device] | None) -> tuple[ResolvedPlan
         AccelError: It does not fit the machine, the data or the model.
     """
     found = detect().devices if devices is None else devices
-    resolved = resolved_plan.check(plan, found)
+    resolved = resolved_plan.resolve_to_train(plan, found)
     check_raceable(resolved)
     return resolved, found
 
 
 def page(results: Sequence[ConfigurationResult], *, with_command: bool = True) -> list[str]:
     """The table, what it means, the verdict, and the command that trains the fastest configuration."""
-    notes = [
-        textwrap.fill(each, min(shutil.get_terminal_size((80, 24)).columns, 120))
-        for each in race_text.notes_on(results)
-    ]
+    notes = list(map(filled, race_text.notes_on(results)))
     if not any(each.is_measured for each in results):
         return ["", "Nothing was measured.", *notes]
     best = race_text.best_of(results)

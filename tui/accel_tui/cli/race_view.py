@@ -1,23 +1,26 @@
 """Shows a race while it runs: bars that grow in place on a terminal, lines elsewhere, or JSON."""
 
-import os
 import shutil
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, TextIO
 
+from rich.text import Text
+
 from accel_engine.race.configuration import ConfigurationResult, ConfigurationState
 from accel_engine.text import printable_line
-from accel_tui.appearance.glyphs import has_unicode, to_ascii
+from accel_engine.words import numbers
+from accel_tui.appearance.glyphs import to_ascii
+from accel_tui.cli.live import LiveArea, Size
 from accel_tui.cli.output import print_to_stderr, write_json
-from accel_tui.formatting import numbers, race
-from accel_tui.formatting.race_bars import Span, bars
+from accel_tui.formatting import race
+from accel_tui.formatting.race import Span, bars
 
 REDRAW_SECONDS = 0.1
 """Seconds between two pictures of the bars, at least."""
 
-_COLOURS = {"best": "32", "bar": "36", "faint": "90", "error": "31"}
-"""ANSI colours of styles."""
+_COLOURS = {"best": "green", "bar": "cyan", "faint": "bright_black", "error": "red"}
+"""Colours of styles."""
 
 _WITHOUT_LINE = (ConfigurationState.WAITING, ConfigurationState.MEASURING, ConfigurationState.NOT_MEASURED)
 """States without a line of their own while a race runs; the page at the end lists what is not measured."""
@@ -38,15 +41,12 @@ class LiveBars:
     def __init__(
         self,
         stream: TextIO,
-        size: Callable[[], tuple[int, int]] = shutil.get_terminal_size,
+        size: Size = shutil.get_terminal_size,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._stream, self._size, self._clock = stream, size, clock
+        self._live, self._clock = LiveArea(stream, size), clock
         self._results: dict[str, ConfigurationResult] = {}
-        self._drawn = 0
         self._due = 0.0
-        self._has_colour = not os.environ.get("NO_COLOR")
-        self._has_unicode = has_unicode(os.environ, stream.encoding or "")
 
     def show(self, result: ConfigurationResult) -> None:
         """Take a result, and draw if that is due, or if it is more than another turn."""
@@ -54,24 +54,22 @@ class LiveBars:
         if result.state is not ConfigurationState.WAITING and (
             result.state is not ConfigurationState.MEASURING or self._clock() >= self._due
         ):
-            self.draw()
+            self._draw()
 
-    def draw(self) -> None:
-        """Draw all bars."""
+    def end(self) -> None:
+        """Draw all bars for the last time; they stay."""
+        self._draw()
+        self._live.leave()
+
+    def _draw(self) -> None:
         self._due = self._clock() + REDRAW_SECONDS
-        columns, rows = self._size()
         shown = [each for each in self._results.values() if each.state is not ConfigurationState.REFUSED]
-        lines = bars(shown, min(columns - 1, 150))[: max(rows - 1, 1)]
-        text = "".join(f"\x1b[K{self._painted(line)}\n" for line in lines)
-        self._stream.write((f"\r\x1b[K\x1b[{self._drawn}A" if self._drawn else "") + text)  # over an echoed ^C, too
-        self._stream.flush()
-        self._drawn = len(lines)
+        lines = bars(shown, min(self._live.width, 150))
+        self._live.show(Text("\n", no_wrap=True, overflow="crop").join(map(self._painted, lines)))
 
-    def _painted(self, line: Sequence[Span]) -> str:
-        plain = [(text if self._has_unicode else to_ascii(text), style) for text, style in line]
-        if not self._has_colour:
-            return "".join(text for text, _ in plain)
-        return "".join(f"\x1b[{_COLOURS[style]}m{text}\x1b[0m" if style and text else text for text, style in plain)
+    def _painted(self, line: Sequence[Span]) -> Text:
+        plain = str if self._live.has_unicode else to_ascii
+        return Text.assemble(*((plain(text), _COLOURS.get(style, "")) for text, style in line))
 
 
 class StateLines:

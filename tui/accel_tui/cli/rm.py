@@ -7,8 +7,8 @@ import click
 from accel_engine.errors import RunError, UsageError
 from accel_engine.run import find
 from accel_engine.run.runs.removal import contents, remove
+from accel_engine.words import numbers
 from accel_tui.cli.output import print_to_stderr, write
-from accel_tui.formatting import numbers
 
 EPILOG = """\b
 Examples:
@@ -37,11 +37,11 @@ def rm(runs: tuple[str, ...], yes: bool) -> int:
             )
             if number
         ]
-        write(f"{directory.name}  {numbers.long_size(each.size)}" + "".join(f", {part}" for part in parts))
+        write(f"{directory.name}  {numbers.size(each.size)}" + "".join(f", {part}" for part in parts))
     if not yes:
         if not sys.stdin.isatty():
             raise UsageError("no terminal for the confirmation: delete with --yes")
-        size, count = numbers.long_size(sum(each.size for each in found)), len(directories)
+        size, count = numbers.size(sum(each.size for each in found)), len(directories)
         if not click.confirm(f"Delete {'this run' if count == 1 else f'these {count} runs'}, {size}?"):
             return 1
     status = 0

@@ -7,8 +7,7 @@ from typing import Any
 import click
 
 from accel_engine.plan import DEFAULTS, SPECS
-from accel_engine.search.definition import PRUNERS, SAMPLERS
-from accel_engine.search.objectives import DIRECTIONS
+from accel_engine.search.definition import DIRECTIONS, PRUNERS, SAMPLERS
 from accel_tui.cli.plan_options import PlanCommand, given, plan_option
 from accel_tui.cli.train import refuse_two_outputs
 

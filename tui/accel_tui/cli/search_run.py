@@ -1,7 +1,5 @@
 """The search of a command: defines, joins or continues it, and shows it until it ends."""
 
-import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -25,12 +23,12 @@ from accel_engine.search import launch, new_study
 from accel_engine.search.new_study import SearchOptions
 from accel_engine.search.over import check_several, parse_over
 from accel_engine.search.progress import check_enough
-from accel_engine.search.search_table import split_table
+from accel_engine.search.search_table import events_between, report_event, split_table
 from accel_engine.search.study_database import StudyDatabase
 from accel_engine.search.study_paths import LOG, find_study
-from accel_engine.search.trial_events import events_between, report_event
 from accel_engine.search.trial_plan import without_effect
 from accel_tui.cli.chosen_plan import with_chosen_plan
+from accel_tui.cli.live import is_live
 from accel_tui.cli.output import print_to_stderr, write
 from accel_tui.cli.search_view import SearchBar, SearchLines, SearchLog, SearchNow, SearchView
 from accel_tui.settings.user_settings import load
@@ -72,7 +70,7 @@ def create(plan_file: Path | None, over: Sequence[str], options: Mapping[str, An
 
     def begin(plan: Plan, devices: Sequence[Device] | None) -> Path:
         definition = new_study.define(plan, given, chosen)
-        directory = new_study.begin(definition, detect().devices if devices is None else devices)
+        directory = new_study.begin_study(definition, detect().devices if devices is None else devices)
         for sentence in without_effect(definition):
             print_to_stderr(f"warning: {sentence}")
         return directory
@@ -99,7 +97,7 @@ def resume(name: str, options: Mapping[str, Any]) -> Path:
         raise UsageError(f"--{fixed[0].replace('_', '-')} cannot change when a search is continued")
     if not changes:
         return directory
-    if launch.is_running(directory):
+    if launch.is_search_running(directory):
         raise UsageError(f"the search {directory.name} is running: show it with --resume {directory.name} alone")
     launch.require_optuna()
     new_study.check_numbers(replace(SearchOptions(), **changes))
@@ -124,7 +122,7 @@ def join(storage: str, options: Mapping[str, Any]) -> Path:
     fixed = [each for each in _named(options) if each not in ("name", "at_once")]
     if fixed:
         raise UsageError(f"--{fixed[0].replace('_', '-')} is that of the search that is joined: leave it out")
-    return new_study.join(storage, options.get("name") or "", detect().devices, options.get("at_once"))
+    return new_study.join_study(storage, options.get("name") or "", detect().devices, options.get("at_once"))
 
 
 def follow(directory: Path, *, as_json: bool, plain: bool, detach: bool) -> int:
@@ -135,10 +133,10 @@ def follow(directory: Path, *, as_json: bool, plain: bool, detach: bool) -> int:
     """
     launch.require_optuna()  # before anything is written
     with StudyDatabase(directory) as database:
-        if not launch.is_running(directory):
+        if not launch.is_search_running(directory):
             database.set_ended(None)
         set_default_limit(load().queue_at_once)
-        process = launch.start(directory)
+        process = launch.start_search_process(directory)
         if detach:
             leave(process)
             write(directory.name)
@@ -151,9 +149,7 @@ def follow(directory: Path, *, as_json: bool, plain: bool, detach: bool) -> int:
 def _view(*, as_json: bool, plain: bool) -> SearchView:
     if as_json:
         return SearchLines()
-    if plain or not sys.stdout.isatty() or os.environ.get("TERM", "dumb") == "dumb":
-        return SearchLog()
-    return SearchBar(lambda: shutil.get_terminal_size().columns)
+    return SearchBar() if is_live(sys.stdout) and not plain else SearchLog()
 
 
 class _Follower:
@@ -181,7 +177,7 @@ class _Follower:
     def follow(self) -> int:
         """Show it to its end; returns the exit status."""
         while True:
-            is_gone = self._process.poll() is not None and not launch.is_running(self._database.directory)
+            is_gone = self._process.poll() is not None and not launch.is_search_running(self._database.directory)
             self._look()
             if (ended := self._database.ended) is not None:
                 break

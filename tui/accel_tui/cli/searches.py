@@ -6,15 +6,19 @@ from typing import Any
 
 import click
 
-from accel_engine.errors import AccelError
+from accel_engine.errors import AccelError, RunError, UsageError
+from accel_engine.run import list_runs, runs_directory
+from accel_engine.run.runs.listing import named
+from accel_engine.run.store.connection import DATABASE as RUN_DATABASE
 from accel_engine.search import launch
 from accel_engine.search.progress import trials_done
 from accel_engine.search.results import best_trial
 from accel_engine.search.study_database import StudyDatabase
-from accel_engine.search.study_paths import studies
+from accel_engine.search.study_paths import DATABASE, NAME, studies, studies_directory
 from accel_engine.text import printable_line
+from accel_engine.words import numbers
 from accel_tui.cli.output import json_option, table, write, write_json
-from accel_tui.formatting import field_labels, numbers
+from accel_tui.formatting import field_labels
 from accel_tui.study_state.texts import objective_name, objective_text
 
 EPILOG = """\b
@@ -60,7 +64,7 @@ def _summary(directory: Path) -> dict[str, Any]:
     best, monitor = best_trial(definition, trials), definition.objectives[0].name
     return {
         "search": directory.name,
-        "state": "running" if launch.is_running(directory) else state,
+        "state": "running" if launch.is_search_running(directory) else state,
         "created": created,
         "trials": definition.trials,
         "ended": trials_done(trials),
@@ -78,3 +82,70 @@ def _row(found: dict[str, Any]) -> tuple[str, ...]:
     monitor, over = objective_name(found["monitor"]), ", ".join(map(field_labels.label, found["over"]))
     row = (found["search"], found["state"], ago, ended, best, monitor, over)
     return tuple(map(printable_line, row))
+
+
+INTERVAL = 0.05
+
+
+def named_search(reference: str) -> Path | None:
+    """The directory of the search that has this name in full; ``None`` if there is none, or it is a run's id."""
+    directory = studies_directory() / reference
+    if reference == "last" or not NAME.fullmatch(reference) or not (directory / DATABASE).is_file():
+        return None
+    if any((path / RUN_DATABASE).is_file() for path in (runs_directory() / reference, Path(reference))):
+        return None
+    return directory
+
+
+def search_to_stop(reference: str) -> Path | None:
+    """The directory of the search that has this name in full; ``None`` if there is none, or it is a run's id.
+
+    Raises:
+        UsageError: A run has the same name.
+    """
+    search = named_search(reference)
+    if search and (same := named(list_runs(), reference)):
+        raise UsageError(
+            f"a run and a search have the name {reference!r}: give the run's id, {same[0].id}, or stop the search with "
+            f"accel-tui stop --search {reference}"
+        )
+    return search
+
+
+def stop_search(directory: Path, patience: float, *, wait: bool) -> int:
+    """Ask the process of a search to stop, and print its answer; returns the exit status.
+
+    Args:
+        directory: The search.
+        patience: Seconds to wait for the answer.
+        wait: Whether to wait.
+
+    Raises:
+        RunError: It does not run, or does not answer.
+    """
+    name = directory.name
+    with StudyDatabase(directory) as database:
+        if not launch.is_search_running(directory):
+            raise RunError(f"{_state(database)}; continue it with accel-tui search --resume {name}")
+        command = database.request("stop")
+        if not wait:
+            write(f"{name}: stop requested")
+            return 0
+        deadline = time.monotonic() + patience
+        while (reply := database.answer_to(command)) is None:
+            if not launch.is_search_running(directory) and database.answer_to(command) is None:
+                raise RunError(f"{_state(database)}: it ended before it answered")
+            if time.monotonic() > deadline:
+                raise RunError(f"the search {name} has not answered in {patience:.0f} seconds, and stops after that")
+            time.sleep(INTERVAL)
+    obeyed, answer = reply
+    if not obeyed:
+        raise RunError(f"the search {name} did not stop: {answer}")
+    write(f"{name}: {answer}; continue it with accel-tui search --resume {name}")
+    return 0
+
+
+def _state(database: StudyDatabase) -> str:
+    """What a search is that no process runs."""
+    state = database.ended["outcome"] if database.ended else "interrupted"
+    return f"the search {database.directory.name} is {state}"

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from accel_engine.doctor import Check, Finding, passed, warned
+from accel_engine.doctor import Check, CheckFinding, passed, warned
 from accel_tui.appearance.colours import terminal_colour_count
 from accel_tui.appearance.glyphs import has_unicode
 
@@ -103,7 +103,7 @@ def checks(terminal: Terminal | None = None) -> tuple[Check, ...]:
     )
 
 
-def check_type(terminal: Terminal) -> Finding:
+def check_type(terminal: Terminal) -> CheckFinding:
     """Check that the terminal supports full-screen programs."""
     if not terminal.interactive:
         return warned("none", "input and output are files or pipes; the dashboard needs a terminal", WITHOUT_DASHBOARD)
@@ -116,7 +116,7 @@ def check_type(terminal: Terminal) -> Finding:
     return passed(", ".join(filter(None, [terminal.kind, terminal.connection])))
 
 
-def check_size(terminal: Terminal) -> Finding:
+def check_size(terminal: Terminal) -> CheckFinding:
     """Check that the dashboard fits."""
     from accel_tui.screens.too_small_screen import MIN_SIZE  # imports Textual, which is slow
 
@@ -133,7 +133,7 @@ def check_size(terminal: Terminal) -> Finding:
     return passed(found)
 
 
-def check_colours(terminal: Terminal) -> Finding:
+def check_colours(terminal: Terminal) -> CheckFinding:
     """Check that the terminal shows enough colours."""
     if not terminal.interactive:
         return passed("skipped: no terminal")
@@ -148,7 +148,7 @@ def check_colours(terminal: Terminal) -> Finding:
     return warned(COLOURS[terminal.colours], why, fix)
 
 
-def check_unicode(terminal: Terminal) -> Finding:
+def check_unicode(terminal: Terminal) -> CheckFinding:
     """Check that braille characters, which draw the curves, can be shown."""
     if not terminal.has_unicode:
         why = "this locale or encoding has no Unicode: curves and frames are drawn with ASCII"

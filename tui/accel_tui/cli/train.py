@@ -81,11 +81,11 @@ def train(
     if plan_file and is_named_pipe(plan_file):
         print_to_stderr(f"waiting for a plan from the pipe {plan_file}")
     if queued is not None:
-        from accel_tui.cli import queued_run  # slow to import
+        from accel_tui.cli import training_run  # slow to import
 
         if resume is not None:
-            return queued_run.queue_continuation(resume, given(flags), queued)
-        return queued_run.queue_new(plan_file, given(flags), queued)
+            return training_run.queue_continuation(resume, given(flags), queued)
+        return training_run.queue_new(plan_file, given(flags), queued)
     with engine_ahead() as engine:
         from accel_tui.cli import training_run  # slow to import: the engine starts before
 

@@ -1,7 +1,6 @@
-"""What the commands on trained models have in common: runs and files of models, and ``--checkpoint``."""
+"""What the commands on trained models have in common: runs and files of models."""
 
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -10,7 +9,6 @@ from accel_engine.models.model_files import is_model_file, why_no_layers
 from accel_engine.plan import Plan
 from accel_engine.run import find
 from accel_engine.run.directory.run_paths import MODEL
-from accel_engine.run.history.chosen_checkpoint import CHOICES
 from accel_engine.run.store.connection import DATABASE
 from accel_engine.user_paths import exists, is_file, user_path
 
@@ -57,28 +55,3 @@ custom_objects_option = click.option(
     "--custom-objects", default="", metavar="FILE.py", help="Python file with the classes of a MODEL's layers."
 )
 """The option of commands that load the file of a model."""
-
-
-class Checkpoint(click.ParamType[str]):
-    """``auto``, ``best``, ``last`` or a step."""
-
-    name = "checkpoint"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """See :class:`click.ParamType`."""
-        if value not in CHOICES and not str(value).isdecimal():
-            self.fail(f"{value!r} is neither auto, best, last nor a step", param, ctx)
-        return str(value)
-
-
-CHECKPOINT_METAVAR = "auto|best|last|STEP"
-
-checkpoint_option = click.option(
-    "--checkpoint",
-    default="auto",
-    show_default=True,
-    type=Checkpoint(),
-    metavar=CHECKPOINT_METAVAR,
-    help="Weights of a run; auto: best with restore_best, else last.",
-)
-"""The option of commands that always use a trained model."""

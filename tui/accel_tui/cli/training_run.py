@@ -1,5 +1,6 @@
 """The run of a training command: creates or reopens it, hands it to an engine, and shows it until it ends."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -7,17 +8,26 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
+from accel_engine.devices import detect
+from accel_engine.errors import AccelError
 from accel_engine.plan import isolation
 from accel_engine.plan.plan_file import read_plan_file
 from accel_engine.plan.resolved_plan import resolve
 from accel_engine.process.start_run import hand_over, prepare_continuation, prepare_run
 from accel_engine.process.warm_engine import WarmEngine
 from accel_engine.run import RunReader, find
-from accel_engine.run.store.connection import DATABASE
+from accel_engine.run.engine.status import read_info
+from accel_engine.run.runs.removal import remove
+from accel_engine.run.store.connection import DATABASE, reading
+from accel_engine.run_queue import queue
+from accel_engine.run_queue.dependencies import end_cancelled
+from accel_engine.run_queue.needs import find_need
+from accel_engine.run_queue.queue import QueueRequest
 from accel_tui.cli.chosen_plan import with_chosen_plan
 from accel_tui.cli.follow_run import follow, view_for
 from accel_tui.cli.interrupts import Interrupts
 from accel_tui.cli.output import print_to_stderr, write
+from accel_tui.cli.queue_options import QueueFlags, run_id
 from accel_tui.settings.user_settings import load
 
 EXIT_SECONDS = 10.0
@@ -104,3 +114,41 @@ def _train_in_foreground(directory: Path, engine: WarmEngine | None, *, as_json:
         again = f": accel-tui watch {directory.name}" if (directory / DATABASE).is_file() else ""
         print_to_stderr(f"output closed; training continues in the background{again}")
         raise
+
+
+def queue_new(plan_file: Path | None, fields: Mapping[str, Any], flags: QueueFlags) -> int:
+    """Create a run, add it to the queue and print its id; returns the exit status."""
+    request = _request(flags)
+    directory = create(plan_file, fields, queued=True)
+    try:
+        _enqueue(directory, request)
+    except AccelError:
+        remove(directory)
+        raise
+    return 0
+
+
+def queue_continuation(reference: str, changes: Mapping[str, Any], flags: QueueFlags) -> int:
+    """Reopen an ended run, add it to the queue and print its id; returns the exit status."""
+    request = _request(flags)
+    _enqueue(reopen(reference, changes, queued=True), request)
+    return 0
+
+
+def _request(flags: QueueFlags) -> QueueRequest:
+    return QueueRequest(flags.priority or 0, tuple(dict.fromkeys(map(run_id, flags.after))), flags.devices_each)
+
+
+def _enqueue(directory: Path, request: QueueRequest) -> None:
+    """Add a run to the queue, after a check of what it asks for; a run that cannot be added has ended."""
+    try:
+        with reading(directory) as database:
+            plan = read_info(database).plan
+        if plan:
+            find_need(plan, request.devices, detect().devices, os.environ)
+        queue.set_default_limit(load().queue_at_once)
+        queue.enqueue(directory, request)
+    except AccelError:
+        end_cancelled(directory, "it could not be queued")
+        raise
+    write(directory.name)

@@ -10,7 +10,7 @@ from accel_engine.plan.changed_plan import options_text as options_text
 from accel_engine.run import RunInfo
 from accel_engine.run.runs.plan_changes import CHANGEABLE
 from accel_engine.text import shell_command
-from accel_tui.formatting import numbers
+from accel_engine.words import numbers
 
 
 def looked_at(coverage: Coverage) -> str:

@@ -9,7 +9,7 @@ from accel_engine.inference.candidate import Candidate
 from accel_engine.inference.comparison import ModelComparison, ServingChoice, choose_model, comparisons
 from accel_engine.inference.measurement.percentiles import RANKS, Percentile
 from accel_engine.inference.measurement.window import TOLERANCE
-from accel_tui.formatting import numbers
+from accel_engine.words import numbers
 
 _HEADINGS = {"p50": "P50", "p90": "P90", "p99": "P99 (95%)", "p999": "P99.9"}
 
@@ -84,7 +84,7 @@ def _row(candidate: Candidate, *, has_latencies: bool, has_energy: bool) -> list
         *latencies,
         numbers.compact(float(candidate.throughput)) if known else "",
         numbers.latency(candidate.first_seconds) if known else "",
-        numbers.long_size(candidate.memory) if candidate.memory is not None else "",
+        numbers.size(candidate.memory) if candidate.memory is not None else "",
         *energy,
         _stability(candidate),
     ]
@@ -156,7 +156,7 @@ def _verdict_sentences(
     if found.fastest and not target_latency and found.fastest is not best:
         yield f"Batch {found.fastest.batch_size} of {found.fastest.title} is the fastest{_p99(found.fastest)}."
     if found.machines and target_rate:
-        machines = "1 machine" if found.machines == 1 else f"{numbers.count(found.machines)} machines"
+        machines = numbers.counted(found.machines, "machine")
         yield f"{target_rate:g} requests/s take {machines} like this one, without headroom."
 
 

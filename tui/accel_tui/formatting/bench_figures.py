@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from accel_engine.run import RunInfo
 from accel_engine.run.store.series_names import BATCH_SIZE
-from accel_engine.text import percent
-from accel_tui.formatting import numbers
+from accel_engine.words import numbers
+from accel_engine.words.numbers import percent
 
 _MIB = float(1 << 20)
 
@@ -61,8 +61,8 @@ _FIGURES: Mapping[str, Figure] = {
     "p999": _latency("p99.9"),
     "first_seconds": _latency("first call"),
     "load_seconds": _latency("load"),
-    "size": Figure("size", numbers.long_size),
-    "memory": Figure("memory", numbers.long_size, "MiB", _MIB),
+    "size": Figure("size", numbers.size),
+    "memory": Figure("memory", numbers.size, "MiB", _MIB),
     "energy": Figure("energy per example", _energy, "J"),
     "disagreement": Figure("windows differ by", percent),
 }

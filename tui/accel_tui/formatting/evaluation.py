@@ -13,7 +13,8 @@ from accel_engine.requests.evaluate import (
     Measurement,
     MetricDifference,
 )
-from accel_engine.text import format_metric, printable_line
+from accel_engine.text import printable_line
+from accel_engine.words import numbers
 
 MOST_CLASSES = 20
 """The most classes in the table; of more, those with the lowest F1."""
@@ -65,7 +66,7 @@ def _baseline_rows(models: tuple[EvaluatedModel, ...]) -> Iterator[tuple[str, ..
     """What a prediction that has learned nothing reaches, and what it predicts."""
     for name in dict.fromkeys(name for model in models for name in model.baseline):
         values = (model.baseline.get(name) for model in models)
-        yield f"baseline {name}", *("" if value is None else format_metric(value) for value in values)
+        yield f"baseline {name}", *("" if value is None else numbers.metric(value) for value in values)
     if any(model.baseline_name for model in models):
         yield "baseline", *(printable_line(model.baseline_name) for model in models)
 
@@ -116,7 +117,7 @@ def _text(measured: Measurement, *, signed: bool = False) -> str:
     if measured.value is None:
         return "none"
     sign = "+" if signed and measured.value > 0 else ""
-    value = f"{sign}{format_metric(measured.value)}"
+    value = f"{sign}{numbers.metric(measured.value)}"
     if measured.low is None or measured.high is None:
         return value
-    return f"{value} ({format_metric(measured.low)} to {format_metric(measured.high)})"
+    return f"{value} ({numbers.metric(measured.low)} to {numbers.metric(measured.high)})"

@@ -3,11 +3,10 @@
 from collections.abc import Iterator
 
 from accel_engine.finders.batch_effects import BatchEffects
-from accel_engine.finders.batch_size_finder import FoundSize, SizeOptions, SizeProgress
 from accel_engine.finders.learning_rate_finder import FoundRate, RampProgress
 from accel_engine.finders.rate_suggestions import ABOUT, Suggestion, spread_text
-from accel_engine.finders.throughput import MARGIN, MeasuredSize
-from accel_tui.formatting import numbers
+from accel_engine.finders.throughput import MARGIN, FoundSize, MeasuredSize, SizeOptions, SizeProgress
+from accel_engine.words import numbers
 
 FEW_STEPS = 0.1
 """Share of the plan's steps below which a batch size comes with a warning."""
@@ -106,7 +105,7 @@ def size_row(size: MeasuredSize, names: str = "") -> tuple[str, ...]:
     lead = f"{size.batch_size:,}", f"{size.per_replica:,}"
     if size.problem:
         return (*lead, "", "", "", size.problem)
-    memory = "" if size.memory is None else numbers.long_size(size.memory)
+    memory = "" if size.memory is None else numbers.size(size.memory)
     return (*lead, numbers.compact(size.throughput), numbers.compact(size.steps_per_second), memory, names)
 
 
@@ -118,7 +117,7 @@ def size_notes(found: FoundSize) -> Iterator[str]:
     again = f"{numbers.compact(found.confirmed.throughput)} examples/s"
     yield f"{found.confirmed.batch_size:,} was measured again in a fresh process, with a validation: {again}"
     if found.memory is not None:
-        yield f"the largest leaves {MARGIN:.0%} of {numbers.long_size(found.memory)} free"
+        yield f"the largest leaves {MARGIN:.0%} of {numbers.size(found.memory)} free"
     if found.effects is not None:
         yield from effect_notes(found.effects)
 

@@ -5,8 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from accel_engine.requests.export_model import Export, MeasuredModel
-from accel_engine.text import format_metric
-from accel_tui.formatting import numbers
+from accel_engine.words import numbers
 
 FASTEST, FASTEST_EXPORT = "fastest", "fastest export"
 """The marks of the fastest model that was written: of all, or of what was written, if the trained model is faster."""
@@ -48,7 +47,7 @@ def model_row(model: MeasuredModel, metrics: Sequence[str], *, is_original: bool
     values = (model.metrics.get(name) for name in metrics)
     difference = "" if is_original else _number(model.largest)
     latency = "" if model.latency is None else numbers.latency(model.latency)
-    return (model.name, *map(_number, values), difference, numbers.long_size(model.size), latency, mark)
+    return (model.name, *map(_number, values), difference, numbers.size(model.size), latency, mark)
 
 
 def model_rows(found: Export, metrics: Sequence[str]) -> list[tuple[str, ...]]:
@@ -74,7 +73,7 @@ def written_to(found: Export) -> tuple[str, list[str]]:
 
 
 def _number(value: float | None) -> str:
-    return "none" if value is None else format_metric(value) if value else "0"
+    return "none" if value is None else numbers.metric(value) if value else "0"
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 import textwrap
 from collections.abc import Iterator
+from pathlib import PurePath
 
 from rich.cells import cell_len, set_cell_size
 
@@ -92,3 +93,15 @@ def _end(text: str, start: int, width: int) -> int:
     while end < len(text) and (cells := cells + cell_len(text[end])) <= width:
         end += 1
     return end
+
+
+CHIEF = "worker 0"
+"""The worker that writes the run."""
+
+COORDINATOR = "coordinator"
+"""The process that writes the run with parameter servers."""
+
+
+def base_name(spec: str) -> str:
+    """The name of a model or dataset without its folder: ``net.py:build``, ``mine.npz``."""
+    return PurePath(spec).name or spec

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from accel_engine.data import DatasetEntry
 from accel_engine.data.dataset_entry import Column
 from accel_engine.data.structure import describe
-from accel_tui.formatting import numbers
+from accel_engine.words import numbers
 
 _MAX_NAMES = 6
 """Names listed in a line; the others are counted."""

@@ -20,10 +20,11 @@ from accel_engine.plan.field_spec import AUTO
 from accel_engine.plan.monitor import measured_names
 from accel_engine.plan.placement import incompatibility
 from accel_engine.plan.plan import default_text
-from accel_engine.plan.plan_errors import valid_part
+from accel_engine.plan.plan_file import valid_part
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
 from accel_engine.plan.task_choices import LOSSES_OF, METRICS_OF
-from accel_tui.formatting import field_labels, numbers
+from accel_engine.words import numbers
+from accel_tui.formatting import field_labels
 from accel_tui.formatting.field_labels import label, word
 from accel_tui.plan import data_look
 from accel_tui.plan.relevance import drop_irrelevant, is_relevant
@@ -193,7 +194,7 @@ def _models(filled: ResolvedPlan) -> tuple[FieldChoice, ...]:
     described = describe_entry(filled.data, filled.plan.task)
     note, possible = "the default model for the data, known once it is read", True
     try:
-        taken = choose.resolve(AutoModel(), described)
+        taken = choose.resolve_model(AutoModel(), described)
         note = f"{taken.name}, the default for the data" if isinstance(taken, ModelEntry) else note
     except PlanError as error:
         note, possible = word(error.reason), False

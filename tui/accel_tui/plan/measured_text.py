@@ -4,7 +4,7 @@ from accel_engine import clock
 from accel_engine.plan.changed_plan import options_text
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.race.remembered import RememberedResult
-from accel_tui.formatting import numbers
+from accel_engine.words import numbers
 from accel_tui.formatting.race import spread_of
 from accel_tui.plan.data_look import PreviewRow
 
@@ -18,18 +18,13 @@ def measured_rows(found: RememberedResult | None, resolved: ResolvedPlan) -> tup
     """
     if found is None:
         return ()
-    memory = f", {numbers.long_size(found.memory)}" if found.memory is not None else ""
+    memory = f", {numbers.size(found.memory)}" if found.memory is not None else ""
     age = numbers.ago(max(clock.now() - found.measured_at, 0.0))
     rate, spread = numbers.count(round(found.examples_per_second)), spread_of(found.examples_per_second, found.between)
     rows = [PreviewRow("measured", f"{' '.join(filter(None, (rate, spread)))} examples/s{memory} (race, {age})")]
     if (seconds := found.epoch_seconds(resolved)) is not None:
-        rows.append(PreviewRow("an epoch", f"{seconds_text(seconds)} of steps"))
+        rows.append(PreviewRow("an epoch", f"{numbers.span(seconds)} of steps"))
     if found.faster_changes:
         text = f"{options_text(found.faster_changes)}: {found.factor:.2f} times as fast in the race"
         rows.append(PreviewRow("faster", text))
     return tuple(rows)
-
-
-def seconds_text(seconds: float) -> str:
-    """A duration: ``0.35 s`` below ten seconds, else ``2:05``."""
-    return f"{seconds:.2g} s" if seconds < 10 else numbers.duration(seconds)

@@ -2,11 +2,11 @@
 
 from accel_engine.errors import join_words
 from accel_engine.memory import available_memory
-from accel_engine.plan.memory_advice import Change, cheapest_change
 from accel_engine.plan.memory_estimate import MemoryEstimate, MemoryPart, Training, data_bytes, estimate_memory
+from accel_engine.plan.memory_remedies import Change, cheapest_change
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.requests.describe_model import Description
-from accel_tui.formatting import numbers
+from accel_engine.words import numbers
 from accel_tui.formatting.field_labels import word
 
 
@@ -32,19 +32,19 @@ def training_of(filled: ResolvedPlan, description: Description) -> Training | No
 
 
 def bytes_text(part: MemoryPart | MemoryEstimate) -> str:
-    """A range of bytes: ``610M to 740M``; one figure where both are the same."""
+    """A range of bytes: ``610 MiB to 740 MiB``; one figure where both are the same."""
     low, high = numbers.size(part.low), numbers.size(part.high)
     return low if low == high else f"{low} to {high}"
 
 
 def memory_line(training: Training) -> str:
-    """The memory of a training in a line: ``610M to 740M``, of each device if there are several accelerators."""
+    """The memory of a training in a line: ``610 MiB to 740 MiB``, of each device if there are several accelerators."""
     several = " per device" if training.kind != "cpu" and len(training.placement.devices) != 1 else ""
     return f"{bytes_text(estimate_memory(training))}{several}"
 
 
 def memory_of(training: Training) -> str:
-    """The memory that a training may use: ``22.1G available on this machine``; empty if it is unknown."""
+    """The memory that a training may use: ``22.1 GiB available on this machine``; empty if it is unknown."""
     if training.memory is None:
         return ""
     where = "available on this machine" if training.kind == "cpu" else f"of {training.placement.devices[0]}"

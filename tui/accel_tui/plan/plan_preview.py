@@ -10,7 +10,7 @@ from accel_engine.plan.placement import Placement
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.requests.describe_model import Description
 from accel_engine.text import printable_line
-from accel_tui.formatting import numbers
+from accel_engine.words import numbers
 from accel_tui.formatting.field_labels import word
 from accel_tui.plan import data_look, form
 from accel_tui.plan.data_look import PreviewRow

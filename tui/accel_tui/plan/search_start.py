@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from accel_engine.plan import Plan
 from accel_engine.plan.interval import parse_duration
 from accel_engine.plan.resolved_plan import ResolvedPlan
-from accel_engine.search.definition import Objective, Parameter
-from accel_engine.search.new_study import SearchOptions, default_monitor, default_name
-from accel_engine.search.objectives import DIRECTION_OF_MODE, objectives_of
+from accel_engine.search.definition import DIRECTION_OF_MODE, Objective, Parameter, objectives_of
+from accel_engine.search.new_study import SearchOptions, default_monitor, default_study_name
 from accel_engine.search.study_paths import study_directory
 from accel_tui.plan.search_fields import looks_like_range
 from accel_tui.plan.whole_number import parse_count
@@ -36,7 +35,7 @@ def default_texts(filled: ResolvedPlan) -> dict[str, str]:
     plan = filled.with_chosen_model().plan
     monitor, direction = filled.plan.monitor or default_monitor(filled), DIRECTION_OF_MODE.get(filled.plan.monitor_mode)
     return {
-        "name": default_name(plan.replace(name="") if looks_like_range(plan.name) else plan),
+        "name": default_study_name(plan.replace(name="") if looks_like_range(plan.name) else plan),
         "trials": str(SearchOptions().trials),
         "monitor": f"{monitor} {direction}" if direction else monitor,
         "within": "",

@@ -7,7 +7,9 @@ import numpy as np
 
 from accel_engine.data.data_options import OF_CLASSES
 from accel_engine.requests.predict import ExamplePredictions, OutputPrediction
-from accel_engine.text import format_metric, percent, printable_line
+from accel_engine.text import printable_line
+from accel_engine.words import numbers
+from accel_engine.words.numbers import percent
 from accel_tui.predictions.objects import THRESHOLD, shares, step_columns, steps
 
 MOST_NUMBERS = 8
@@ -132,4 +134,4 @@ def _listed(chances: dict[str, float]) -> str:
 
 
 def _number(value: float) -> str:
-    return format_metric(float(value))
+    return numbers.metric(float(value))

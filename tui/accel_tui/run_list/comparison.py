@@ -12,8 +12,10 @@ from accel_engine.run import RunInfo, RunSummary
 from accel_engine.run.store.series_names import BATCH_SIZE, LEARNING_RATE, VALIDATION_PREFIX
 from accel_engine.run.store.steps import THROUGHPUT
 from accel_engine.text import printable_line
-from accel_tui.formatting import field_labels, names, numbers
+from accel_engine.words import numbers
+from accel_tui.formatting import field_labels
 from accel_tui.formatting.bench_figures import figure
+from accel_tui.formatting.text import base_name
 from accel_tui.run_list.columns import status_of
 from accel_tui.run_state.state import RunState
 
@@ -299,7 +301,7 @@ def _value(field: str, value: Any) -> str:
         return ", ".join(map(str, value))
     if isinstance(value, float):
         return f"{value:g}"
-    return names.base_name(value) if field in ("model", "data") else str(value)
+    return base_name(value) if field in ("model", "data") else str(value)
 
 
 def _comparable(value: Any) -> Any:

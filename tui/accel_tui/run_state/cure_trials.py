@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # its imports are slow
@@ -54,14 +53,12 @@ class AdviceNotes:
     Attributes:
         trials: The trials by the changes of the plan, as options.
         applied: What was applied, by the same; taking back is without options.
-        new_run: The new run that has a cure of this one; ``None`` if there is none.
         selected: The selected finding.
         on_change: Called when trials or what was applied have changed; set by the screen that shows them.
     """
 
     trials: dict[str, Trial] = field(default_factory=dict)
     applied: dict[str, Application] = field(default_factory=dict)
-    new_run: Path | None = None
     selected: str = ""
     on_change: Callable[[], object] = lambda: None
 

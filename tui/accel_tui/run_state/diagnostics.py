@@ -13,7 +13,7 @@ from accel_engine.run.diagnostics.views import Tokens, View
 from accel_engine.run.directory.run_paths import latest_checkpoint
 from accel_engine.run.media import MediaItem, MediaSeries
 from accel_engine.text import printable, printable_fields
-from accel_tui.formatting.run_damage import left_out
+from accel_tui.formatting.runs import left_out
 
 NEWLINE = "↵"
 """Sign of a token that ends a line."""

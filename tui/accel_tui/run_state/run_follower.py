@@ -1,8 +1,6 @@
-"""Follows a run in a separate thread, so that no screen waits for a disk."""
+"""Follows a run."""
 
-import threading
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +9,7 @@ from accel_engine.run import RunInfo, RunReader, Status
 from accel_engine.run.directory.run_paths import trained_model
 from accel_engine.strategies import CATALOGUE
 from accel_engine.text import printable_fields
+from accel_tui.follower import Follower, Unreadable
 from accel_tui.run_state.curve import CAPACITY, Curve
 from accel_tui.run_state.device_curves import DeviceCurvesReader
 from accel_tui.run_state.fold_events import apply_update, curves_of
@@ -34,53 +33,34 @@ EVENTS = 4096
 """Maximum number of events per read, which bounds the memory for runs with many epochs."""
 
 
-class RunFollower:
-    """Folds a run into its state and reports new states.
-
-    At most one report is pending: the next comes only after :meth:`latest`.
+class RunFollower(Follower[RunState]):
+    """Folds a run into its state.
 
     Args:
         directory: The run's directory.
-        on_news: Called in the following thread when there is a new state.
-        on_problem: Called in the following thread with the reason when the run cannot be read.
     """
 
-    def __init__(self, directory: Path, on_news: Callable[[], object], on_problem: Callable[[str], object]) -> None:
+    def __init__(self, directory: Path) -> None:
+        super().__init__(RunState())
         self._directory = directory
-        self._on_news = on_news
-        self._on_problem = on_problem
-        self._stop = threading.Event()
-        self._wake = threading.Event()
-        self._lock = threading.Lock()
-        self._latest = RunState()
-        self._taken = True
         self._visible_steps: VisibleSteps | None = None
         self._metric_names: frozenset[str] = frozenset()
         self._workers = WorkerFollower(directory)
 
-    def run(self, is_wanted: Callable[[], bool] = lambda: True) -> None:
-        """Follow the run until :meth:`stop`; blocks.
-
-        Args:
-            is_wanted: Whether to continue; called at each poll.
-        """
+    def run(self) -> None:
+        """Follow the run; one that cannot be opened is not tried again."""
         try:
             reader = RunReader(
                 self._directory, max_samples=SAMPLES, max_buckets=CAPACITY, max_events=EVENTS, past_phases=False
             )
         except RunError as error:
-            self._on_problem(str(error))
+            self.tell(Unreadable(str(error)))
             return
         try:
-            self._follow(reader, is_wanted)
+            self._follow(reader)
         finally:
             reader.close()
             self._workers.close()
-
-    def stop(self) -> None:
-        """Make :meth:`run` return soon; callable from any thread."""
-        self._stop.set()
-        self._wake.set()
 
     def load_visible_steps(self, visible_steps: VisibleSteps | None) -> None:
         """Set the steps that the state's ``visible_series`` cover; callable from any thread."""
@@ -92,19 +72,13 @@ class RunFollower:
         self._metric_names = names
         self._wake.set()
 
-    def latest(self) -> RunState:
-        """The latest state; callable from any thread."""
-        with self._lock:
-            self._taken = True
-            return self._latest
-
-    def _follow(self, reader: RunReader, is_wanted: Callable[[], bool]) -> None:
+    def _follow(self, reader: RunReader) -> None:
         problem = ""
         state = after = RunState()
         last_status_check = -STATUS_SECONDS
         loaded: VisibleSteps | None = None
         devices = DeviceCurvesReader(STATUS_SECONDS)
-        while is_wanted() and not self._stop.is_set():
+        while self.is_wanted:
             try:
                 while update := reader.poll():
                     after = apply_update(after, update)
@@ -139,21 +113,13 @@ class RunFollower:
                 problem = ""
                 if after is not state:
                     state = after
-                    self._put(state)
+                    self.put(state)
             except RunError as error:
                 # The disk may be back at the next poll, so this is reported once and tried again.
                 if str(error) != problem:
                     problem = str(error)
-                    self._on_problem(problem)
-            self._wake.wait(STARTING_SECONDS if state.live and not state.step else POLL_SECONDS)
-            self._wake.clear()
-
-    def _put(self, state: RunState) -> None:
-        with self._lock:
-            self._latest = state
-            wake, self._taken = self._taken, False
-        if wake:
-            self._on_news()
+                    self.tell(Unreadable(problem))
+            self.wait(STARTING_SECONDS if state.live and not state.step else POLL_SECONDS)
 
 
 def _why_queued(info: RunInfo) -> str:

@@ -1,13 +1,10 @@
 """Bench screen: measures the inference of trained models, and shows it while it is measured."""
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
-from textual import getters, on, work
 from textual.app import App, ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, ScrollableContainer, Vertical
 from textual.content import Content
 from textual.widgets import Static
@@ -20,205 +17,124 @@ from accel_engine.requests.bench_models import BenchOptions
 from accel_engine.requests.protocol.request import ExamplesDone
 from accel_engine.text import printable
 from accel_engine.trained.bench_runs import BenchRuns
-from accel_tui.formatting import numbers
+from accel_engine.words import numbers
 from accel_tui.formatting.bench import conclusions, notes, tables
-from accel_tui.formatting.devices_in_use import warnings
-from accel_tui.screens.engine_errors import reported
-from accel_tui.screens.working_screen import WorkingScreen
-from accel_tui.widgets.bench.bench_charts import LatencyHistogram, ThroughputChart
-from accel_tui.widgets.bench.bench_form import BenchForm
+from accel_tui.formatting.runs import warnings
+from accel_tui.screens.job import Job
+from accel_tui.screens.job_screen import JobScreen
 from accel_tui.widgets.chart_panels.compare_charts import letter, style_of
-from accel_tui.widgets.key_bar import KeyBar
+from accel_tui.widgets.jobs.bench_charts import LatencyHistogram, ThroughputChart
+from accel_tui.widgets.jobs.option_form import OptionForm
 from accel_tui.widgets.text_table import table_content
-from accel_tui.widgets.top_bar import TopBar
 
 _STYLES = {"yes": "$text-success"}
 """Styles of the last column of tables."""
 
 
-class BenchScreen(WorkingScreen):
+class BenchScreen(JobScreen):
     """Measures runs one after the other, each in an engine process of its own.
 
     Args:
         directories: The runs' directories.
     """
 
-    CSS_PATH = "bench_screen.tcss"
-    AUTO_FOCUS = "#target_latency"
+    NOUN = "the measurement"
+    KEPT = "The batch sizes that are measured already are saved."
     BINDING_GROUP_TITLE = "Bench"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("s", "start", "Start", id="bench.start", tooltip="Start measuring; in a field, enter does"),
-        Binding("o", "options", "Options", id="bench.options", tooltip="Choose again what to measure"),
-        Binding("escape", "back", "Back", id="bench.back", tooltip="Go back; asks first while it measures"),
-    ]
-
-    _form = getters.query_one(BenchForm)
-    _about = getters.query_one("#about", Static)
-    _verdict = getters.query_one("#verdict", Static)
 
     def __init__(self, directories: Sequence[Path]) -> None:
         super().__init__()
         self._directories = tuple(directories)
-        self._options = BenchOptions()
-        self._target_rate: float | None = None
         self._candidates: tuple[Candidate, ...] = ()
-        self._bench: InferenceBench | None = None
-        self._is_running = False
-        self._is_closed = False
+        self._warned: tuple[str, ...] = ()
 
-    def compose(self) -> ComposeResult:
-        """Compose the choices, and the room for what is measured."""
-        yield TopBar(f"Bench {numbers.counted(len(self._directories), 'run')}")
-        yield Static(_names(self._directories), id="about", markup=False)
-        yield BenchForm()
-        with Vertical(id="measured"):
+    @property
+    def heading(self) -> str:
+        """The title in the top bar."""
+        return f"Bench {numbers.counted(len(self._directories), 'run')}"
+
+    def make_form(self) -> OptionForm:
+        """How to measure."""
+        rows = ("target_latency", "target_rate", "seconds", "devices", "xla", "precisions", "scenario")
+        return OptionForm(BenchOptions, rows, ", ".join(each.name for each in self._directories))
+
+    def compose_result(self) -> ComposeResult:
+        """Compose the charts, and the room for tables and conclusions."""
+        with Vertical(id="result"):
             with Horizontal(id="charts"):
                 yield LatencyHistogram()
                 yield ThroughputChart()
-            with ScrollableContainer(id="results"):
-                yield Static(id="verdict", markup=False)
-                yield Static(id="tables", markup=False)
-        yield KeyBar()
+            with ScrollableContainer(id="tables"):
+                yield Static(classes="table", markup=False)
 
-    def on_unmount(self) -> None:
-        """End the engine."""
-        self._is_closed = True
-        if self._bench:
-            self._bench.cancel()
+    def run(self, job: Job, prepared: BenchOptions) -> tuple[str, ...]:
+        """Measure, and save what was measured."""
+        app, saved = self.app, BenchRuns(prepared)
+        self.warn(warnings(prepared.devices))
+        bench = InferenceBench(self._directories, prepared)
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Start from the form; return to it after the end."""
-        del parameters
-        is_form = not self.has_class("-measuring")
-        if action == "start":
-            return is_form
-        return not is_form and not self._is_running if action == "options" else True
+        def take(part: ExamplesDone | LiveWindow | Candidate) -> None:
+            if isinstance(part, Candidate):
+                saved.add(part)
+            job.tell(part)
 
-    @property
-    def work_in_progress(self) -> str:
-        """The measurement."""
-        return "the measurement" if self._is_running else ""
+        try:
+            with job.ended_by(bench.cancel):
+                return bench.measure(take, is_live=True)
+        finally:
+            self._warned = bench.notes
+            _save(saved, app)
 
-    @property
-    def work_detail(self) -> str:
-        """What is kept."""
-        return "The batch sizes that are measured already are saved."
-
-    def action_options(self) -> None:
-        """Go back to the form."""
-        self.remove_class("-measuring")
-        self._about.update(_names(self._directories))
-        self._form.focus_first()
-        self.refresh_bindings()
-
-    def action_start(self) -> None:
-        """Start measuring with the choices."""
-        self._form.submit()
-
-    @on(BenchForm.Submitted)
-    def _start(self, event: BenchForm.Submitted) -> None:
-        event.stop()
-        self._options, self._target_rate = event.choices.options(), event.choices.rate()
-        self._is_running = True
-        self._clear()
-        self.add_class("-measuring")
-        results = self.query_one("#results")
-        results.focus()
-        results.anchor()  # shows the newest batch size
-        self.refresh_bindings()
-        self._about.update(Content.styled("starting an engine", "$text-accent"))
-        self._measure(self._options)
-
-    def _clear(self) -> None:
+    def begin(self, prepared: BenchOptions) -> None:
         """Forget what was measured before."""
-        self._bench = None
         self._candidates = ()
         histogram = self.query_one(LatencyHistogram)
         histogram.live = None
-        is_offline = self._options.scenario == "offline"
+        is_offline = prepared.scenario == "offline"
         histogram.empty = "no latencies in the scenario offline" if is_offline else LatencyHistogram.WAITING
         self.query_one(ThroughputChart).show(())
-        for text in ("#verdict", "#tables"):
-            self.query_one(text, Static).update("")
+        self.query_one(".table", Static).update("")
+        self.query_one("#tables").anchor()  # shows the newest batch size
 
-    @work(thread=True, exit_on_error=False, group="bench")
-    def _measure(self, options: BenchOptions) -> None:
-        app, saved = self.app, BenchRuns(options)
-
-        def take(part: ExamplesDone | LiveWindow | Candidate) -> None:
-            match part:
-                case ExamplesDone():
-                    self._post(self._show_progress, part)
-                case LiveWindow():
-                    self._post(self._show_live, part)
-                case Candidate():
-                    saved.add(part)
-                    self._post(self._show_candidate, part)
-
-        try:
-            with reported(partial(self._post, self._finish)):
-                self._post(self._show_warnings, tuple(warnings(options.devices)))
-                self._bench = InferenceBench(self._directories, options)
-                if not self._is_closed:
-                    self._bench.measure(take, is_live=True)
-                    self._post(self._finish)
-        finally:
-            _save(saved, app)
-
-    def _post(self, show: Callable[..., object], *arguments: Any) -> None:
-        """Show something from another thread, unless the screen is closed."""
-        if not self._is_closed:
-            self.call_later(show, *arguments)
-
-    def _show_progress(self, part: ExamplesDone) -> None:
-        self._about.update(Content.styled(f"reading {numbers.examples_done(part.done, part.of)}", "$text-accent"))
-
-    def _show_warnings(self, found: Sequence[str]) -> None:
-        for each in found:
-            self.notify(each, severity="warning", markup=False)
+    def take(self, part: ExamplesDone | LiveWindow | Candidate) -> None:
+        """Take note of what was measured."""
+        match part:
+            case ExamplesDone():
+                self.tell_examples(part, "reading ")
+            case LiveWindow():
+                self._show_live(part)
+            case Candidate():
+                self._candidates = (*self._candidates, part)
+                self.query_one(ThroughputChart).show(self._candidates)
+                self.query_one(".table", Static).update(self._tables)
 
     def _show_live(self, window: LiveWindow) -> None:
         self.query_one(LatencyHistogram).live = window
         measuring = f"measuring {window.title}: batch {window.batch_size}"
         figures = f"{numbers.compact(window.throughput)} examples/s"
-        if self._options.scenario == "server":
+        if self.options.scenario == "server":
             measuring += f", tried {numbers.compact(window.rate)} requests/s"
             figures = f"{numbers.compact(window.throughput)}/s answered"
-        self._about.update(Content.assemble((printable(measuring), "$text-accent"), f"  {figures}"))
+        self.tell(f"{measuring}  {figures}")
 
-    def _show_candidate(self, candidate: Candidate) -> None:
-        self._candidates = (*self._candidates, candidate)
-        self.query_one(ThroughputChart).show(self._candidates)
+    @property
+    def _tables(self) -> Content:
         parts: list[Content] = []
         for place, table in enumerate(tables(self._candidates)):
             sign = Content.styled(f"━{letter(place)} ", f"${style_of(place)} bold") if place < 8 else Content("")
             parts += [sign + Content.styled(printable(table.title), "bold")]
             parts += [table_content(table.header, table.rows, _STYLES), Content("")]
-        self.query_one("#tables", Static).update(Content("\n").join([*parts, *map(_plain, notes(self._candidates))]))
+        return Content("\n").join([*parts, *(Content(printable(note)) for note in notes(self._candidates))])
 
-    def _finish(self, problem: str = "") -> None:
+    async def finish(self, found: tuple[str, ...] | None) -> Sequence[str]:
         """Show the conclusions from what was measured, if only before a problem, and warnings."""
-        self._is_running = False
-        options, found = self._options, list[str]()
+        options, lines = self.options, list[str]()
         if self._candidates:
-            found = conclusions(self._candidates, options.scenario, options.target_latency, self._target_rate)
-        warned = self._bench.notes if self._bench else ()
-        lines = [*(Content.styled(printable(each), "$text-success") for each in found), *map(_plain, warned)]
-        self._verdict.update(Content("\n").join([*lines, Content("")]))
-        style = "$text-error" if problem else "$text-success"
-        self._about.update(Content.styled(printable(problem) or "measured", style))
-        results = self.query_one("#results")
-        results.release_anchor()
-        results.scroll_home(animate=False)
-        self.refresh_bindings()
-
-
-def _names(directories: Sequence[Path]) -> str:
-    return ", ".join(printable(each.name) for each in directories)
-
-
-def _plain(text: str) -> Content:
-    return Content(printable(text))
+            lines = conclusions(self._candidates, options.scenario, options.target_latency, options.target_rate)
+        room = self.query_one("#tables")
+        room.release_anchor()
+        room.scroll_home(animate=False)
+        return *lines, *(self._warned if found is None else found)
 
 
 def _save(saved: BenchRuns, app: App[Any]) -> None:

@@ -1,7 +1,7 @@
 """Compare screen: charts that overlay several runs, and a table of their differences."""
 
+import asyncio
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import ClassVar
 
@@ -58,10 +58,7 @@ class CompareScreen(RunActionsScreen):
     def __init__(self, directories: Sequence[Path]) -> None:
         super().__init__()
         self._directories = tuple(directories)
-        self._followers = [
-            RunFollower(directory, on_news=self._post_update, on_problem=lambda _: self._post_update())
-            for directory in directories
-        ]
+        self._followers = [RunFollower(directory) for directory in directories]
         self._runs: tuple[RunSummary, ...] = ()
         self._is_refresh_scheduled = False
 
@@ -86,44 +83,29 @@ class CompareScreen(RunActionsScreen):
 
     def on_mount(self) -> None:
         """Start following the runs."""
-        self._follow()
+        for follower in self._followers:
+            self._follow(follower)
         self._summarize()
         self.set_interval(SUMMARY_SECONDS, self._refresh_summaries)
         self.watch(self._charts, "is_full_screen", self._set_full_screen, init=False)
 
-    def on_unmount(self) -> None:
-        """Stop the followers."""
-        for follower in self._followers:
-            follower.stop()
+    @work(exit_on_error=False, group="follow")
+    async def _follow(self, follower: RunFollower) -> None:
+        """Refresh the screen some time after any news of a run."""
+        async for _ in follower.news(self.app):
+            if not self._is_refresh_scheduled:
+                self._is_refresh_scheduled = True
+                self.set_timer(REFRESH_SECONDS, self._refresh_comparison)
 
-    @work(thread=True, exclusive=True, exit_on_error=False, group="follow")
-    def _follow(self) -> None:
-        app = self.app
-        # Own threads: the app's worker pool is small, and these would occupy all of it.
-        with ThreadPoolExecutor(len(self._followers)) as threads:
-            list(threads.map(lambda follower: follower.run(lambda: app.is_running), self._followers))
-
-    @work(thread=True, exclusive=True, exit_on_error=False, group="summarize")
-    def _summarize(self) -> None:
-        runs = tuple(printable_fields(summarize(each)) for each in self._directories)
-        self.call_later(self._update_summaries, runs)
+    @work(exclusive=True, exit_on_error=False, group="summarize")
+    async def _summarize(self) -> None:
+        self._runs = await asyncio.to_thread(_summaries, self._directories)
+        self.refresh_bindings()
+        self._refresh_comparison()
 
     def _refresh_summaries(self) -> None:
         if any(run.status and run.status.live for run in self._runs) and not is_covered(self):
             self._summarize()
-
-    def _post_update(self) -> None:
-        self.call_later(self._schedule_refresh)
-
-    def _schedule_refresh(self) -> None:
-        if not self._is_refresh_scheduled:
-            self._is_refresh_scheduled = True
-            self.set_timer(REFRESH_SECONDS, self._refresh_comparison)
-
-    def _update_summaries(self, runs: tuple[RunSummary, ...]) -> None:
-        self._runs = runs
-        self.refresh_bindings()
-        self._refresh_comparison()
 
     @on(ScreenResume)
     def _refresh_comparison(self) -> None:
@@ -150,3 +132,7 @@ class CompareScreen(RunActionsScreen):
         event.stop()
         for follower in self._followers:
             follower.load_visible_steps(event.visible_steps)
+
+
+def _summaries(directories: Sequence[Path]) -> tuple[RunSummary, ...]:
+    return tuple(printable_fields(summarize(each)) for each in directories)

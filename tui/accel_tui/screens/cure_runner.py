@@ -29,13 +29,13 @@ _LIVE = (
     "If the engine can change this while it trains, it does so now. Else the run saves a checkpoint, stops, and "
     "continues from there with the changed plan; its steps and curves are kept."
 )
-_LIVE_ANEW = (
-    "This cannot change within a run. The run saves a checkpoint and stops, and a new run begins with the changed "
-    "plan. The old one can be continued."
-)
 _ENDED = "The run continues from its last checkpoint with the changed plan; its steps and curves are kept."
-_ENDED_ANEW = "A new run begins with the changed plan; this one stays as it is."
 _THEN = "Undo takes it back."
+
+
+def can_apply(info: RunInfo, changes: Mapping[str, Any]) -> bool:
+    """Whether a run can have changes of its plan; else they are for a new run."""
+    return can_continue_with(changes) and (info.status.live or info.status in CONTINUABLE)
 
 
 class CureRunner:
@@ -139,7 +139,7 @@ class CureRunner:
     def _undo(self) -> "AppliedCure":
         from accel_engine.advice.cures import apply_cure
 
-        return apply_cure.undo(self._notes.new_run or self._directory)
+        return apply_cure.undo(self._directory)
 
     def _start(self, key: str, work: "Callable[[], AppliedCure]") -> None:
         if not self.is_busy:
@@ -158,9 +158,7 @@ class CureRunner:
 
     def _end_change(self, key: str, done: "AppliedCure | None", problem: str) -> None:
         if done is not None and key == _UNDO:
-            self._notes.applied, self._notes.new_run = {}, None
-        elif done is not None:
-            self._notes.new_run = None if done.directory == self._directory else done.directory
+            self._notes.applied.clear()
         self._set_applied(key, Application(done.text) if done else Application(problem=problem))
         if not self._is_closed:
             self._on_applied()
@@ -183,9 +181,8 @@ class CureRunner:
 
 def _apply_question(info: RunInfo, changes: Mapping[str, Any]) -> QuestionScreen:
     """Ask whether to apply changes to a run, and say what that does; the answer is :data:`APPLY` or another one."""
-    can_continue = can_continue_with(changes)
-    if info.status.live:
-        does = _LIVE if can_continue else _LIVE_ANEW
-    else:
-        does = _ENDED if can_continue and info.status in CONTINUABLE else _ENDED_ANEW
-    return QuestionScreen(f"Apply {options_text(changes)} to the run?", f"{does} {_THEN}", (APPLY, CANCEL))
+    return QuestionScreen(
+        f"Apply {options_text(changes)} to the run?",
+        f"{_LIVE if info.status.live else _ENDED} {_THEN}",
+        (APPLY, CANCEL),
+    )

@@ -18,9 +18,9 @@ from accel_engine.requests.protocol.request import ExamplesDone
 from accel_engine.requests.revalidate import RevalidationRequest
 from accel_engine.run import request
 from accel_engine.run.diagnostics import OutputReport
-from accel_tui.formatting import numbers
+from accel_engine.words import numbers
 from accel_tui.run_state.diagnostics import DiagnosticsReading, read_diagnostics
-from accel_tui.screens.engine_errors import reported
+from accel_tui.screens.job import reported
 from accel_tui.terminal.dirty_regions import DirtyRegionScreen
 from accel_tui.widgets.diagnostics.pages import LABELS, fill, make_page, status_text, tabs_of
 from accel_tui.widgets.key_bar import KeyBar
@@ -48,7 +48,7 @@ class DiagnosticsScreen(DirtyRegionScreen):
             Binding(str(at), f"tab_at({at})", id=f"diagnostics.tab-{at}", tooltip=f"Show tab {at}")
             for at in range(1, _MOST_TABS + 1)
         ),
-        Binding("o", "output", "Output", id="diagnostics.output", tooltip="Show the next output of the model"),
+        Binding("O", "output", "Output", id="diagnostics.output", tooltip="Show the next output of the model"),
         Binding(
             "V",
             "validate",

@@ -1,10 +1,13 @@
-"""Modal dialog that asks for one value in a field, and says at each key what enter would do."""
+"""Modal dialog that asks for values in fields, and says at each key what enter would do."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import ClassVar, Generic, TypeVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.containers import Vertical
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, Label
@@ -20,30 +23,48 @@ EFFECT = "sets it"
 Value = TypeVar("Value")
 
 
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A field of the dialog.
+
+    Attributes:
+        id: Its name.
+        text: Its text at first.
+        label: What it is, above it; empty if the dialog says so.
+        placeholder: Examples while it is empty. A dialog whose only field is empty and has examples is no mistake yet.
+    """
+
+    id: str
+    text: str = ""
+    label: str = ""
+    placeholder: str = ""
+
+
 class EntryScreen(ModalScreen[Value | None], Generic[Value]):
-    """Asks for a value; returns ``None`` when cancelled. Subclasses parse it, and bind escape.
+    """Asks for values; returns ``None`` when cancelled. Subclasses parse them.
 
     Args:
         question: A few words.
-        detail: What the value means.
-        text: The text of the field at first.
-        placeholder: Examples in an empty field, which then is no mistake.
+        detail: What the values mean; may be empty.
+        entries: The fields.
     """
 
     CSS_PATH = "dialog.tcss"
-    FIELD: ClassVar[str]
-    """The field's id."""
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "dismiss(None)", "Cancel", id="dialog.back", tooltip="Close without changes"),
+        Binding("down", "app.focus_next", id="dialog.down", tooltip="Next field"),
+        Binding("up", "app.focus_previous", id="dialog.up", tooltip="Previous field"),
+    ]
 
-    def __init__(self, question: str, detail: str, text: str = "", placeholder: str = "") -> None:
+    def __init__(self, question: str, detail: str, *entries: Entry) -> None:
         super().__init__()
-        self._question, self._detail = question, detail
-        self._text, self._placeholder = text, placeholder
+        self._question, self._detail, self._entries = question, detail, entries
 
-    def parse(self, text: str) -> Value:
-        """Parse the text of the field.
+    def parse(self, texts: Mapping[str, str]) -> Value:
+        """Parse the texts of the fields, by their ids.
 
         Raises:
-            AccelError: It is no value.
+            AccelError: They are no value.
         """
         raise NotImplementedError
 
@@ -52,26 +73,32 @@ class EntryScreen(ModalScreen[Value | None], Generic[Value]):
         return EFFECT
 
     def compose(self) -> ComposeResult:
-        """Compose the question, the field, and what enter does."""
+        """Compose the question, the fields, and what enter does."""
         with Vertical(classes="dialog"):
-            yield Label(self._question, classes="question")
-            yield Label(self._detail, classes="detail")
-            yield LineInput(self._text, placeholder=self._placeholder, id=self.FIELD, compact=True)
+            yield Label(self._question, classes="question", markup=False)
+            if self._detail:
+                yield Label(self._detail, classes="detail", markup=False)
+            with VerticalScroll(can_focus=False, classes="fields"):
+                for entry in self._entries:
+                    if entry.label:
+                        yield Label(entry.label, classes="label", markup=False)
+                    yield LineInput(entry.text, placeholder=entry.placeholder, id=entry.id, compact=True)
             yield Label(id="verdict")
 
     def on_mount(self) -> None:
         """Say what enter does at first."""
-        self._judge(self._text)
+        self._judge()
+
+    @property
+    def _texts(self) -> dict[str, str]:
+        return {str(field.id): field.value for field in self.query(Input)}
 
     @on(Input.Changed)
-    def _changed(self, event: Input.Changed) -> None:
-        self._judge(event.value)
-
-    def _judge(self, text: str) -> None:
-        verdict = self.query_one("#verdict", Label)
+    def _judge(self) -> None:
+        verdict, texts = self.query_one("#verdict", Label), self._texts
+        is_untouched = len(texts) == 1 and self._entries[0].placeholder and not "".join(texts.values()).strip()
         try:
-            is_untouched = self._placeholder and not text.strip()
-            effect = EFFECT if is_untouched else self.effect(self.parse(text))
+            effect = EFFECT if is_untouched else self.effect(self.parse(texts))
         except AccelError as error:
             verdict.set_classes("wrong")
             verdict.update(Content(str(error)))
@@ -81,14 +108,15 @@ class EntryScreen(ModalScreen[Value | None], Generic[Value]):
 
     def action_enter(self) -> None:
         """Return the value if it is valid."""
-        self._return(self.query_one(Input).value)
+        self._return(self._texts)
 
     @on(Input.Submitted)
     def _submitted(self, event: Input.Submitted) -> None:
-        self._return(event.value)  # keys that came with enter may have changed the field since
+        # Keys that came with enter may have changed the field since.
+        self._return(self._texts | {str(event.input.id): event.value})
 
-    def _return(self, text: str) -> None:
+    def _return(self, texts: Mapping[str, str]) -> None:
         try:
-            self.dismiss(self.parse(text))
+            self.dismiss(self.parse(texts))
         except AccelError:
             self.app.bell()

@@ -11,10 +11,10 @@ from accel_engine.requests.diagnose import Diagnosis, DiagnosisRequest
 from accel_engine.requests.evaluate import EvaluationOptions
 from accel_engine.requests.protocol.request import ExamplesDone
 from accel_engine.run.diagnostics import Diagnostics
-from accel_tui.formatting import numbers
+from accel_engine.words import numbers
 from accel_tui.run_state.diagnostics import DiagnosticsReading, printable_diagnostics, read_diagnostics
 from accel_tui.screens.diagnostics_screen import DiagnosticsScreen
-from accel_tui.screens.engine_errors import reported
+from accel_tui.screens.job import reported
 
 
 class EvaluatedScreen(DiagnosticsScreen):

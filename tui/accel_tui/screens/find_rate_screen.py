@@ -14,11 +14,12 @@ from accel_engine.finders.learning_rate_finder import (
 )
 from accel_engine.finders.rate_curve import Ramp
 from accel_engine.plan import Plan
-from accel_tui.formatting import numbers
+from accel_engine.plan.options import specs_of
+from accel_engine.words import numbers
 from accel_tui.formatting.finders import ramp_progress, rate_header, rate_notes, rate_rows
 from accel_tui.screens.finder_screen import FinderScreen
-from accel_tui.widgets.finders.finder_plot import FinderPlot
-from accel_tui.widgets.finders.finder_plots import SMOOTHED_MEAN, rate_plot
+from accel_tui.widgets.jobs.finder_plots import SMOOTHED_MEAN, FinderPlot, rate_plot
+from accel_tui.widgets.jobs.option_form import OptionForm
 from accel_tui.widgets.text_table import table_content
 
 
@@ -30,12 +31,9 @@ class FindRateScreen(FinderScreen):
         take_rate: Called with the plan's learning rate, or the optimizer's of a run.
     """
 
-    TITLE = "Find learning rate"
-
     def __init__(self, source: Plan | Path, take_rate: Callable[[float], object]) -> None:
         super().__init__()
         self._source, self._take_rate = source, take_rate
-        self._options = RampOptions()
         self._ramps: tuple[Ramp, ...] = ()
         self._found: FoundRate | None = None
 
@@ -48,28 +46,43 @@ class FindRateScreen(FinderScreen):
         """The plan that is measured; ``None`` for a run's."""
         return self._source if isinstance(self._source, Plan) else None
 
-    def find(self, on_progress: Callable[[RampProgress], object], should_stop: Callable[[], bool]) -> FoundRate:
-        """Let the rate rise, for several seeds."""
-        self._found = None
-        if isinstance(self._source, Plan):
-            return find_learning_rate(self._source, on_progress, options=self._options, should_stop=should_stop)
-        return find_rate_of_run(self._source, on_progress, options=self._options, should_stop=should_stop)
+    @property
+    def heading(self) -> str:
+        """The title in the top bar."""
+        return "Find learning rate"
 
-    def take_progress(self, progress: RampProgress) -> str:
+    @property
+    def first_options(self) -> RampOptions:
+        """Three ramps."""
+        return RampOptions()
+
+    def make_form(self) -> OptionForm:
+        """Which ramps are measured."""
+        return OptionForm(RampOptions, tuple(specs_of(RampOptions)))
+
+    def begin(self, prepared: RampOptions) -> None:
+        """Forget the ramps of before."""
+        super().begin(prepared)
+        self._ramps, self._found = (), None
+
+    def find(
+        self, options: RampOptions, on_progress: Callable[[RampProgress], object], should_stop: Callable[[], bool]
+    ) -> FoundRate:
+        """Let the rate rise, for several seeds."""
+        if isinstance(self._source, Plan):
+            return find_learning_rate(self._source, on_progress, options=options, should_stop=should_stop)
+        return find_rate_of_run(self._source, on_progress, options=options, should_stop=should_stop)
+
+    def take(self, part: RampProgress) -> None:
         """Take the ramps so far."""
-        self._ramps = progress.ramps
-        return ramp_progress(progress).strip()
+        self._ramps = part.ramps
+        self.tell(ramp_progress(part).strip())
 
     def take_result(self, result: FoundRate) -> str:
         """Take what was found."""
         self._ramps, self._found = result.ramps, result
-        return result.suggestions.problem
-
-    @property
-    def found_text(self) -> str:
-        """The rate at the cursor or the best one."""
-        best = self._found and self._found.best
-        return f"{best.rule}: {self._written(best.rate)}" if best else "nothing was found"
+        best = result.best
+        return f"{best.rule}: {self._written(best.rate)}" if best else result.suggestions.problem
 
     @property
     def values(self) -> Sequence[float]:
@@ -84,7 +97,7 @@ class FindRateScreen(FinderScreen):
         found, best = self._found.suggestions.found, self._found.best
         return [each.rate for each in sorted(found, key=lambda each: each is not best)]
 
-    def take(self, value: float) -> None:
+    def use(self, value: float) -> None:
         """Give the rate to whom it was found for, and go back."""
         self.app.pop_screen()
         self._take_rate(self._own(value))
@@ -102,7 +115,7 @@ class FindRateScreen(FinderScreen):
         """Show the ramps, what they suggest, and the value at the cursor."""
         cursor = None if self.at is None else self.chosen(self.values[self.at])
         suggestions = self._found.suggestions if self._found else None
-        ends, note, ramps = (self._options.lowest, self._options.highest), self._note(cursor), self._ramps
+        ends, note, ramps = (self.options.lowest, self.options.highest), self._note(cursor), self._ramps
         self.query_one(FinderPlot).show(lambda rows: rate_plot(ramps, suggestions, ends, rows, cursor, note))
         if self._found is not None:
             table = table_content(rate_header(self._found), rate_rows(self._found), {})

@@ -4,24 +4,24 @@ from collections.abc import Callable, Sequence
 
 from textual.content import Content
 
-from accel_engine.finders.batch_size_finder import FoundSize, SizeOptions, SizeProgress, find_batch_size
-from accel_engine.finders.throughput import MeasuredSize
+from accel_engine.finders.batch_size_finder import find_batch_size
+from accel_engine.finders.throughput import FoundSize, MeasuredSize, SizeOptions, SizeProgress
 from accel_engine.plan import Plan
-from accel_tui.formatting import numbers
+from accel_engine.plan.options import specs_of
+from accel_engine.words import numbers
 from accel_tui.formatting.finders import (
     SIZE_HEADER,
     effect_notes,
     size_notes,
     size_plan,
     size_problem,
-    size_progress,
     size_row,
     size_rows,
 )
 from accel_tui.screens.finder_screen import FinderScreen
 from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
-from accel_tui.widgets.finders.finder_plot import FinderPlot
-from accel_tui.widgets.finders.finder_plots import memory_plot, throughput_plot
+from accel_tui.widgets.jobs.finder_plots import FinderPlot, memory_plot, throughput_plot
+from accel_tui.widgets.jobs.option_form import OptionForm
 from accel_tui.widgets.text_table import table_content
 
 ALONE = Answer("alone", "Batch size only", "b")
@@ -34,8 +34,6 @@ class FindSizeScreen(FinderScreen):
         plan: The plan.
         take_size: Called with the batch size, and the learning rate that goes with it if the user wants it.
     """
-
-    TITLE = "Find batch size"
 
     def __init__(self, plan: Plan, take_size: Callable[[int, float | None], object]) -> None:
         super().__init__()
@@ -52,27 +50,43 @@ class FindSizeScreen(FinderScreen):
         """The plan that is measured."""
         return self._plan
 
-    def find(self, on_progress: Callable[[SizeProgress], object], should_stop: Callable[[], bool]) -> FoundSize:
-        """Measure rising sizes."""
-        self._found = None
-        return find_batch_size(self._plan, on_progress, options=SizeOptions(), should_stop=should_stop)
+    @property
+    def heading(self) -> str:
+        """The title in the top bar."""
+        return "Find batch size"
 
-    def take_progress(self, progress: SizeProgress) -> str:
+    @property
+    def first_options(self) -> SizeOptions:
+        """All sizes that fit."""
+        return SizeOptions()
+
+    def make_form(self) -> OptionForm:
+        """Which sizes are measured."""
+        return OptionForm(SizeOptions, tuple(specs_of(SizeOptions)))
+
+    def begin(self, prepared: SizeOptions) -> None:
+        """Forget the sizes of before."""
+        super().begin(prepared)
+        self._measured, self._found = (), None
+        self.draw()
+
+    def find(
+        self, options: SizeOptions, on_progress: Callable[[SizeProgress], object], should_stop: Callable[[], bool]
+    ) -> FoundSize:
+        """Measure rising sizes."""
+        return find_batch_size(self._plan, on_progress, options=options, should_stop=should_stop)
+
+    def take(self, part: SizeProgress) -> None:
         """Take the sizes so far."""
-        self._measured = tuple(sorted(progress.measured, key=lambda each: each.batch_size))
-        return size_progress(progress)
+        self._measured = tuple(sorted(part.measured, key=lambda each: each.batch_size))
+        self.tell(part.detail, part.seconds_left)
 
     def take_result(self, result: FoundSize) -> str:
         """Take what was found."""
         self._measured, self._found = result.measured, result
-        return size_problem(result)
-
-    @property
-    def found_text(self) -> str:
-        """The answer."""
-        confirmed = self._found.confirmed if self._found else None
+        confirmed = result.confirmed
         if confirmed is None:
-            return "nothing was found"
+            return size_problem(result)
         return f"knee: batch size {confirmed.batch_size:,}, {numbers.compact(confirmed.throughput)} examples/s"
 
     @property
@@ -89,7 +103,7 @@ class FindSizeScreen(FinderScreen):
         sizes = (chosen.knee, chosen.fastest, chosen.largest)
         return list(dict.fromkeys(float(each.batch_size) for each in sizes))
 
-    def take(self, value: float) -> None:
+    def use(self, value: float) -> None:
         """Ask about the learning rate that goes with the size, and give both to whom they were found for."""
         size = round(value)
         effects = self._found.effects_of(size) if self._found else None
@@ -126,7 +140,7 @@ class FindSizeScreen(FinderScreen):
     def _notes(self, cursor: float | None) -> list[str]:
         found = self._found
         if found is None:
-            return list(size_plan(SizeOptions()))
+            return list(size_plan(self.options or SizeOptions()))
         if cursor is None or found.batch_size == cursor:
             return list(size_notes(found))
         effects = found.effects_of(round(cursor))

@@ -1,15 +1,12 @@
-"""Base of the screens that find a setting by measuring: a worker, a cursor on plots, and a value to take."""
+"""Base of the screens that find a setting by measuring: a cursor on plots, and a value to take."""
 
-import threading
-import time
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any, ClassVar
 
-from textual import getters, on, work
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Container, VerticalScroll
+from textual.containers import Container, Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
@@ -17,22 +14,16 @@ from accel_engine.measure.trial_room import devices_of
 from accel_engine.plan import Plan, isolation
 from accel_engine.plan.resolved_plan import resolve
 from accel_engine.text import printable
-from accel_tui.formatting.devices_in_use import warnings
-from accel_tui.screens.engine_errors import reported
-from accel_tui.screens.working_screen import WorkingScreen
-from accel_tui.widgets.finders.finder_plot import FinderPlot
-from accel_tui.widgets.key_bar import KeyBar
-from accel_tui.widgets.top_bar import TopBar
-
-SHOW_SECONDS = 0.1
-"""Seconds between two drawings of what is measured."""
+from accel_tui.formatting.runs import warnings
+from accel_tui.screens.job import Job
+from accel_tui.screens.job_screen import JobScreen
+from accel_tui.widgets.jobs.finder_plots import FinderPlot
 
 
-class FinderScreen(WorkingScreen):
-    """Measures in a thread from when it is opened, and ends what it has started when it is closed."""
+class FinderScreen(JobScreen):
+    """Measures from when it is opened, and shows what it has found with a cursor."""
 
-    CSS_PATH = "finder_screen.tcss"
-    TITLE = ""
+    NOUN = "the measurement"
     BINDING_GROUP_TITLE = "Find"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "take", "Take", id="find.take", tooltip="Take the value at the cursor"),
@@ -40,51 +31,32 @@ class FinderScreen(WorkingScreen):
         Binding("left", "move(-1)", id="find.left", tooltip="Move the cursor to the previous value"),
         Binding("down,tab", "select(1)", "Next", id="find.next", tooltip="Move the cursor to the next suggestion"),
         Binding("up,shift+tab", "select(-1)", id="find.previous", tooltip="Move the cursor to the previous suggestion"),
-        Binding("r", "again", "Measure again", id="find.again", tooltip="Measure once more"),
-        Binding("escape", "back", "Back", id="find.back", tooltip="Go back; asks first while it measures"),
     ]
-
-    _about = getters.query_one("#about", Static)
 
     def __init__(self) -> None:
         super().__init__()
-        self._stop = threading.Event()
-        self._is_running = False
-        self._shown_at = 0.0
-        self._detail = ""
-        self._problem = ""
         self.at: int | None = None
         """Index of the value at the cursor, in :attr:`values`; ``None`` before there is one."""
 
-    def compose(self) -> ComposeResult:
+    def compose_result(self) -> ComposeResult:
         """Compose the plots, and below them what was found."""
-        yield TopBar(self.TITLE)
-        yield Static(id="about", markup=False)
-        with Container(id="plots"):
-            yield from self.make_plots()
-        with VerticalScroll(id="results"):
-            yield Static(id="table", markup=False)
-            yield Static(id="notes", markup=False)
-        yield KeyBar()
+        with Vertical(id="result"):
+            with Container(id="plots"):
+                yield from self.make_plots()
+            with VerticalScroll(id="tables"):
+                yield Static(classes="table", markup=False)
+                yield Static(classes="note", markup=False)
 
     def make_plots(self) -> Sequence[FinderPlot]:
         """The plots, from left to right."""
         raise NotImplementedError
 
-    def find(self, on_progress: Callable[[Any], object], should_stop: Callable[[], bool]) -> Any:
+    def find(self, options: Any, on_progress: Callable[[Any], object], should_stop: Callable[[], bool]) -> Any:
         """Measure; in a thread."""
         raise NotImplementedError
 
-    def take_progress(self, progress: Any) -> str:
-        """Take note of what has been measured; returns what happens now, in words."""
-        raise NotImplementedError
-
     def take_result(self, result: Any) -> str:
-        """Take note of what was found; returns why nothing was, empty if something was."""
-        raise NotImplementedError
-
-    def draw(self) -> None:
-        """Show plots, table and notes."""
+        """Take note of what was found; returns it in a line, or why nothing was."""
         raise NotImplementedError
 
     @property
@@ -102,44 +74,31 @@ class FinderScreen(WorkingScreen):
         """The values that are suggested, the best first."""
         raise NotImplementedError
 
-    def take(self, value: float) -> None:
+    def use(self, value: float) -> None:
         """Use a value."""
         raise NotImplementedError
 
-    def on_mount(self) -> None:
-        """Begin to measure."""
-        self._begin()
-
-    def on_unmount(self) -> None:
-        """End the engine."""
-        self._stop.set()
-
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Move where there are values; take one once they are found; measure again after that."""
-        del parameters
-        if action == "again":
-            return not self._is_running
-        if action == "take":
-            return None if self._is_running or self.at is None else True
-        if action == "select":
-            return bool(self.suggested)
-        return bool(self.values) if action == "move" else True
-
-    @property
-    def work_in_progress(self) -> str:
-        """The measurement."""
-        return "the measurement" if self._is_running else ""
-
-    def action_again(self) -> None:
-        """Measure once more."""
-        self._begin()
+        """Move where there are values; take one once they are found."""
+        is_form = self.has_class("-form")
+        match action:
+            case "take":
+                return False if is_form else None if self.is_working or self.at is None else True
+            case "select":
+                return is_form or bool(self.suggested)
+            case "move":
+                return bool(self.values) and not is_form
+        return super().check_action(action, parameters)
 
     def action_move(self, by: int) -> None:
         """Move the cursor."""
         self._go_to(0 if self.at is None else self.at + by)
 
     def action_select(self, by: int) -> None:
-        """Move the cursor to another suggestion."""
+        """Move the cursor to another suggestion, or in the form to another option."""
+        if self.has_class("-form"):
+            self.focus_next() if by > 0 else self.focus_previous()
+            return
         at = [self._nearest(each) for each in self.suggested]
         index = at.index(self.at) if self.at in at else -by
         self._go_to(at[(index + by) % len(at)])
@@ -147,7 +106,7 @@ class FinderScreen(WorkingScreen):
     def action_take(self) -> None:
         """Use the value at the cursor."""
         if self.at is not None:
-            self.take(self.chosen(self.values[self.at]))
+            self.use(self.chosen(self.values[self.at]))
 
     def chosen(self, value: float) -> float:
         """The value to use at the cursor: that of a suggestion at this place."""
@@ -158,7 +117,7 @@ class FinderScreen(WorkingScreen):
         event.stop()
         if self.values:
             self._go_to(self._nearest(event.value))
-            if event.times > 1 and not self._is_running:
+            if event.times > 1 and not self.is_working:
                 self.action_take()
 
     def _nearest(self, value: float) -> int:
@@ -173,59 +132,30 @@ class FinderScreen(WorkingScreen):
         if had_none:
             self.refresh_bindings()
 
-    def _begin(self) -> None:
-        self._stop = threading.Event()
-        self._is_running, self.at, self._problem = True, None, ""
-        self._about.update(Content.styled("starting an engine process", "$text-accent"))
-        self.refresh_bindings()
-        self._measure(self._stop)
-
-    @work(thread=True, exit_on_error=False, group="find")
-    def _measure(self, stop: threading.Event) -> None:
+    def run(self, job: Job, prepared: Any) -> Any:
+        """Measure."""
         app = self.app
+        if self.plan:
+            self.warn((*warnings(devices_of(self.plan)), isolation.warning(resolve(self.plan))))
+        return self.find(prepared, job.tell, lambda: job.is_cancelled or not app.is_running)
 
-        def post(show: Callable[..., object], *arguments: Any) -> None:
-            if not stop.is_set():
-                self.call_later(show, *arguments)
+    def begin(self, prepared: Any) -> None:
+        """Forget the cursor."""
+        del prepared
+        self.at = None
 
-        def progress(reached: Any) -> None:
-            now = time.monotonic()
-            if now - self._shown_at >= SHOW_SECONDS or reached.detail != self._detail:
-                self._shown_at, self._detail = now, reached.detail
-                post(self._show_progress, reached)
-
-        with reported(partial(post, self._fail)):
-            if self.plan:
-                for warning in filter(None, (*warnings(devices_of(self.plan)), isolation.warning(resolve(self.plan)))):
-                    app.notify(warning, severity="warning", markup=False)
-            post(self._finish, self.find(progress, lambda: stop.is_set() or not app.is_running))
-
-    def _show_progress(self, progress: Any) -> None:
-        self._about.update(Content.styled(printable(self.take_progress(progress)), "$text-accent"))
-        self.draw()
-
-    def _finish(self, result: Any) -> None:
-        problem = self.take_result(result)
-        self._is_running = False
+    async def finish(self, found: Any) -> Sequence[str]:
+        """Set the cursor to the best suggestion."""
+        if found is None:
+            return ()
+        line = self.take_result(found)
         if self.suggested:
             self.at = self._nearest(self.suggested[0])
-        style = "$text-error" if problem else "$text-success"
-        self._about.update(Content.styled(printable(problem or self.found_text), style))
         self.draw()
-        self.refresh_bindings()
-
-    @property
-    def found_text(self) -> str:
-        """What was found, in a line."""
-        raise NotImplementedError
-
-    def _fail(self, problem: str) -> None:
-        self._is_running = False
-        self._about.update(Content.styled(printable(problem), "$text-error"))
-        self.refresh_bindings()
+        return (line,)
 
     def show_found(self, table: Content, notes: Sequence[str]) -> None:
         """Show a table, and notes below it, a sentence each."""
-        self.query_one("#table", Static).update(table)
+        self.query_one(".table", Static).update(table)
         sentences = [f"{note[:1].upper()}{note[1:]}." for note in notes]
-        self.query_one("#notes", Static).update(printable("\n".join(sentences)))
+        self.query_one(".note", Static).update(printable("\n".join(sentences)))

@@ -18,7 +18,8 @@ from accel_engine.devices.device_types import Device, Inventory
 from accel_engine.plan import SPECS, Plan
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.search.definition import Parameter
-from accel_tui.formatting import field_labels, numbers
+from accel_engine.words import numbers
+from accel_tui.formatting import field_labels
 from accel_tui.formatting.field_labels import word
 from accel_tui.formatting.text import shorten_lines
 from accel_tui.host import Screens, host_of, open_screen, settings_of
@@ -26,7 +27,8 @@ from accel_tui.palette import PlanCommands
 from accel_tui.plan import search_fields
 from accel_tui.plan.data_survey import SurveyError
 from accel_tui.run_launcher import LaunchState
-from accel_tui.run_state.device_meter import Meter
+from accel_tui.run_state.device_curves import Meter
+from accel_tui.screens.asking import ask, awaiting
 from accel_tui.screens.new_run_keys import BINDINGS, hint_for
 from accel_tui.screens.plan_actions import ask_to_search, ask_what_to_find, explain_ranges, start
 from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
@@ -149,28 +151,32 @@ class NewRunScreen(DirtyRegionScreen):
             return not self.query_one(FieldFinder).is_open and not is_letter
         return not isinstance(self.focused, Button) if action == "leave" else True
 
-    def action_start(self) -> None:
+    @awaiting
+    async def action_start(self) -> None:
         """Start the run, or focus the first invalid field; asks first if other runs train on its devices."""
         if (filled := self._valid_plan()) is not None:
-            start(self, filled.plan, self._machine)
+            await start(self, filled.plan, self._machine)
 
-    def action_queue(self) -> None:
+    @awaiting
+    async def action_queue(self) -> None:
         """Add the run to the queue, or focus the first invalid field."""
         if (filled := self._valid_plan()) is not None:
-            host_of(self).launcher.queue_run(filled.plan, self._machine)
+            await host_of(self).launcher.queue_run(filled.plan, self._machine)
 
     def action_race(self) -> None:
         """Race the configurations of the plan."""
         open_screen(self, Screens.RACE, self.form.filled.plan)
 
-    def action_measure(self) -> None:
+    @awaiting
+    async def action_measure(self) -> None:
         """Ask what to find for the plan, and find it."""
-        ask_what_to_find(self, self.form)
+        await ask_what_to_find(self, self.form)
 
+    @awaiting
     async def action_search(self) -> None:
         """Ask for trials, monitor and time, then search; without ranges, show the searches."""
         if self.form.parameters and (filled := self._valid()) is not None:
-            ask_to_search(self, filled, self.form.parameters, self.form.changed)
+            await ask_to_search(self, filled, self.form.parameters, self.form.changed)
         elif not self.form.parameters:
             await self.run_action("app.open_searches")
 
@@ -201,16 +207,14 @@ class NewRunScreen(DirtyRegionScreen):
         self.app.copy_to_clipboard(self._command_text(self.form.filled))
         self.notify("Command copied", timeout=2)
 
-    def action_defaults(self) -> None:
+    @awaiting
+    async def action_defaults(self) -> None:
         """Reset the form to the defaults; asks first if something differs from them."""
-
-        def reset(answer: str | None) -> None:
-            if answer == RESET.id:
-                self.form.load(self.form.defaults)
-
         if labels := [field_labels.label(name) for name in self.form.changed]:
             detail = f"This resets {numbers.counted(len(labels), 'field')}: {', '.join(labels)}."
-            self.app.push_screen(QuestionScreen("Reset the form?", detail, (CANCEL, RESET)), reset)
+            question = QuestionScreen("Reset the form?", detail, (CANCEL, RESET))
+            if await ask(self, question) == RESET.id:
+                self.form.load(self.form.defaults)
 
     def action_find(self, key: str) -> None:
         """List the fields that match what is typed."""

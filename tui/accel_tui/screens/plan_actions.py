@@ -1,6 +1,8 @@
 """What the New run screen does with its plan besides showing it: each asks first, where there is a choice."""
 
+import asyncio
 from collections.abc import Collection, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from textual.screen import Screen
@@ -11,8 +13,9 @@ from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.search.definition import Parameter
 from accel_engine.text import printable
-from accel_tui.formatting import numbers
+from accel_engine.words import numbers
 from accel_tui.host import Screens, host_of, open_screen
+from accel_tui.screens.asking import ask
 from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
 from accel_tui.widgets.plan.plan_form import PlanForm
 
@@ -25,7 +28,7 @@ _RATE = Answer("rate", "Learning rate", "l")
 _SIZE = Answer("size", "Batch size", "b")
 
 
-def start(screen: Screen[None], plan: Plan, machine: Sequence[Device] | None) -> None:
+async def start(screen: Screen[None], plan: Plan, machine: Sequence[Device] | None) -> None:
     """Start a run; if other runs train on its devices, ask whether to wait for them.
 
     Args:
@@ -34,26 +37,25 @@ def start(screen: Screen[None], plan: Plan, machine: Sequence[Device] | None) ->
         machine: The machine's devices; ``None`` if they are not detected yet.
     """
     launcher = host_of(screen).launcher
-
-    def ask(busy: Sequence[str]) -> None:
+    busy = await launcher.busy_runs(plan, machine)
+    if busy is None:
+        return
+    chosen: str | None = _START.id
+    if busy:
         trains = f"Run {busy[0]} trains" if len(busy) == 1 else f"{', '.join(busy)} train"
         detail = (
             f"{trains} on the devices of this plan. At the same time, both are slower and may run out of memory. "
             "In the queue it starts by itself when they are free."
         )
         question = QuestionScreen("Start beside another run?", printable(detail), (_QUEUE, _START, CANCEL))
-        screen.app.push_screen(question, answer)
-
-    def answer(chosen: str | None) -> None:
-        if chosen == _START.id:
-            launcher.start_run(plan, machine)
-        elif chosen == _QUEUE.id:
-            launcher.queue_run(plan, machine)
-
-    launcher.start_run_unless_busy(plan, machine, ask)
+        chosen = await ask(screen, question)
+    if chosen == _START.id:
+        launcher.start_run(plan, machine)
+    elif chosen == _QUEUE.id:
+        await launcher.queue_run(plan, machine)
 
 
-def ask_what_to_find(screen: Screen[None], form: PlanForm) -> None:
+async def ask_what_to_find(screen: Screen[None], form: PlanForm) -> None:
     """Ask whether to find a learning rate or a batch size for a form's plan; what is taken goes into the form."""
     plan = form.filled.plan
 
@@ -67,17 +69,15 @@ def ask_what_to_find(screen: Screen[None], form: PlanForm) -> None:
             form.set("learning_rate", f"{rate:g}")
         screen.notify(f"Batch size {size:,}", timeout=2)
 
-    def find(answer: str | None) -> None:
-        if answer == _RATE.id:
-            open_screen(screen, Screens.FIND_RATE, plan, take_rate)
-        elif answer == _SIZE.id:
-            open_screen(screen, Screens.FIND_SIZE, plan, take_size)
-
     detail = "Real steps of this plan are measured, in processes of their own. Nothing is written."
-    screen.app.push_screen(QuestionScreen("What to find?", detail, (_RATE, _SIZE, CANCEL)), find)
+    answer = await ask(screen, QuestionScreen("What to find?", detail, (_RATE, _SIZE, CANCEL)))
+    if answer == _RATE.id:
+        open_screen(screen, Screens.FIND_RATE, plan, take_rate)
+    elif answer == _SIZE.id:
+        open_screen(screen, Screens.FIND_SIZE, plan, take_size)
 
 
-def ask_to_search(
+async def ask_to_search(
     screen: Screen[None], filled: ResolvedPlan, parameters: Sequence[Parameter], given: Collection[str]
 ) -> None:
     """Ask for trials, monitor and time, then start a search, and open it.
@@ -88,30 +88,26 @@ def ask_to_search(
         parameters: What varies.
         given: Fields that the user has changed.
     """
-    from accel_tui.screens.start_search_screen import StartSearchScreen  # the first frame does not need it
-
-    chosen = {*given} - {each.name for each in parameters}
-
-    def begin(request: "SearchRequest | None") -> None:
-        if request is not None:
-            screen.run_worker(
-                lambda: _start_search(screen, request, chosen), thread=True, exit_on_error=False, group="search"
-            )
+    from accel_tui.screens.search_questions import StartSearchScreen  # the first frame does not need it
 
     screen.app.clear_notifications()  # a toast would cover the questions
-    screen.app.push_screen(StartSearchScreen(filled, parameters), begin)
+    request = await ask(screen, StartSearchScreen(filled, parameters))
+    if request is None:
+        return
+    chosen = {*given} - {each.name for each in parameters}
+    try:
+        directory = await asyncio.to_thread(_start_search, request, chosen)
+    except AccelError as error:
+        screen.notify(str(error), title="The search was not started", severity="error", markup=False)
+    else:
+        open_screen(screen, Screens.SEARCH, directory)
 
 
-def _start_search(screen: Screen[None], request: "SearchRequest", given: Collection[str]) -> None:
-    """Start a search, in a thread."""
+def _start_search(request: "SearchRequest", given: Collection[str]) -> Path:
+    """Start a search, in a thread: its imports are slow."""
     from accel_engine.search.start_study import start_study
 
-    try:
-        directory = start_study(request.plan, given, request.options)
-    except AccelError as error:
-        screen.app.notify(str(error), title="The search was not started", severity="error", markup=False)
-    else:
-        screen.call_later(open_screen, screen, Screens.SEARCH, directory)
+    return start_study(request.plan, given, request.options)
 
 
 def explain_ranges(screen: Screen[None], count: int) -> None:

@@ -1,113 +1,111 @@
 """Predict screen: what the trained model of a run says about examples, or the text that it writes."""
 
-from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
-from textual import on, work
+from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
-from textual.content import Content
-from textual.widgets import DataTable, Static
 
-from accel_engine.errors import AccelError, UsageError
-from accel_engine.process.ask import Asked
+from accel_engine.errors import AccelError, PlanError, UsageError
+from accel_engine.plan.options import OptionSpec, option, specs_of
 from accel_engine.requests.predict import ExamplePredictions, PredictionRequest
+from accel_engine.requests.protocol.model_reference import CHECKPOINT, check_steps
 from accel_engine.requests.protocol.request import ExamplesDone
 from accel_engine.requests.write_text import WritingOptions, WritingRequest, WrittenPart, WrittenText
 from accel_engine.run.diagnostics import DataFormat, read
-from accel_engine.text import printable
-from accel_engine.trained.prediction_files import check_files
-from accel_engine.user_paths import exists
-from accel_tui.formatting import numbers
+from accel_engine.trained.prediction_files import ARRAYS, SUFFIXES, check_files
+from accel_engine.user_paths import exists, user_path
+from accel_engine.words import numbers
 from accel_tui.predictions.files import write_predictions
 from accel_tui.predictions.inputs import files_of
 from accel_tui.predictions.rows import most_examples
-from accel_tui.screens.engine_errors import reported
+from accel_tui.screens.job import Job, reported
+from accel_tui.screens.job_screen import JobScreen
 from accel_tui.screens.save_predictions_screen import SavePredictionsScreen
-from accel_tui.screens.working_screen import WorkingScreen
-from accel_tui.widgets.key_bar import KeyBar
-from accel_tui.widgets.top_bar import TopBar
-from accel_tui.widgets.trained.growing_text import GrowingText
-from accel_tui.widgets.trained.predict_form import ChosenExamples, PredictForm, writes_text
-from accel_tui.widgets.trained.prediction_tables import MOST_ROWS, TOP, PredictionTables, ShownTable, shown_tables
+from accel_tui.widgets.jobs.growing_text import GrowingText
+from accel_tui.widgets.jobs.option_form import OptionForm
+from accel_tui.widgets.jobs.prediction_tables import MOST_ROWS, TOP, PredictionTables, ShownTable, shown_tables
+from accel_tui.widgets.text_table import TextTable
+
+_KINDS_OF_FILES = {"images": "images or folders of images", "audio": "WAV files or folders of them"}
 
 
-class PredictScreen(WorkingScreen):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChosenExamples:
+    """What is to be predicted.
+
+    Attributes:
+        text: A text that is an example; empty for none.
+        path: A file or folder with examples; empty for none.
+        checkpoint: The checkpoint.
+    """
+
+    text: str = option("", OptionSpec("A text to predict.", str, hint="a text to predict", read=str))
+    path: str = option("", OptionSpec("", str, label="examples", hint="a path"))
+    checkpoint: str = option("auto", CHECKPOINT)
+
+
+def writes_text(form: DataFormat | None) -> bool:
+    """Whether a model of data of this form predicts its own vocabulary, so that it can continue a prompt."""
+    if form is None or form.task != "sequence" or not form.vocabulary:
+        return False
+    return form.class_names in ((), form.vocabulary)
+
+
+class PredictScreen(JobScreen):
     """Predicts examples with the trained model of a run, in an engine process of its own.
 
     Args:
         directory: The run's directory.
     """
 
-    CSS_PATH: ClassVar = ["trained_form.tcss", "predict_screen.tcss"]
-    AUTO_FOCUS = ""
+    NOUN = "the prediction"
+    KEPT = "What is not predicted yet is lost."
     BINDING_GROUP_TITLE = "Predict"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "predict", "Predict", id="predict.start", tooltip="Predict what is in the fields"),
-        Binding("w,ctrl+s", "save", "Save", id="predict.save", tooltip="Save the predictions to a file"),
-        Binding("down", "app.focus_next", id="predict.next", tooltip="Next field"),
-        Binding("up", "app.focus_previous", id="predict.previous", tooltip="Previous field"),
-        Binding("escape", "end", "End", id="predict.back", tooltip="End the prediction"),
-        Binding("escape", "back", "Back", id="predict.back", tooltip="Go back"),
+        Binding("w", "save", "Save", id="predict.save", tooltip="Save the predictions to a file")
     ]
 
     def __init__(self, directory: Path) -> None:
         super().__init__()
         self._directory = directory
-        self._form: DataFormat | None = None
-        self._asked: Asked[Any] | None = None
-        self._is_running = False
-        self._is_cancelled = False
+        self._format: DataFormat | None = None
         self._found: ExamplePredictions | None = None
-        self._parts = deque[str]()  # of the text, which are not shown yet
-        self._is_update_pending = False
+        self._parts = list[str]()  # of the text, which are not shown yet
 
-    def compose(self) -> ComposeResult:
+    @property
+    def heading(self) -> str:
+        """The title in the top bar."""
+        return f"Predict {self._directory.name}"
+
+    def make_form(self) -> None:
+        """The form follows from the run's data, which is read first."""
+
+    def compose_result(self) -> ComposeResult:
         """Compose the room for predictions and texts."""
-        yield TopBar(f"Predict {self._directory.name}")
-        yield Static("enter predicts; tab completes a path", id="about")
-        yield Container(id="tables")
-        yield GrowingText(id="text")
-        yield KeyBar()
+        with Container(id="result"):
+            yield GrowingText(id="text")
 
     def on_mount(self) -> None:
         """Read what examples the model takes, for the form."""
-        self._read_form()
-
-    def on_unmount(self) -> None:
-        """End the engine."""
-        self._cancel()
+        self._read_format()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Save what was predicted; end what runs."""
-        del parameters
-        match action:
-            case "save":
-                return self._found is not None and bool(self._found.outputs) and not self._is_running
-            case "end":
-                return self._is_running
-            case "back":
-                return not self._is_running
-            case "predict":
-                return not self._is_running and bool(self.query(PredictForm))
-        return True
-
-    def action_predict(self) -> None:
-        """Predict what is in the fields."""
-        self.query_one(PredictForm).ask()
+        """Save what was predicted."""
+        if action == "save":
+            has_found = self._found is not None and bool(self._found.outputs)
+            return has_found and not self.is_working and not self.has_class("-form")
+        return super().check_action(action, parameters)
 
     @property
     def work_in_progress(self) -> str:
         """The prediction; a text that is being written stays as far as it is."""
-        return "the prediction" if self._is_running and not self.has_class("-writing") else ""
-
-    def action_end(self) -> None:
-        """End the engine; asks first if what was computed would be lost."""
-        self.ask_to_end(self._cancel)
+        return "" if self.has_class("-writing") else super().work_in_progress
 
     def action_save(self) -> None:
         """Ask for a file, then save the predictions."""
@@ -119,132 +117,89 @@ class PredictScreen(WorkingScreen):
         self.app.push_screen(SavePredictionsScreen(f"{self._directory.name}-predictions.csv"), save)
 
     @work(thread=True, exit_on_error=False, group="form")
-    def _read_form(self) -> None:
-        form = None
+    def _read_format(self) -> None:
+        problem = ""
         try:
-            form = read(self._directory).format
+            self._format = read(self._directory).format
         except AccelError as error:
-            self.call_later(self._show_problem, str(error))
-        self.call_later(self._show_form, form)
+            problem = str(error)
+        self.call_later(self._show_format, problem)
 
-    async def _show_form(self, form: DataFormat | None) -> None:
-        self._form = form
-        await self.mount(PredictForm(self._directory, form), before="#about")
-        if writes_text(form):
-            self._tell("enter writes", "$text-muted")
-        self.refresh_bindings()
+    async def _show_format(self, problem: str) -> None:
+        form = self._form_of(self._format)
+        await self.set_form(form)
+        if problem:
+            form.show_problem(problem)
 
-    @on(PredictForm.Mistaken)
-    def _show_mistake(self, event: PredictForm.Mistaken) -> None:
-        event.stop()
-        self._show_problem(event.problem)
+    def _form_of(self, data: DataFormat | None) -> OptionForm:
+        """A row for each field that data of a form has."""
+        if writes_text(data):
+            return OptionForm(WritingOptions, tuple(specs_of(WritingOptions)), directories=(self._directory,))
+        kind = data.kind if data else ""
+        suffixes = SUFFIXES.get(kind, ARRAYS)
+        takes = f"{_KINDS_OF_FILES.get(kind, 'a file')}: {' '.join(suffixes)}"
+        path = replace(specs_of(ChosenExamples)["path"], suffixes=suffixes, doc="File or folder with the examples.")
+        names = ("text", "path", "checkpoint") if kind == "text" else ("path", "checkpoint")
+        return OptionForm(ChosenExamples, names, takes, specs={"path": path}, directories=(self._directory,))
 
-    @on(PredictForm.Asked)
-    def _start(self, event: PredictForm.Asked) -> None:
-        event.stop()
-        if self._is_running:
-            self.app.bell()
-            return
-        self._is_running, self._is_cancelled = True, False
-        self._tell("starting an engine", "$text-accent")
-        self.remove_class("-predicted")
-        self.set_class(isinstance(event.choice, WritingOptions), "-writing")
-        if isinstance(event.choice, WritingOptions):
+    def prepare(self, options: ChosenExamples | WritingOptions) -> PredictionRequest | WritingRequest:
+        """The request, with the files of a folder."""
+        check_steps((self._directory,), options.checkpoint)
+        if isinstance(options, WritingOptions):
+            return WritingRequest(self._directory, options)
+        if not options.path and not options.text:
+            is_text = self._format is not None and self._format.kind == "text"
+            raise UsageError("nothing to predict: give a path" + (" or a text" if is_text else ""))
+        path = user_path(options.path) if options.path else None
+        if path and not exists(path):
+            raise PlanError("path", options.path, "no such file")
+        files = files_of(path) if path else []
+        if self._format:
+            check_files(self._directory.name, self._format, files)
+        texts = (options.text,) if options.text else ()
+        return PredictionRequest(self._directory, tuple(files), texts, options.checkpoint)
+
+    def run(self, job: Job, prepared: PredictionRequest | WritingRequest) -> tuple[Any, list[ShownTable]]:
+        """Predict, or write."""
+        found = job.ask(prepared)
+        return found, [] if isinstance(found, WrittenText) else shown_tables(found)
+
+    def begin(self, prepared: PredictionRequest | WritingRequest) -> None:
+        """Begin with the prompt, or without tables."""
+        self._found = None
+        self.query(PredictionTables).remove()
+        writes = isinstance(prepared, WritingRequest)
+        self.set_class(writes, "-writing").set_class(not writes, "-predicting")
+        if isinstance(prepared, WritingRequest):
             self._parts.clear()
-            self.query_one(GrowingText).begin(event.choice.prompt)
-            self._write(event.choice)
+            self.query_one(GrowingText).begin(prepared.options.prompt)
+
+    def take(self, part: ExamplesDone | WrittenPart) -> None:
+        """Tell the number of examples, or add to the text."""
+        if isinstance(part, WrittenPart):
+            self._parts.append(part.text)
         else:
-            self._predict(event.choice)
-        self.refresh_bindings()
+            self.tell_examples(part)
 
-    @work(thread=True, exit_on_error=False, group="predict")
-    def _predict(self, choice: ChosenExamples) -> None:
-        def ask() -> Callable[[], object] | None:
-            if choice.path and not exists(choice.path):
-                raise UsageError(f"no such file: {choice.path}")
-            files = files_of(choice.path) if choice.path else []
-            if self._form:
-                check_files(self._directory.name, self._form, files)
-            request = PredictionRequest(self._directory, tuple(files), tuple(choice.texts), choice.checkpoint)
-            with Asked(request) as asked:
-                self._asked = asked
-                if self._is_cancelled:
-                    return None
-                found = asked.result(partial(self.call_later, self._show_progress))
-            return partial(self._show, found, shown_tables(found))
+    def draw(self) -> None:
+        """Show what was written."""
+        if self._parts:
+            self.query_one(GrowingText).append("".join(self._parts))
+            self._parts.clear()
 
-        self._attempt(ask)
-
-    @work(thread=True, exit_on_error=False, group="predict")
-    def _write(self, options: WritingOptions) -> None:
-        def ask() -> Callable[[], object] | None:
-            with Asked(WritingRequest(self._directory, options)) as asked:
-                self._asked = asked
-                if self._is_cancelled:
-                    return None
-                written = asked.result(self._take_text)
-            return partial(self._show_written, written)
-
-        self._attempt(ask)
-
-    def _attempt(self, ask: Callable[[], Callable[[], object] | None]) -> None:
-        """Ask the engine, then show the answer, why there is none, or that the user has ended it before."""
-        with reported(self._report):
-            self.call_later(ask() or self._show_end)
-
-    def _report(self, problem: str) -> None:
-        if self._is_cancelled:
-            self.call_later(self._show_end)
-        else:
-            self.call_later(self._finish, problem, "$text-error")
-
-    def _cancel(self) -> None:
-        self._is_cancelled = True
-        if self._asked:
-            self._asked.cancel()
-
-    def _show_progress(self, part: ExamplesDone) -> None:
-        self._tell(numbers.examples_done(part.done, part.of), "$text-accent")
-
-    async def _show(self, found: ExamplePredictions, shown: Sequence[ShownTable]) -> None:
-        self._found = found
-        tables = self.query_one("#tables", Container)
-        await tables.remove_children()
-        await tables.mount(PredictionTables(shown))
-        self.add_class("-predicted")
-        self._finish(_summary(found), "$text-muted")
-        if table := next(iter(self.query(DataTable)), None):
+    async def finish(self, found: tuple[Any, list[ShownTable]] | None) -> Sequence[str]:
+        """Show the tables of what was predicted."""
+        if found is None:
+            return ()
+        answer, shown = found
+        if isinstance(answer, WrittenText):
+            tokens = numbers.counted(answer.tokens, "token")
+            return f"{answer.name} at step {answer.step:,}, {tokens}", *answer.notes
+        self._found = answer
+        await self.query_one("#result").mount(PredictionTables(shown))
+        if table := next(iter(self.query(TextTable)), None):
             table.focus()
-
-    def _take_text(self, part: WrittenPart) -> None:
-        """Add a part of the text, in the thread that waits for it; one update at a time is on its way."""
-        self._parts.append(part.text)
-        if not self._is_update_pending:
-            self._is_update_pending = True
-            self.call_later(self._show_parts)
-
-    def _show_parts(self) -> None:
-        self._is_update_pending = False
-        self.query_one(GrowingText).append("".join(self._parts.popleft() for _ in range(len(self._parts))))
-
-    def _show_written(self, written: WrittenText) -> None:
-        self._show_parts()
-        tokens = numbers.counted(written.tokens, "token")
-        self._finish("\n".join((f"{written.name} at step {written.step:,}, {tokens}", *written.notes)), "$text-muted")
-
-    def _finish(self, words: str, style: str) -> None:
-        self._is_running = False
-        self._tell(words, style)
-        self.refresh_bindings()
-
-    def _show_end(self) -> None:
-        self._finish("ended", "$text-muted")
-
-    def _show_problem(self, problem: str) -> None:
-        self._tell(problem, "$text-error")
-
-    def _tell(self, words: str, style: str) -> None:
-        self.query_one("#about", Static).update(Content.styled(printable(words), style))
+        return _summary(answer), *answer.notes
 
     @work(thread=True, exit_on_error=False, group="save")
     def _save(self, path: Path, found: ExamplePredictions) -> None:
@@ -255,10 +210,10 @@ class PredictScreen(WorkingScreen):
 
 
 def _summary(found: ExamplePredictions) -> str:
-    """What was predicted, and the notes of the engine."""
+    """What was predicted."""
     total, shown = len(found.names), len(found.readable)
     step = f" at step {found.step:,}" if found.step else ""
     counts = numbers.counted(total, "example") if shown == total else f"{shown:,} of {total:,} examples predicted"
     limit = most_examples(found, MOST_ROWS)
     most = f"; the first {limit:,} are shown, w saves all" if shown > limit else ""
-    return "\n".join((f"{found.name}{step}: {counts}{most}", *found.notes))
+    return f"{found.name}{step}: {counts}{most}"

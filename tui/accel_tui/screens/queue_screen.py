@@ -1,6 +1,7 @@
 """Queue screen: the runs that wait for free devices, their order, and why each waits."""
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import ClassVar
 
@@ -16,10 +17,11 @@ from accel_engine.text import printable
 from accel_tui.formatting.queued_runs import parse_limit
 from accel_tui.host import Screens, open_screen
 from accel_tui.run_list.queue_rows import QueueList, QueueReader
-from accel_tui.screens.cancel_question import CANCEL_RUN, cancel_question
-from accel_tui.screens.entry_screen import EntryScreen
+from accel_tui.screens.asking import awaiting
+from accel_tui.screens.entry_screen import Entry, EntryScreen
 from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
 from accel_tui.screens.run_actions import RunActionsScreen
+from accel_tui.screens.run_questions import CANCEL_RUN, cancel_question
 from accel_tui.widgets.key_bar import KeyBar
 from accel_tui.widgets.queue.queue_table import QueueDetail, QueueTable
 from accel_tui.widgets.top_bar import TopBar
@@ -130,7 +132,7 @@ class QueueScreen(RunActionsScreen):
         if row := self._table.current:
             self._change_current(queue.set_priority, row.entry.request.priority + by)
 
-    @work(exit_on_error=False, group="actions")
+    @awaiting
     async def action_cancel(self) -> None:
         """Ask, then cancel the current run, or stop it."""
         if row := self._table.current:
@@ -140,14 +142,14 @@ class QueueScreen(RunActionsScreen):
             if answer in (CANCEL_RUN, STOP.id):
                 await self.change(partial(queue.cancel, run))
 
-    @work(exit_on_error=False, group="actions")
+    @awaiting
     async def action_limit(self) -> None:
         """Ask for the limit, then change it."""
         text = await self.ask(LimitScreen(self._queue.at_once))
         if text is not None:
             await self.change(partial(queue.set_limit, parse_limit(text)))
 
-    @work(exit_on_error=False, group="actions")
+    @awaiting
     async def _change_current(self, change: Callable[..., None], *arguments: int) -> None:
         if row := self._table.current:
             await self.change(partial(change, row.entry.run, *arguments))
@@ -158,13 +160,13 @@ class QueueScreen(RunActionsScreen):
         if self.is_current:
             self._read()
 
-    @work(thread=True, exclusive=True, exit_on_error=False, group="read")
-    def _read(self) -> None:
+    @work(exclusive=True, exit_on_error=False, group="read")
+    async def _read(self) -> None:
         try:
-            queue.wake()
-            self.call_later(self._show, self._reader.read())
+            await asyncio.to_thread(queue.wake)
+            self._show(await asyncio.to_thread(self._reader.read))
         except AccelError as error:
-            self.call_later(self._show_problem, str(error))
+            self.query_one("#about", Static).update(printable(str(error)))
 
     def _show(self, found: QueueList) -> None:
         self._queue = found
@@ -173,12 +175,9 @@ class QueueScreen(RunActionsScreen):
         about = f"{started} of these training, {len(found.rows) - started} waiting, {most}" if found.rows else ""
         self.query_one("#about", Static).update(about)
         self.set_class(not found.rows, "-empty")
-        self._table.rows = found.rows
+        self._table.show_queue(found.rows)
 
-    def _show_problem(self, problem: str) -> None:
-        self.query_one("#about", Static).update(printable(problem))
-
-    @on(QueueTable.SelectionChanged)
+    @on(QueueTable.Moved)
     def _describe(self) -> None:
         self.query_one(QueueDetail).show_row(self._table.current)
         self.refresh_bindings()
@@ -195,15 +194,10 @@ class LimitScreen(EntryScreen[str]):
         current: The current limit; ``None`` for the default.
     """
 
-    FIELD = "limit"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "dismiss(None)", "Cancel", id="limit.back", tooltip="Close without changes")
-    ]
-
     def __init__(self, current: int | None) -> None:
-        super().__init__("Most runs at once", _LIMIT_DETAIL, str(current or "auto"))
+        super().__init__("Most runs at once", _LIMIT_DETAIL, Entry("limit", str(current or "auto")))
 
-    def parse(self, text: str) -> str:
+    def parse(self, texts: Mapping[str, str]) -> str:
         """Check a limit."""
-        parse_limit(text)
-        return text
+        parse_limit(texts["limit"])
+        return texts["limit"]

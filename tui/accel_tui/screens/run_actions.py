@@ -7,7 +7,6 @@ from functools import partial, partialmethod
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
-from textual import work
 from textual.binding import Binding
 from textual.reactive import reactive
 from textual.screen import ModalScreen, Screen
@@ -20,16 +19,22 @@ from accel_engine.run.runs.listing import summarize
 from accel_engine.run.runs.removal import Contents, contents, remove
 from accel_engine.run.store.annotations import set_tags, write_annotations
 from accel_engine.text import printable, printable_fields, printable_line
-from accel_tui.formatting import numbers
+from accel_engine.words import numbers
 from accel_tui.host import Screens, host_of, open_screen
 from accel_tui.plan.trained_run import TrainedRun
 from accel_tui.run_list.comparison import MAX_COMPARED_RUNS, mixed
 from accel_tui.run_state.state import RunState
-from accel_tui.screens.cancel_question import CANCEL_RUN, cancel_question
-from accel_tui.screens.edit_run_screen import EditRunScreen, RunsToEdit
+from accel_tui.screens.asking import ask, awaiting
 from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
-from accel_tui.screens.run_control import LearningRateScreen, stop_command, stop_question
-from accel_tui.screens.train_longer_screen import TrainLongerScreen
+from accel_tui.screens.run_questions import (
+    CANCEL_RUN,
+    EditRunScreen,
+    LearningRateScreen,
+    TrainLongerScreen,
+    cancel_question,
+    stop_command,
+    stop_question,
+)
 
 DELETE = Answer("delete", "Delete", "d", is_destructive=True)
 
@@ -111,16 +116,15 @@ class RunActionsScreen(Screen[None]):
         runs = self.runs_for(row)
         return row.is_offered(runs) if runs and self.PLACE in row.places else False
 
-    @work(exit_on_error=False, group="actions")
+    @awaiting
     async def do_action(self, name: str) -> None:
-        """Do something with the runs, unless the user has left the screen."""
-        if self.is_active:
-            await ACTIONS[name].do(self, self.runs_for(ACTIONS[name]))
+        """Do something with the runs."""
+        await ACTIONS[name].do(self, self.runs_for(ACTIONS[name]))
 
-    async def ask(self, question: ModalScreen[_Answer]) -> _Answer:
-        """Ask something; call it in a worker."""
+    async def ask(self, question: ModalScreen[_Answer]) -> _Answer | None:
+        """Ask something; :meth:`withdraw_question` may close it."""
         self._question = question
-        return await self.app.push_screen_wait(question)
+        return await ask(self, question)
 
     def withdraw_question(self) -> None:
         """Close the question that was asked last, if it is still open."""
@@ -365,9 +369,7 @@ async def _edit(screen: RunActionsScreen, runs: Runs) -> None:
         return
     shown = printable_fields(info)
     ids = [printable_line(run.id) for run in runs]
-    change = await screen.ask(
-        EditRunScreen(RunsToEdit(ids, shown.annotations, str(shown.plan_values.get("name") or "")))
-    )
+    change = await screen.ask(EditRunScreen(ids, shown.annotations, str(shown.plan_values.get("name") or "")))
     if isinstance(change, Annotations):
         await screen.change(lambda: write_annotations(info.directory, lambda _: change))
     elif change:
@@ -394,7 +396,7 @@ async def _delete(screen: RunActionsScreen, runs: Runs) -> None:
 
 def _deletion_detail(runs: Runs, found: Sequence[Contents]) -> str:
     """What is deleted with the runs, and its size."""
-    size = numbers.long_size(sum(each.size for each in found))
+    size = numbers.size(sum(each.size for each in found))
     checkpoints, models = sum(each.checkpoints for each in found), sum(each.model for each in found)
     parts = [
         numbers.counted(number, word)
@@ -447,13 +449,7 @@ _ROWS = (
         is_shown=False,  # the keys that a run needs more often leave no room
     ),
     RunAction(
-        "checkpoint",
-        "c",
-        "Checkpoint",
-        "Save a checkpoint now",
-        (RUN,),
-        partial(_send, "checkpoint"),
-        _takes_commands,
+        "checkpoint", "c", "Checkpoint", "Save a checkpoint now", (RUN,), partial(_send, "checkpoint"), _takes_commands
     ),
     RunAction("compare", "c", "Compare", "Compare the selected runs", (RUNS, SEARCH), _compare, takes_several=True),
     RunAction(

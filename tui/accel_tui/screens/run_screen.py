@@ -1,6 +1,5 @@
 """Run screen: charts, devices, log, and the keys that control the run."""
 
-import asyncio
 import socket
 import time
 from functools import partial
@@ -14,20 +13,19 @@ from textual.containers import Horizontal, VerticalScroll
 from textual.events import ScreenResume
 from textual.reactive import reactive
 from textual.widgets import Label
-from textual.worker import Worker, WorkerState
 
 from accel_engine.advice import Finding
 from accel_engine.events import CommandAnswered
-from accel_engine.text import printable
-from accel_tui.formatting.run_damage import DIRECTORY_LOST
+from accel_tui.follower import Unreadable
+from accel_tui.formatting.runs import DIRECTORY_LOST
 from accel_tui.host import Screens, host_of, open_screen
-from accel_tui.run_state.advice import Advice
+from accel_tui.run_state.advice import AdviceFollower
 from accel_tui.run_state.hardware import inventory_of, meters_of
 from accel_tui.run_state.run_follower import RunFollower
 from accel_tui.run_state.state import RunState
-from accel_tui.screens.advice_reader import AdviceReader
+from accel_tui.screens.asking import ask, awaiting
 from accel_tui.screens.run_actions import RUN, RunActionsScreen, TargetRun, run_bindings
-from accel_tui.screens.run_control import DETACH, after_detach, leave_question, stop_command
+from accel_tui.screens.run_questions import DETACH, after_detach, leave_question, stop_command
 from accel_tui.screens.run_toasts import notify_end, notify_notices
 from accel_tui.screens.select_charts_screen import SelectChartsScreen
 from accel_tui.terminal.dirty_regions import DirtyRegionScreen
@@ -36,13 +34,10 @@ from accel_tui.widgets.chart_panels.run_charts import RunCharts
 from accel_tui.widgets.devices.device_panel import DevicePanel
 from accel_tui.widgets.key_bar import KeyBar
 from accel_tui.widgets.log.log_view import LogView
-from accel_tui.widgets.run.advice_lines import SHOWN, AdviceLines
-from accel_tui.widgets.run.notices import DamageLine, Notices
 from accel_tui.widgets.run.phase_line import PhaseLine
-from accel_tui.widgets.run.progress_line import ProgressLine
 from accel_tui.widgets.run.run_details import RunDetails
+from accel_tui.widgets.run.run_lines import SHOWN, AdviceLines, DamageLine, Notices, ProgressLine, RunTitle
 from accel_tui.widgets.run.run_outcome import RunOutcome
-from accel_tui.widgets.run.run_title import RunTitle
 from accel_tui.widgets.run.run_view import RunView
 from accel_tui.widgets.run.worker_list import WorkerList, WorkerSummary
 from accel_tui.widgets.visibility import is_covered
@@ -99,21 +94,15 @@ class RunScreen(DirtyRegionScreen, RunActionsScreen):
         super().__init__()
         self.directory = directory
         self._updated_at = 0.0
-        self._update_event = asyncio.Event()
         self._has_no_steps = False  # ended before its first step: only the log has something to show
         self._shown_devices: tuple[object, ...] = (None,) * 5
         self._evidence = evidence
-        self._advice = AdviceReader(self, directory, self._take_advice)
-        self._follower = RunFollower(
-            directory,
-            on_news=lambda: self._loop.call_soon_threadsafe(self._update_event.set),
-            on_problem=partial(self.call_later, setattr, self, "problem"),
-        )
+        self._advice = AdviceFollower(directory, partial(is_covered, self))
+        self._follower = RunFollower(directory)
 
     def compose(self) -> ComposeResult:
         """Compose title, progress, charts beside details, log, devices and keys."""
-        self._loop = asyncio.get_running_loop()
-        self._follow()  # reads the run while the widgets are made
+        self._follower.start(self.app)  # reads the run while the widgets are made
         yield RunTitle()
         yield PhaseLine().data_bind(RunScreen.pending_commands, RunScreen.problem)
         yield ProgressLine()
@@ -146,17 +135,15 @@ class RunScreen(DirtyRegionScreen, RunActionsScreen):
         self._follower.stop()
         host_of(self).notifier.restore()
 
-    @work(thread=True, exclusive=True, exit_on_error=False, group="follow")
-    def _follow(self) -> None:
-        app = self.app
-        self._follower.run(lambda: app.is_running)  # a screen that is closed while being composed is never unmounted
-
     @work(exclusive=True, group="news")
     async def _listen(self) -> None:
         """Update the state without messages, which ten times a second would cost as much as drawing a line."""
-        while await self._update_event.wait() and not is_being_removed(self):  # then its widgets are being removed
-            self._update_event.clear()
-            self.problem = ""
+        async for news in self._follower.news(self.app):
+            if is_being_removed(self):
+                return  # its widgets are, too
+            self.problem = news.problem if isinstance(news, Unreadable) else ""
+            if self.problem:
+                continue
             if is_covered(self):
                 self.set_timer(COVERED_SECONDS, self._update_state)
             else:
@@ -185,16 +172,11 @@ class RunScreen(DirtyRegionScreen, RunActionsScreen):
         self.set_class(full, "-full")
 
     @on(RunCharts.SelectionRequested)
-    @work(exit_on_error=False, group="actions")
+    @awaiting
     async def _select_charts(self, message: RunCharts.SelectionRequested) -> None:
-        selected = await self.app.push_screen_wait(SelectChartsScreen(message.panels, message.shown))
+        selected = await ask(self, SelectChartsScreen(message.panels, message.shown))
         if selected is not None:
             self.query_one(RunCharts).selected = selected
-
-    @on(Worker.StateChanged)
-    def _show_failure(self, event: Worker.StateChanged) -> None:
-        if event.worker.group == "follow" and event.state is WorkerState.ERROR:
-            self.problem = printable(f"run {self.directory.name} cannot be read: {event.worker.error}")
 
     def watch_state(self, before: RunState, state: RunState) -> None:
         """Update the widgets, and notify of warnings, answers and the end."""
@@ -208,8 +190,10 @@ class RunScreen(DirtyRegionScreen, RunActionsScreen):
             self._update_layout()
         self._show_devices(state)
         host_of(self).notifier.show(state)
-        if state.live is not before.live or (state.info and before.info is None):
-            self.call_after_refresh(self._advice.read)
+        if state.info and before.info is None:
+            self.call_after_refresh(self._listen_to_advice)
+        elif state.live is not before.live:
+            self._advice.read()
         self._show_evidence()
         if before.info is None:
             self.refresh_bindings()  # earlier notices are not repeated
@@ -224,9 +208,14 @@ class RunScreen(DirtyRegionScreen, RunActionsScreen):
         if any(getattr(before, name) != getattr(state, name) for name in OFFERED_BY):
             self.refresh_bindings()
 
-    def _take_advice(self, advice: Advice) -> None:
-        self.findings = advice.findings
-        self.query_one(RunCharts).findings = advice.findings[:SHOWN]
+    @work(exclusive=True, group="advice")
+    async def _listen_to_advice(self) -> None:
+        async for _ in self._advice.news(self.app):
+            if is_being_removed(self):
+                return
+            if advice := self._advice.latest():
+                self.findings = advice.findings
+                self.query_one(RunCharts).findings = advice.findings[:SHOWN]
 
     def show_subject(self, directory: Path, evidence: tuple[int, int, str] | None = None) -> bool:
         """Show steps of the same run; of another one, nothing."""
@@ -297,13 +286,13 @@ class RunScreen(DirtyRegionScreen, RunActionsScreen):
         )
         self._go_back()
 
-    @work(exit_on_error=False, group="actions")
+    @awaiting
     async def action_leave(self) -> None:
         """Go back; asks first while the run is live."""
         if await self._may_leave("Leave the run?"):
             self._go_back()
 
-    @work(exit_on_error=False, group="actions")
+    @awaiting
     async def action_quit(self) -> None:
         """Quit; asks first while the run is live."""
         if await self._may_leave("Quit accel-tui?"):

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from textual.screen import Screen
 
 from accel_engine.events import CommandAnswered, Event, Outcome, Recovered, Warned
-from accel_tui.formatting.run_damage import how_lost
+from accel_tui.formatting.runs import how_lost
 from accel_tui.run_state.state import RunState
 from accel_tui.terminal.notifications import Notifier, is_notable_end
 from accel_tui.widgets.run.run_outcome import results

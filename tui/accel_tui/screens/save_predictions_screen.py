@@ -15,7 +15,7 @@ from accel_engine.errors import UsageError
 from accel_engine.text import printable_line
 from accel_engine.user_paths import exists, user_path
 from accel_tui.predictions.files import SUFFIXES, check_output
-from accel_tui.widgets.trained.path_input import PathInput
+from accel_tui.widgets.jobs.path_input import PathInput
 
 HINT = "[@click=screen.save]enter $does[/], [@click=screen.dismiss(None)]esc cancels[/]"
 

@@ -2,10 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable, Iterator
-from contextvars import copy_context
-from functools import partial
 from pathlib import Path
-from threading import Thread
 from typing import ClassVar
 
 from textual import getters, on, work
@@ -22,21 +19,21 @@ from accel_engine.run import runs_directory
 from accel_engine.search.trial import Trial
 from accel_engine.search.trial_plan import plan_to_train
 from accel_engine.text import printable_line
+from accel_tui.follower import Unreadable
 from accel_tui.host import Screens, open_screen
-from accel_tui.screens.change_search_screen import ChangeSearchScreen, ProlongScreen
+from accel_tui.screens.asking import awaiting
 from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
 from accel_tui.screens.run_actions import SEARCH, RunActionsScreen, TargetRun
-from accel_tui.screens.run_control import STOP as STOP_TRIAL
+from accel_tui.screens.run_questions import STOP as STOP_TRIAL
 from accel_tui.screens.search_keys import BINDINGS, is_offered
+from accel_tui.screens.search_questions import ChangeSearchScreen, ProlongScreen
 from accel_tui.study_state.state import StudyState
-from accel_tui.study_state.study_follower import StudyFollower, StudyRequest
+from accel_tui.study_state.study_follower import Answered, StudyFollower, StudyRequest
 from accel_tui.study_state.trial_columns import columns_of
 from accel_tui.terminal.dirty_regions import DirtyRegionScreen
 from accel_tui.widgets.key_bar import KeyBar
-from accel_tui.widgets.search.search_header import SearchHeader
 from accel_tui.widgets.search.study_view import VIEWS, StudyView, views_of
-from accel_tui.widgets.search.trial_loss import TrialLoss
-from accel_tui.widgets.search.trials_table import TrialReason, TrialsTable
+from accel_tui.widgets.search.trials_table import SearchHeader, TrialLoss, TrialReason, TrialsTable
 from accel_tui.widgets.top_bar import TopBar
 from accel_tui.widgets.visibility import is_covered
 
@@ -73,12 +70,7 @@ class SearchScreen(DirtyRegionScreen, RunActionsScreen):
         """The latest state of the search."""
         self._problem = ""
         self._has_pictures = False
-        self._follower = StudyFollower(
-            directory,
-            on_news=partial(self.call_later, self._take_news),
-            on_problem=partial(self.call_later, self._take_problem),
-            on_answer=partial(self.call_later, self._take_answer),
-        )
+        self._follower = StudyFollower(directory)
         self._settling: Timer | None = None
 
     def compose(self) -> ComposeResult:
@@ -89,7 +81,7 @@ class SearchScreen(DirtyRegionScreen, RunActionsScreen):
             *(Tab(f"{number} {label}", id=f"{name}{_TAB}") for number, (name, label) in enumerate(VIEWS.items(), 1))
         )
         yield Container(id="pictures")
-        yield TrialsTable("no trial yet")
+        yield TrialsTable("no trial yet", selectable=True)
         yield TrialReason()
         yield KeyBar()
 
@@ -105,12 +97,18 @@ class SearchScreen(DirtyRegionScreen, RunActionsScreen):
         await self.query_one("#pictures").mount(StudyView(), TrialLoss())
         self._has_pictures = True
         self._show_view()
-        # A thread of its own: the app's worker pool is small, and this would occupy one of it.
-        Thread(target=copy_context().run, args=(self._follower.run,), daemon=True).start()
+        self._follow()
 
-    def on_unmount(self) -> None:
-        """Stop following."""
-        self._follower.stop()
+    @work(exclusive=True, exit_on_error=False, group="follow")
+    async def _follow(self) -> None:
+        async for news in self._follower.news(self.app):
+            match news:
+                case Answered():
+                    self._take_answer(news)
+                case Unreadable():
+                    self._take_problem(news.problem)
+                case _:
+                    self._take_news()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer what can be done with the trial under the cursor, and with the search."""
@@ -128,7 +126,7 @@ class SearchScreen(DirtyRegionScreen, RunActionsScreen):
     @property
     def selected_runs(self) -> tuple[TargetRun, ...]:
         """The runs of the selected trials."""
-        return tuple(_targets(self._table.selected_items)) if self.is_mounted else ()
+        return tuple(_targets(self._table.selected_rows)) if self.is_mounted else ()
 
     @property
     def _trial(self) -> Trial | None:
@@ -150,10 +148,8 @@ class SearchScreen(DirtyRegionScreen, RunActionsScreen):
         if not self.is_mounted or self.state.definition is None:
             return
         state = self.state
-        if not self._table.sort_column:
-            self._table.sort_column, self._table.is_reversed = "trial", True  # the newest first
         self._show_tabs()
-        self._table.show_items(tuple(state.trials.values()), columns_of(state))
+        self._table.show_rows(tuple(state.trials.values()), columns_of(state))
         self._view.set_reactive(StudyView.selected, self._selected_number)
         self._view.state = state
         self._show_reason()
@@ -177,11 +173,11 @@ class SearchScreen(DirtyRegionScreen, RunActionsScreen):
         self._problem = printable_line(problem)
         self.query_one(SearchHeader).show(self.state, self._problem)
 
-    def _take_answer(self, request: StudyRequest, obeyed: bool, answer: str) -> None:
+    def _take_answer(self, news: Answered) -> None:
         """Show the answer to a command."""
-        severity: SeverityLevel = "information" if obeyed else "warning"
-        title = "" if obeyed else f"Not done: {request.name.replace('_', ' ')}"
-        self.notify(answer, title=title, severity=severity, markup=False)
+        severity: SeverityLevel = "information" if news.obeyed else "warning"
+        title = "" if news.obeyed else f"Not done: {news.request.name.replace('_', ' ')}"
+        self.notify(news.answer, title=title, severity=severity, markup=False)
 
     @on(TrialsTable.Moved)
     def _move(self) -> None:
@@ -203,10 +199,10 @@ class SearchScreen(DirtyRegionScreen, RunActionsScreen):
 
     @on(TrialsTable.Opened)
     def _open(self, event: TrialsTable.Opened) -> None:
-        run = _run_of(event.item)
+        run = _run_of(event.row)
         if run is None:
-            where = f": it trains on {event.item.machine}" if event.item.machine else " yet"
-            self.notify(f"Trial {event.item.number} has no run here{where}.", severity="warning", markup=False)
+            where = f": it trains on {event.row.machine}" if event.row.machine else " yet"
+            self.notify(f"Trial {event.row.number} has no run here{where}.", severity="warning", markup=False)
         else:
             self._open_run(run)
 
@@ -247,7 +243,7 @@ class SearchScreen(DirtyRegionScreen, RunActionsScreen):
         self._table.toggle_class("-hidden")
         self._show_reason()
 
-    @work(exit_on_error=False, group="actions")
+    @awaiting
     async def action_stop_trial(self) -> None:
         """Ask, then stop the trial under the cursor, as the screen of its run does."""
         if trial := self._trial:
@@ -271,7 +267,7 @@ class SearchScreen(DirtyRegionScreen, RunActionsScreen):
         if self._trial:
             self._send("unpin" if self._trial.pinned else "pin")
 
-    @work(exit_on_error=False, group="actions")
+    @awaiting
     async def action_prolong(self) -> None:
         """Ask for how many more epochs to train the trial under the cursor."""
         if trial := self._trial:
@@ -279,21 +275,21 @@ class SearchScreen(DirtyRegionScreen, RunActionsScreen):
             if epochs is not None:
                 self._follower.send(StudyRequest("prolong", trial.number, epochs))
 
-    @work(exit_on_error=False, group="actions")
+    @awaiting
     async def action_change(self) -> None:
         """Ask for other ranges and another number of trials."""
         if self.state.definition:
             for name, argument in await self.ask(ChangeSearchScreen(self.state.definition)) or ():
                 self._follower.send(StudyRequest(name, argument=argument))
 
-    @work(exit_on_error=False, group="actions")
+    @awaiting
     async def action_stop_search(self) -> None:
         """Ask, then stop the search."""
         detail = "Its live trials stop with a checkpoint. R continues the search later."
         if await self.ask(QuestionScreen("Stop the search?", detail, (CANCEL, STOP))) == STOP.id:
             self._follower.send(StudyRequest("stop"))
 
-    @work(exit_on_error=False, group="actions")
+    @awaiting
     async def action_quit(self) -> None:
         """Quit; asks first while the search runs."""
         detail = f"It runs on; accel-tui search --resume {printable_line(self.directory.name)} shows it again."
@@ -304,7 +300,7 @@ class SearchScreen(DirtyRegionScreen, RunActionsScreen):
     @work(exclusive=True, exit_on_error=False, group="resume")
     async def action_resume_search(self) -> None:
         """Continue the search in a process of its own."""
-        from accel_engine.search.start_study import resume_study  # seldom needed
+        from accel_engine.search.start_study import resume_study
 
         try:
             await asyncio.to_thread(resume_study, self.directory)

@@ -1,5 +1,6 @@
 """Searches screen: all searches of this machine."""
 
+import asyncio
 from typing import ClassVar
 
 from textual import getters, on, work
@@ -48,21 +49,16 @@ class SearchesScreen(Screen[None]):
         self.set_interval(INTERVAL, self._refresh)
 
     @on(ScreenResume)
-    def _refresh(self) -> None:
+    @work(exclusive=True, exit_on_error=False, group="searches")
+    async def _refresh(self) -> None:
         if not is_covered(self):
-            self._list()
-
-    @work(thread=True, exclusive=True, exit_on_error=False, group="searches")
-    def _list(self) -> None:
-        self.call_later(self._show, list_studies())
-
-    def _show(self, found: tuple[ListedStudy, ...]) -> None:
-        self._table.empty = EMPTY
-        self._table.show_items(found, COLUMNS)
+            found = await asyncio.to_thread(list_studies)
+            self._table.empty = EMPTY
+            self._table.show_rows(found, COLUMNS)
 
     @on(StudiesTable.Opened)
     def _open(self, event: StudiesTable.Opened) -> None:
-        study: ListedStudy = event.item
+        study: ListedStudy = event.row
         if study.state:
             open_screen(self, Screens.SEARCH, study.directory)
         else:

@@ -13,6 +13,8 @@ END = Answer("end", "End it", "e", is_destructive=True)
 class WorkingScreen(Screen[None]):
     """A screen that works in threads and engine processes until it is left."""
 
+    _question: QuestionScreen | None = None
+
     @property
     def work_in_progress(self) -> str:
         """What would end, such as ``the race``; empty while the screen does not work."""
@@ -25,17 +27,22 @@ class WorkingScreen(Screen[None]):
 
     def ask_to_end(self, end: Callable[[], object]) -> None:
         """Ask, if the screen works, then do what ends the work."""
+        if not self.work_in_progress:
+            end()
+            return
 
         def answered(answer: str | None) -> None:
+            self._question = None
             if answer == END.id:
                 end()
 
-        if self.work_in_progress:
-            self.app.push_screen(
-                QuestionScreen(f"End {self.work_in_progress}?", self.work_detail, (KEEP, END)), answered
-            )
-        else:
-            end()
+        self._question = QuestionScreen(f"End {self.work_in_progress}?", self.work_detail, (KEEP, END))
+        self.app.push_screen(self._question, answered)
+
+    def close_question(self) -> None:
+        """Close the question whether to end the work, which has ended by itself."""
+        if self._question is not None and self.app.screen is self._question:
+            self._question.dismiss(None)
 
     def leave(self) -> None:
         """Go back to the screen below, which ends the work."""

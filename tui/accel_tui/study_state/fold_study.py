@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from accel_engine.search.definition import Confirmation, StudyDefinition
-from accel_engine.search.trial import Report, Trial
+from accel_engine.search.trial import Trial, TrialReport
 from accel_engine.text import printable_fields
 from accel_tui.study_state.state import NO_CURVE, StudyState, TrialCurve
 
@@ -34,7 +34,7 @@ class StudyUpdate:
     definition: StudyDefinition
     created: float
     trials: Sequence[Trial]
-    reports: Sequence[Report]
+    reports: Sequence[TrialReport]
     ended: Mapping[str, Any] | None
     confirmation: Confirmation | None
     spent: float
@@ -84,15 +84,15 @@ def _rest(part: StudyState | StudyUpdate) -> tuple[object, ...]:
     return part.definition, part.ended, part.confirmation, part.spent, part.is_running, part.last_words
 
 
-def _longer(curves: Mapping[int, TrialCurve], reports: Iterable[Report]) -> dict[int, TrialCurve]:
+def _longer(curves: Mapping[int, TrialCurve], reports: Iterable[TrialReport]) -> dict[int, TrialCurve]:
     """The curves that have new reports; a continued trial trains some epochs again, which replace the earlier ones."""
-    by_trial: dict[int, dict[int, Report]] = {}
+    by_trial: dict[int, dict[int, TrialReport]] = {}
     for report in reports:
         by_trial.setdefault(report.trial, {})[report.epoch] = report
     return {number: _with(curves.get(number, NO_CURVE), found) for number, found in by_trial.items()}
 
 
-def _with(curve: TrialCurve, reports: Mapping[int, Report]) -> TrialCurve:
+def _with(curve: TrialCurve, reports: Mapping[int, TrialReport]) -> TrialCurve:
     kept = ~np.isin(curve.epochs, list(reports))
     added = np.array([[each.epoch, each.step, each.time, each.value] for each in reports.values()], np.float64).T
     before = np.array([curve.epochs[kept], curve.steps[kept], curve.times[kept], curve.values[kept]])

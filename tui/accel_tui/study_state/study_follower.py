@@ -1,9 +1,7 @@
-"""Follows a study in a separate thread."""
+"""Follows a study."""
 
-import threading
 import time
 from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +11,7 @@ from accel_engine.run.directory.lock import is_held
 from accel_engine.search.study_database import StudyDatabase
 from accel_engine.search.study_paths import LOCK, LOG
 from accel_engine.text import printable_line
+from accel_tui.follower import Follower, Unreadable
 from accel_tui.study_state.fold_study import StudyUpdate, apply_update
 from accel_tui.study_state.state import StudyState
 
@@ -35,9 +34,9 @@ class StudyRequest:
     """A command to the process that runs a study.
 
     Attributes:
-        name: One of :data:`accel_engine.search.study_commands.COMMANDS`.
+        name: One of :data:`accel_engine.search.study_database.COMMANDS`.
         trial: Number of the trial, of commands about one.
-        argument: As of :class:`accel_engine.search.study_commands.StudyCommand`.
+        argument: As of :class:`accel_engine.search.study_database.StudyCommand`.
     """
 
     name: str
@@ -54,39 +53,38 @@ class _Sent:
     time: float
 
 
-class StudyFollower:
-    """Folds a study into its state and reports new states; at most one report is pending. Sends commands, too.
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A command has an answer.
+
+    Attributes:
+        request: The command.
+        obeyed: Whether it was obeyed.
+        answer: The answer.
+    """
+
+    request: StudyRequest
+    obeyed: bool
+    answer: str
+
+
+class StudyFollower(Follower[StudyState]):
+    """Folds a study into its state. Sends commands, too, and tells :class:`Answered`.
 
     Args:
         directory: The study's directory.
-        on_news: Called in the following thread when there is a new state; the next time only after :meth:`latest`.
-        on_problem: Called in the following thread with the reason when the study cannot be read.
-        on_answer: Called in the following thread with a command, whether it was obeyed, and the answer.
     """
 
-    def __init__(
-        self,
-        directory: Path,
-        on_news: Callable[[], object],
-        on_problem: Callable[[str], object],
-        on_answer: Callable[[StudyRequest, bool, str], object] = lambda *_: None,
-    ) -> None:
+    def __init__(self, directory: Path) -> None:
+        super().__init__(StudyState(printable_line(directory.name)))
         self._directory = directory
-        self._on_news = on_news
-        self._on_problem = on_problem
-        self._on_answer = on_answer
         self._requests: deque[StudyRequest] = deque()
         self._sent: list[_Sent] = []
-        self._stop = threading.Event()
-        self._wake = threading.Event()
-        self._lock = threading.Lock()
-        self._latest = StudyState(printable_line(directory.name))
-        self._taken = True
 
     def run(self) -> None:
-        """Follow the study until :meth:`stop`; blocks."""
+        """Follow the study; one that cannot be read is tried again."""
         problem = ""
-        while not self._stop.is_set():
+        while self.is_wanted:
             try:
                 with StudyDatabase(self._directory) as database:
                     problem = ""
@@ -94,39 +92,27 @@ class StudyFollower:
             except AccelError as error:  # the disk may be back at the next poll: reported once, and tried again
                 if str(error) != problem:
                     problem = str(error)
-                    self._on_problem(problem)
+                    self.tell(Unreadable(problem))
                 self._wait()
-
-    def stop(self) -> None:
-        """Make :meth:`run` return soon; callable from any thread."""
-        self._stop.set()
-        self._wake.set()
 
     def send(self, request: StudyRequest) -> None:
         """Send a command; callable from any thread."""
         self._requests.append(request)
         self._wake.set()
 
-    def latest(self) -> StudyState:
-        """The latest state; callable from any thread."""
-        with self._lock:
-            self._taken = True
-            return self._latest
-
     def _follow(self, database: StudyDatabase) -> None:
-        while not self._stop.is_set():
+        while self.is_wanted:
             self._send_requests(database)
             before = self._latest
             after = apply_update(before, read_update(database, before))
             if after is not before:
-                self._put(after)
+                _ = after.best, after.front, after.counts  # computed here, not on the event loop
+                self.put(after)
             self._read_answers(database)
             self._wait()
 
     def _wait(self) -> None:
-        if not self._requests:
-            self._wake.wait(PENDING_SECONDS if self._sent else POLL_SECONDS)
-        self._wake.clear()
+        self.wait(0.0 if self._requests else PENDING_SECONDS if self._sent else POLL_SECONDS)
 
     def _send_requests(self, database: StudyDatabase) -> None:
         while self._requests:
@@ -145,15 +131,7 @@ class StudyFollower:
                 answer = (False, "no process runs this search: continue it, then send the command again")
                 database.answer(sent.row, answer[1], obeyed=False)
             obeyed, text = answer
-            self._on_answer(sent.request, obeyed, printable_line(text))
-
-    def _put(self, state: StudyState) -> None:
-        _ = state.best, state.front, state.counts  # computed here, not on the event loop
-        with self._lock:
-            self._latest = state
-            is_wanted, self._taken = self._taken, False
-        if is_wanted:
-            self._on_news()
+            self.tell(Answered(sent.request, obeyed, printable_line(text)))
 
 
 def read_update(database: StudyDatabase, state: StudyState) -> StudyUpdate:

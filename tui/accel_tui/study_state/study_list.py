@@ -9,8 +9,10 @@ from accel_engine.search.progress import trials_done
 from accel_engine.search.study_database import StudyDatabase
 from accel_engine.search.study_paths import studies
 from accel_engine.text import printable_line
-from accel_tui.formatting import field_labels, names, numbers
-from accel_tui.formatting.table_columns import Column
+from accel_engine.words import numbers
+from accel_tui.formatting import field_labels
+from accel_tui.formatting.table_columns import ALL_ROOM, Column
+from accel_tui.formatting.text import base_name
 from accel_tui.study_state.fold_study import apply_update
 from accel_tui.study_state.state import StudyState
 from accel_tui.study_state.study_follower import read_update
@@ -61,7 +63,7 @@ def _model(study: ListedStudy) -> str:
         return ""
     models = next((each.choices for each in definition.parameters if each.name == "model"), ())
     chosen = [str(definition.plan.get("model", "auto"))] if not models else [str(each) for each in models]
-    return printable_line(",".join(names.base_name(each) for each in chosen))
+    return printable_line(",".join(base_name(each) for each in chosen))
 
 
 def _trials(study: ListedStudy) -> str:
@@ -117,7 +119,12 @@ COLUMNS: tuple[Column[ListedStudy], ...] = (
         drop_priority=2,
     ),
     Column(
-        "parameters", 12, lambda study, _: _parameters(study), lambda study: (0.0, _parameters(study)), drop_priority=4
+        "parameters",
+        12,
+        lambda study, _: _parameters(study),
+        lambda study: (0.0, _parameters(study)),
+        drop_priority=4,
+        widest=ALL_ROOM,
     ),
 )
 """The columns of the list."""

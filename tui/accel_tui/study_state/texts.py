@@ -9,7 +9,7 @@ from accel_engine.search.over import format_value
 from accel_engine.search.progress import seconds_left, trials_done
 from accel_engine.search.trial import Trial, TrialState
 from accel_engine.text import printable_line
-from accel_tui.formatting import numbers
+from accel_engine.words import numbers
 from accel_tui.study_state.state import StudyState
 
 SYMBOLS: Mapping[TrialState, tuple[str, str]] = {

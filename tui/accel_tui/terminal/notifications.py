@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from accel_engine.text import printable_line
+from accel_engine.words import numbers
 from accel_tui.appearance.glyphs import to_ascii
-from accel_tui.formatting import numbers
-from accel_tui.formatting.names import base_name
+from accel_tui.formatting.text import base_name
 from accel_tui.settings.user_settings import Settings
 
 if TYPE_CHECKING:

@@ -1,13 +1,13 @@
 """Applies a cure to a run, and takes it back: a change of the plan, and the inverse change.
 
-It is made by command in a live run, else by continuing the run with the changed plan, else in a new run.
+It is made by command in a live run, else by continuing the run with the changed plan.
 """
 
 import re
 import subprocess
 from collections.abc import Iterable, Mapping
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -16,21 +16,16 @@ from accel_engine.devices import detect
 from accel_engine.errors import RunError
 from accel_engine.events import CommandAnswered, Event, LearningRateChanged, ModelBuilt, PlanChanged
 from accel_engine.plan import SPECS, resolved_plan
-from accel_engine.plan.changed_plan import changed_plan, options_text
-from accel_engine.plan.live_changes import command_arguments
-from accel_engine.plan.scaled_rate import with_planned_rate
+from accel_engine.plan.changed_plan import changed_plan, command_arguments, options_text, with_planned_rate
 from accel_engine.process import run_change
-from accel_engine.process.paused_run import read_run
 from accel_engine.process.run_change import Launch, steps_taken
-from accel_engine.process.start_run import CONTINUABLE, for_a_new_run, prepare_continuation, prepare_run
-from accel_engine.run import RunInfo, RunReader, find, request
-from accel_engine.run.directory.run_paths import latest_checkpoint, reference
+from accel_engine.process.start_run import CONTINUABLE, for_a_new_run, prepare_continuation
+from accel_engine.run import RunInfo, RunReader, request
+from accel_engine.run.directory.run_paths import latest_checkpoint
 from accel_engine.run.runs.plan_changes import CHANGEABLE
 
-_REASON = re.compile(r"(?:^|\()(undo of )?(advice(?: [\w-]+)?(?:, (?:from|instead of) run (\S+?))?)\)?$")
-"""Why a plan changed, in the words of this module: what took it back, the finding, and the run that it came from."""
-
-_LIVE = "instead of run"
+_REASON = re.compile(r"(?:^|\()(undo of )?(advice(?: [\w-]+)?)\)?$")
+"""Why a plan changed, in the words of this module: whether that was taken back, and the finding."""
 
 
 class Method(StrEnum):
@@ -38,7 +33,6 @@ class Method(StrEnum):
 
     COMMAND = "by command"
     CONTINUED = "by continuing the run"
-    NEW_RUN = "in a new run"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +40,6 @@ class AppliedCure:
     """A cure that was applied or taken back.
 
     Attributes:
-        directory: The run that trains with the changes.
         method: How they were made.
         changes: The changed fields, with their new values.
         before: The same fields, with the values before.
@@ -54,7 +47,6 @@ class AppliedCure:
         process: The engine's process, if a new one was started.
     """
 
-    directory: Path
     method: Method
     changes: Mapping[str, Any]
     before: Mapping[str, Any]
@@ -70,16 +62,12 @@ class CureChange:
         changes: The changed fields, with their new values.
         before: The same fields, with the values before.
         reason: The finding that it cures, in words.
-        source: Id of the run that it was applied to, if this one is a new run; else empty.
-        was_live: Whether that run was training.
         is_rate: Whether a command has set the optimizer's learning rate, which is not that of the plan.
     """
 
     changes: Mapping[str, Any]
     before: Mapping[str, Any]
     reason: str
-    source: str = ""
-    was_live: bool = False
     is_rate: bool = False
 
 
@@ -98,8 +86,6 @@ def last_cure(events: Iterable[Event]) -> CureChange | None:
                 _note(applied, CureChange(changes, values, reason))
             case CommandAnswered(command="learning_rate", obeyed=True, who=who) if before is not None:
                 _note(applied, CureChange({"learning_rate": rate}, {"learning_rate": before}, who, is_rate=True))
-            case CommandAnswered(command="stop", obeyed=True, who=who):
-                _note(applied, CureChange({}, {}, who))
     return applied[-1] if applied else None
 
 
@@ -108,8 +94,7 @@ def _note(applied: list[CureChange], change: CureChange) -> None:
     if not (found := _REASON.search(change.reason)):
         return
     if not found[1]:
-        was_live = _LIVE in found[2]
-        applied.append(CureChange(change.changes, change.before, found[2], found[3] or "", was_live, change.is_rate))
+        applied.append(replace(change, reason=found[2]))
     elif applied:
         applied.pop()
 
@@ -171,7 +156,7 @@ def apply(
         launch: Gives a run to an engine; by default to a new process.
 
     Raises:
-        AccelError: It cannot be applied, and why; the run is as it was.
+        AccelError: It cannot be applied, why, and what to do instead; the run is as it was.
     """
     run, reason = _read(directory), f"advice {finding}" if finding else "advice"
     info, plan = run.info, run.info.plan
@@ -181,21 +166,17 @@ def apply(
     before = {name: getattr(plan, name) for name in changes}
     if (arguments := run.commands(changes)) is not None:
         return _by_command(directory, arguments, changes, before, reason)
-    _check_steps(info)
     if before.get("learning_rate", 0.0) is None and run.rate is not None:  # so that it can be set back
         before = with_planned_rate({**before, "learning_rate": run.rate}, plan, run.replicas)
-    if _can_continue(info, changes):
-        return _continued(info, planned, before, reason, launch)
-    return _in_new_run(info, planned, before, reason, launch)
+    _check_continuation(info, planned)
+    return _continued(info, planned, before, reason, launch)
 
 
 def undo(directory: Path, *, launch: Launch = run_change.launch) -> AppliedCure:
     """Take the last cure of a run back, by the inverse change; what the weights have learned since stays.
 
-    A new run is stopped, and the one that was stopped for it is continued.
-
     Args:
-        directory: The directory of the run that has the cure.
+        directory: The run's directory.
         launch: Gives a run to an engine; by default to a new process.
 
     Raises:
@@ -206,27 +187,33 @@ def undo(directory: Path, *, launch: Launch = run_change.launch) -> AppliedCure:
     if change is None:
         raise RunError(f"run {info.id} has no cure that could be taken back")
     reason = f"undo of {change.reason}"
-    if change.source:
-        return _back_to_source(directory, change, reason, launch)
     if change.is_rate:
         return _set_rate_back(info, change, reason, launch)
     arguments = None if "learning_rate" in change.before else run.commands(change.before)
     if arguments is not None:
         return _by_command(directory, arguments, change.before, change.changes, reason)
-    _check_steps(info)
-    if not _can_continue(info, change.before):
-        raise RunError(f"run {info.id} is {info.status}, and cannot be continued without its cure")
+    _check_continuation(info, change.before)
     return _continued(info, change.before, change.changes, reason, launch)
 
 
-def _check_steps(info: RunInfo) -> None:
-    if info.status.live and not steps_taken(info.directory):
+def _check_continuation(info: RunInfo, changes: Mapping[str, Any]) -> None:
+    """Check that a run can be continued with changes, from the checkpoint that it has, or saves when it stops.
+
+    Raises:
+        RunError: It cannot, and what to do instead.
+    """
+    if fixed := sorted(set(changes) - CHANGEABLE):
+        why = f"{', '.join(fixed)} cannot change within a run"
+    elif info.status.live and not steps_taken(info.directory):
         raise RunError(f"run {info.id} has taken no step yet: apply the cure once it trains")
-
-
-def _can_continue(info: RunInfo, changes: Mapping[str, Any]) -> bool:
-    can_end = info.status in CONTINUABLE and bool(latest_checkpoint(info.directory))
-    return CHANGEABLE.issuperset(changes) and (info.status.live or can_end)
+    elif not info.status.live and info.status not in CONTINUABLE:
+        why = f"run {info.id} is {info.status}, and cannot be continued"
+    elif not info.status.live and not latest_checkpoint(info.directory):
+        why = f"run {info.id} has no checkpoint to continue from"
+    else:
+        return
+    command = for_a_new_run(changed_plan(info.plan, changes)).command() if info.plan else "the changed plan"
+    raise RunError(f"{why}: start a new run with {command}")
 
 
 def _check(info: RunInfo, changes: Mapping[str, Any]) -> None:
@@ -247,14 +234,14 @@ def _check(info: RunInfo, changes: Mapping[str, Any]) -> None:
     may_differ = info.status.live and "learning_rate" in changes  # a command may have set it since
     if changed == info.plan and not may_differ:
         raise RunError(f"run {info.id} has these settings already")
-    resolved_plan.check(changed, detect().devices, chosen=changes)
+    resolved_plan.resolve_to_train(changed, detect().devices, chosen=changes)
 
 
 def _by_command(
     directory: Path, arguments: Mapping[str, float], changes: Mapping[str, Any], before: Mapping[str, Any], reason: str
 ) -> AppliedCure:
     answers = [run_change.send(directory, name, argument, reason) for name, argument in arguments.items()]
-    return AppliedCure(directory, Method.COMMAND, changes, before, f"run {directory.name}: {'; '.join(answers)}")
+    return AppliedCure(Method.COMMAND, changes, before, f"run {directory.name}: {'; '.join(answers)}")
 
 
 def _continued(
@@ -262,32 +249,11 @@ def _continued(
 ) -> AppliedCure:
     directory, was_live = info.directory, info.status.live
     with run_change.stopped(directory, launch):
-        if not (step := latest_checkpoint(directory)):  # its weights were not finite
-            return _in_new_run(read_run(directory), changes, before, reason, launch)
+        step = latest_checkpoint(directory)
         process = run_change.continue_changed(directory, changes, before, reason, launch)
     done = "stopped with a checkpoint and continued" if was_live else "continued"
     text = f"run {info.id} was {done} from step {step:,} with {options_text(changes)}"
-    return AppliedCure(directory, Method.CONTINUED, changes, before, text, process)
-
-
-def _in_new_run(
-    info: RunInfo, changes: Mapping[str, Any], before: Mapping[str, Any], reason: str, launch: Launch
-) -> AppliedCure:
-    assert info.plan is not None  # noqa: S101 (it was just checked)
-    plan, was_live = for_a_new_run(changed_plan(info.plan, changes)), info.status.live
-    if was_live:
-        resolved_plan.check(plan, detect().devices)  # before the run is stopped for it
-    with run_change.stopped(info.directory, launch):
-        new = prepare_run(plan)
-        origin = f"{_LIVE if was_live else 'from run'} {info.id}"
-        run_change.record_change(new, 0, changes, before, f"{reason}, {origin}")
-        process = launch(new)
-    fixed = sorted(set(changes) - CHANGEABLE)
-    why = f"{', '.join(fixed)} cannot change within a run" if fixed else f"run {info.id} cannot be continued"
-    text = f"new run {new.name} with {options_text(changes)}, as {why}"
-    if was_live:
-        text += f"; run {info.id} was stopped with a checkpoint: accel-tui continue {reference(info.directory)}"
-    return AppliedCure(new, Method.NEW_RUN, changes, before, text, process)
+    return AppliedCure(Method.CONTINUED, changes, before, text, process)
 
 
 def _set_rate_back(info: RunInfo, change: CureChange, reason: str, launch: Launch) -> AppliedCure:
@@ -299,16 +265,4 @@ def _set_rate_back(info: RunInfo, change: CureChange, reason: str, launch: Launc
     process = launch(directory)
     request(directory, "learning_rate", rate, reason=reason)
     text = f"run {info.id} was continued, with the learning rate {rate:g}"
-    return AppliedCure(directory, Method.CONTINUED, change.before, change.changes, text, process)
-
-
-def _back_to_source(directory: Path, change: CureChange, reason: str, launch: Launch) -> AppliedCure:
-    """Stop a new run, and continue the one that was stopped for it."""
-    source = find(change.source)
-    run_change.stop(directory, reason)
-    text = f"the new run {directory.name} was stopped"
-    if not change.was_live:
-        return AppliedCure(source, Method.NEW_RUN, change.before, change.changes, text)
-    prepare_continuation(source)
-    text += f", and run {source.name} was continued"
-    return AppliedCure(source, Method.CONTINUED, change.before, change.changes, text, launch(source))
+    return AppliedCure(Method.CONTINUED, change.before, change.changes, text, process)

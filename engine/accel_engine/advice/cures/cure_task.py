@@ -11,8 +11,7 @@ from accel_engine.devices import detect
 from accel_engine.errors import AccelError, RunError
 from accel_engine.events import DevicesFound, Event, ModelBuilt
 from accel_engine.plan import SPECS, USES, Plan, affecting, resolved_plan
-from accel_engine.plan.changed_plan import changed_plan
-from accel_engine.plan.scaled_rate import with_planned_rate
+from accel_engine.plan.changed_plan import changed_plan, with_planned_rate
 from accel_engine.requests.try_plan import TrialStart
 from accel_engine.run import RunInfo, Status
 from accel_engine.run.directory.run_paths import latest_checkpoint
@@ -186,7 +185,7 @@ def _measuring(plan: Plan, metric: str) -> Plan:
 def _with(plan: Plan, changes: Mapping[str, Any]) -> Plan:
     """A plan with changes, checked on this machine; ``xla`` ``auto`` is what autotuning would try, ``on``."""
     tried = {**changes, **({"xla": "on"} if changes.get("xla") == "auto" else {})}
-    return resolved_plan.check(changed_plan(plan, tried), detect().devices, chosen=tried).plan
+    return resolved_plan.resolve_to_train(changed_plan(plan, tried), detect().devices, chosen=tried).plan
 
 
 def _first_step(info: RunInfo, changes: Mapping[str, Any], quantity: Quantity) -> int:

@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from accel_engine.advice.cures.cure_task import CureTask, Quantity, cure_task
-from accel_engine.devices.device_types import Sample
 from accel_engine.errors import RunError
 from accel_engine.events import Event
 from accel_engine.measure.equal_examples import Learned, compare_learning
 from accel_engine.measure.plan_trials import PlanTrial, PlanTrials
-from accel_engine.measure.trial_room import PlacedTrial, check_room
-from accel_engine.measure.trial_statistics import LESS, Comparison, Verdict
-from accel_engine.process.paused_run import paused
+from accel_engine.measure.trial_room import check_room_on, place_trial
+from accel_engine.measure.trial_statistics import LESS, PlanComparison, PlanVerdict
+from accel_engine.process.run_change import paused
 from accel_engine.run import RunInfo, RunReader
 from accel_engine.run.reading.reader import drop_discarded
 
@@ -48,7 +47,7 @@ class CureResult:
     Attributes:
         before: The measured value without the changes; infinite where memory ran out.
         after: The same with them; infinite where memory ran out.
-        unit: Of both, such as ``examples/s``, ``GB`` or ``validation loss``.
+        unit: Of both, such as ``examples/s``, ``GiB`` or ``validation loss``.
         low: The lower end of the 95 percent interval of the value with the changes, if that without is ``before``;
             ``-inf`` if there were too few rounds to tell.
         high: The upper end; ``inf`` if there were too few rounds to tell.
@@ -91,10 +90,10 @@ def try_cure(
     """
     whole = PREPARATION_SECONDS + seconds
     on_progress(CureProgress(0.0, whole, "starting engine processes, which compile the steps"))
-    info, events, samples = _recorded(directory)
+    info, events = _recorded(directory)
     task = cure_task(info, events, changes, quantity)
     if info.status.live:
-        check_room(events, samples, (PlacedTrial(), PlacedTrial()), info.id)
+        check_room_on((place_trial(task.before.plan), place_trial(task.after.plan)))
     with PlanTrials((task.before, task.after), should_stop) as trials:
         trials.wait_ready(lambda detail: on_progress(CureProgress(PREPARATION_SECONDS / 2, whole, detail)))
         if task.quantity is not Quantity.MEMORY:
@@ -122,10 +121,9 @@ def _race(trials: PlanTrials, task: CureTask, seconds: float, measured: Callable
     return result(without, changed, task)
 
 
-def _recorded(directory: Path) -> tuple[RunInfo, list[Event], tuple[Sample, ...]]:
-    with closing(RunReader(directory, steps=False, max_samples=64)) as reader:
-        info, update = reader.info(), reader.poll()
-    return info, drop_discarded(update.events), tuple(update.samples)
+def _recorded(directory: Path) -> tuple[RunInfo, list[Event]]:
+    with closing(RunReader(directory, steps=False)) as reader:
+        return reader.info(), drop_discarded(reader.poll().events)
 
 
 def _check_compiled(without: PlanTrial, changed: PlanTrial) -> None:
@@ -152,16 +150,16 @@ def speed_result(without: PlanTrial, changed: PlanTrial, task: CureTask) -> Cure
         f"{before * found.value:,.0f} examples/s with the changes, {before:,.0f} without: {_factor(found)}. "
         f"{found.rounds} rounds in turns, {task.start}; {compiled}"
     )
-    is_better = found.verdict is Verdict.BETTER
+    is_better = found.verdict is PlanVerdict.BETTER
     return CureResult(
         before, before * found.value, "examples/s", before * found.low, before * found.high, is_better, text
     )
 
 
-def _factor(comparison: Comparison) -> str:
+def _factor(comparison: PlanComparison) -> str:
     if not math.isfinite(comparison.low) or not math.isfinite(comparison.high):
         return "too few rounds to tell"
-    words = {Verdict.BETTER: "faster", Verdict.WORSE: "slower"}
+    words = {PlanVerdict.BETTER: "faster", PlanVerdict.WORSE: "slower"}
     verdict = words.get(comparison.verdict, "no difference that these rounds show")
     return f"{verdict}, {comparison.low:.2f} to {comparison.high:.2f} times as fast"
 
@@ -175,25 +173,25 @@ def memory_result(without: PlanTrial, changed: PlanTrial, task: CureTask) -> Cur
     for trial in (without, changed):
         if trial.problem and not trial.problem.out_of_memory:
             raise trial.problem
-    before, after = (math.inf if each.problem else _gigabytes(each) for each in (without, changed))
+    before, after = (math.inf if each.problem else _gibibytes(each) for each in (without, changed))
     better = after < LESS * before or (math.isfinite(after) and not math.isfinite(before))
-    shown = [f"{value:.2f} GB" if math.isfinite(value) else "out of memory" for value in (after, before)]
+    shown = [f"{value:.2f} GiB" if math.isfinite(value) else "out of memory" for value in (after, before)]
     text = f"peak memory: {shown[0]} with the changes, {shown[1]} without; {task.start}"
     if without.turns and changed.turns and not (without.problem or changed.problem):
         text += f"; {_factor(changed.compared_with(without))}"
-    return CureResult(before, after, "GB", after, after, better, text)
+    return CureResult(before, after, "GiB", after, after, better, text)
 
 
-def _gigabytes(trial: PlanTrial) -> float:
+def _gibibytes(trial: PlanTrial) -> float:
     if trial.memory is None:
         raise RunError("this system does not tell how much memory a process takes, so a trial cannot compare it")
-    return trial.memory / 1e9
+    return trial.memory / 2**30
 
 
 def learning_result(learned: Learned, task: CureTask) -> CureResult:
     """What two plans learned from the same number of examples."""
     found = learned.comparison
-    words = {Verdict.BETTER: "better", Verdict.WORSE: "worse"}
+    words = {PlanVerdict.BETTER: "better", PlanVerdict.WORSE: "worse"}
     verdict = words.get(found.verdict, "no difference that these orders show")
     orders = f"{found.rounds} orders of the examples" if found.rounds > 1 else "one order of the examples"
     text = (
@@ -201,4 +199,6 @@ def learning_result(learned: Learned, task: CureTask) -> CureResult:
         f"After {learned.steps:,} steps {task.start}, in {orders}"
     )
     low, high = learned.before + found.low, learned.before + found.high
-    return CureResult(learned.before, learned.after, learned.metric, low, high, found.verdict is Verdict.BETTER, text)
+    return CureResult(
+        learned.before, learned.after, learned.metric, low, high, found.verdict is PlanVerdict.BETTER, text
+    )

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from accel_engine.advice.finding import Confidence, Finding
 from accel_engine.advice.poor.baseline_rules import below_baseline
-from accel_engine.advice.poor.batch_rules import few_updates, small_statistics
+from accel_engine.advice.poor.batch_rules import few_updates, gradient_noise, small_statistics
 from accel_engine.advice.poor.data_rules import (
     initial_loss_high,
     inputs_alike,
@@ -23,7 +23,6 @@ from accel_engine.advice.poor.gradient_rules import exploding_gradients, vanishi
 from accel_engine.advice.poor.label_rules import imbalance, label_noise, labels_unrelated
 from accel_engine.advice.poor.learning import Learning, learning_of
 from accel_engine.advice.poor.loss_rules import constant_output, diverging, loss_flat, spikes
-from accel_engine.advice.poor.noise_rules import gradient_noise
 from accel_engine.advice.poor.number_rules import has_failed, not_a_number
 from accel_engine.advice.poor.order_rules import not_shuffled
 from accel_engine.advice.poor.output_rules import wrong_output

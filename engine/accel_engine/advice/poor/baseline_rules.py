@@ -8,7 +8,7 @@ from accel_engine.advice.poor.findings import poor_finding, set_field, text_cure
 from accel_engine.advice.poor.learning import Learning
 from accel_engine.events import Validated
 from accel_engine.plan.monitor import is_better_lower
-from accel_engine.text import format_metric
+from accel_engine.words import numbers
 
 FEW_VALIDATIONS = 3
 """Validations of a live run before which it is not judged: it may only have begun."""
@@ -33,8 +33,8 @@ def below_baseline(learning: Learning) -> Iterator[Finding]:
         return  # weights of classes give some accuracy away by design
     last, names = judged[-1]
     figures = (
-        f"{name} is {format_metric(last.metrics[name] or 0.0)} in validation, and {format_metric(last.baseline[name])} "
-        "by the baseline"
+        f"{name} is {numbers.metric(last.metrics[name] or 0.0)} in validation, and "
+        f"{numbers.metric(last.baseline[name])} by the baseline"
         for name in names
     )
     yield poor_finding(

@@ -1,12 +1,15 @@
-"""Batches that are too small for batch normalization, or so large that there are few updates."""
+"""Batches that are too small for batch normalization, so large that there are few updates, or unlike their noise."""
 
 import math
 from collections.abc import Iterator
 
+import numpy as np
+
 from accel_engine.advice.finding import Confidence, Cure, Evidence, Finding
 from accel_engine.advice.poor.findings import of_loss, poor_finding, set_field, text_cure
 from accel_engine.advice.poor.learning import Learning, chance_loss, rate_of, start_and_end
-from accel_engine.text import format_metric
+from accel_engine.run.store.series_names import GRADIENT_NORM, MICRO_BATCH_NORM
+from accel_engine.words import numbers
 
 SMALL_FOR_STATISTICS = 4
 """Examples per replica up to which batch normalization hurts: Wu and He, Group Normalization, 2018, figure 1."""
@@ -35,7 +38,7 @@ def small_statistics(learning: Learning) -> Iterator[Finding]:
         "Batch normalization with very small batches",
         [
             Evidence(
-                f"{len(layers)} layers take their statistics of {count} example{'s' * (count > 1)} per replica, "
+                f"{len(layers)} layers take their statistics of {numbers.counted(count, 'example')} per replica, "
                 f"first {layers[0].name}"
             )
         ],
@@ -101,8 +104,8 @@ def few_updates(learning: Learning) -> Iterator[Finding]:
             ),
             of_loss(
                 learning,
-                f"after {len(learning.loss):,} updates the loss is {format_metric(end)}, of "
-                f"{format_metric(start)}, and still falls",
+                f"after {len(learning.loss):,} updates the loss is {numbers.metric(end)}, of "
+                f"{numbers.metric(start)}, and still falls",
             ),
         ],
         "each epoch teaches little",
@@ -116,4 +119,74 @@ def few_updates(learning: Learning) -> Iterator[Finding]:
             )
         ],
         weight=0.6,
+    )
+
+
+NOISY, QUIET = 16.0, 1 / 16
+"""Noise scale over the batch: above the first one gradients are mostly noise, below the second one a smaller batch
+would learn about as much in a step."""
+
+NOISE_STEPS = 50
+"""Steps from whose second half the noise is measured."""
+
+SMALL_BATCH = 32
+"""Examples of a batch that is not needlessly large for any device."""
+
+
+def gradient_noise(learning: Learning) -> Iterator[Finding]:
+    """The batch is far smaller, or far larger, than the noise of its gradients asks for."""
+    scale, built = noise_scale(learning), learning.recorded.built
+    if scale is None or built is None or not built.global_batch:
+        return
+    batch = built.global_batch
+    if scale > NOISY * batch:
+        yield _noise_finding(learning, scale, batch, 8 * batch, small=True)
+    elif scale < QUIET * batch and batch > SMALL_BATCH:
+        better = max(SMALL_BATCH, 2 ** round(math.log2(max(2 * scale, 1))))
+        yield _noise_finding(learning, scale, batch, better, small=False)
+
+
+def noise_scale(learning: Learning) -> float | None:
+    """The batch whose noise is as large as its gradient, in examples; infinite if there is only noise.
+
+    It follows from the norms of the gradients of two batch sizes: McCandlish et al., An Empirical Model of Large-Batch
+    Training, 2018, appendix A.1. ``None`` without these norms.
+    """
+    built, parts = learning.recorded.built, int(learning.settings.get("micro_batches") or 1)
+    large, small = _mean_square(learning, GRADIENT_NORM), _mean_square(learning, MICRO_BATCH_NORM)
+    if built is None or not built.per_replica_batch or built.replicas > 1 or parts < 2 or not large or not small:
+        return None
+    batch, part = built.per_replica_batch, built.per_replica_batch / parts
+    signal = (batch * large - part * small) / (batch - part)
+    noise = max(0.0, (small - large) / (1 / part - 1 / batch))
+    return noise / signal if signal > 0 else math.inf
+
+
+def _mean_square(learning: Learning, name: str) -> float | None:
+    """The mean square of a norm over the second half of the steps; ``None`` with too few."""
+    norms = learning.recorded.of(name).between(learning.first, learning.stop)
+    if len(norms) < NOISE_STEPS:
+        return None
+    return float(np.mean(np.square(norms.mean[len(norms) // 2 :])))
+
+
+def _noise_finding(learning: Learning, scale: float, batch: int, better: int, *, small: bool) -> Finding:
+    found = f"about {scale:,.0f} examples" if math.isfinite(scale) else "larger than can be measured"
+    steps = ((learning.first + learning.stop) // 2, learning.stop)
+    return poor_finding(
+        "noisy-gradients" if small else "batch-needlessly-large",
+        "Gradients are mostly noise: the batch is small" if small else "The batch is larger than its gradients need",
+        [Evidence(f"the noise scale is {found}, the batch {batch:,}", MICRO_BATCH_NORM, steps)],
+        "most of each update is noise" if small else "a smaller batch would learn about as much in a step",
+        [
+            set_field(
+                f"Use a {'larger' if small else 'smaller'} batch: --batch-size {better}",
+                f"fit(batch_size={better})",
+                "steadier updates, which allow a larger learning rate" if small else "more updates in the same time",
+                "the noise scale of the gradients",
+                batch_size=better,
+            )
+        ],
+        weight=0.3,
+        confidence=Confidence.POSSIBLE,
     )

@@ -19,7 +19,8 @@ from accel_engine.advice.poor.learning import (
 )
 from accel_engine.advice.poor.number_rules import has_lost, number_repairs
 from accel_engine.run.diagnostics import DataProfile
-from accel_engine.text import format_metric, percent
+from accel_engine.words import numbers
+from accel_engine.words.numbers import percent
 
 LARGE_INPUTS = 10.0
 """Root mean square of inputs that are not scaled: those scaled to [0, 1] or standardised have about 1."""
@@ -154,19 +155,19 @@ def _sees_all(profile: DataProfile) -> bool:
 def inputs_not_scaled(learning: Learning) -> Iterator[Finding]:
     """Large inputs reach the first weights, and the first loss is far above chance."""
     profile, chance = learning.profile, chance_loss(learning.recorded)
-    numbers = profile.inputs if profile else None
-    if profile is None or numbers is None or numbers.mean is None or numbers.deviation is None:
+    inputs = profile.inputs if profile else None
+    if profile is None or inputs is None or inputs.mean is None or inputs.deviation is None:
         return
     if chance is None or not len(learning.loss) or _normalizes(learning):
         return
-    size, first = math.hypot(numbers.mean, numbers.deviation), learning.first_loss
+    size, first = math.hypot(inputs.mean, inputs.deviation), learning.first_loss
     scales = profile.feature_scales or 1.0
     _, end = start_and_end(learning.loss)
     uneven = scales >= UNEVEN_FEATURES and (first > HIGH_START * chance or end > 0.5 * chance)
     if not (size >= LARGE_INPUTS and first > HIGH_START * chance) and not uneven:
         return
-    ends = " to ".join(format_metric(each) for each in (numbers.low, numbers.high) if each is not None)
-    size_text = f"inputs are from {ends}, with a root mean square of {format_metric(size)}"
+    ends = " to ".join(numbers.metric(each) for each in (inputs.low, inputs.high) if each is not None)
+    size_text = f"inputs are from {ends}, with a root mean square of {numbers.metric(size)}"
     scales_text = f"; the widest feature varies {scales:,.0f} times as much as the narrowest" if uneven else ""
     yield poor_finding(
         "inputs-not-scaled",
@@ -175,8 +176,8 @@ def inputs_not_scaled(learning: Learning) -> Iterator[Finding]:
             Evidence(size_text + scales_text),
             of_loss(
                 learning,
-                f"the first loss is {format_metric(first)}; one that knows only how often targets occur is "
-                f"{format_metric(chance)}",
+                f"the first loss is {numbers.metric(first)}; one that knows only how often targets occur is "
+                f"{numbers.metric(chance)}",
                 (learning.first, learning.first + 1),
             ),
         ],
@@ -210,11 +211,11 @@ def initial_loss_high(learning: Learning) -> Iterator[Finding]:
         [
             of_loss(
                 learning,
-                f"the first loss is {format_metric(first)}; giving all {classes:,} classes the same gives "
-                f"{format_metric(chance)}",
+                f"the first loss is {numbers.metric(first)}; giving all {classes:,} classes the same gives "
+                f"{numbers.metric(chance)}",
                 (learning.first, learning.first + 1),
             ),
-            of_loss(learning, f"the last losses are about {format_metric(end)}"),
+            of_loss(learning, f"the last losses are about {numbers.metric(end)}"),
         ],
         "the first steps only undo it: initial weights or inputs are too large, or the loss takes logits for "
         "probabilities",
@@ -273,10 +274,10 @@ def targets_not_scaled(learning: Learning) -> Iterator[Finding]:
         "The numbers to predict are not scaled",
         [
             Evidence(
-                f"targets have a mean of {format_metric(profile.target_mean)} and deviate by "
-                f"{format_metric(profile.target_deviation)}{found}"
+                f"targets have a mean of {numbers.metric(profile.target_mean)} and deviate by "
+                f"{numbers.metric(profile.target_deviation)}{found}"
             ),
-            of_loss(learning, f"the loss is still {format_metric(end)}"),
+            of_loss(learning, f"the loss is still {numbers.metric(end)}"),
         ],
         "weights grow by about the learning rate a step, and need very many to reach such numbers",
         [

@@ -10,15 +10,17 @@ from accel_engine.advice.poor.findings import of_loss, poor_finding, rate_cure, 
 from accel_engine.advice.poor.learning import (
     Learning,
     accuracy_name,
+    accuracy_rises,
     classes_of,
+    is_settled,
     rate_of,
     regression_of,
     start_and_end,
 )
 from accel_engine.advice.poor.rates import rates_of
 from accel_engine.advice.poor.regularization import overfitting_cures
-from accel_engine.advice.poor.settled import accuracy_rises, is_settled
-from accel_engine.text import format_metric, percent
+from accel_engine.words import numbers
+from accel_engine.words.numbers import percent
 
 FEW_PER_CLASS = 20
 """Training examples of a class below which a model knows too little of it."""
@@ -99,7 +101,8 @@ def _gap_text(learning: Learning) -> Evidence:
     _, losses = learning.validation("loss")
     end = start_and_end(learning.loss)[1]
     return Evidence(
-        f"the loss is {format_metric(end)} in training and {format_metric(losses[-1])} in validation", "validation_loss"
+        f"the loss is {numbers.metric(end)} in training and {numbers.metric(losses[-1])} in validation",
+        "validation_loss",
     )
 
 
@@ -165,4 +168,4 @@ def _other_rate(learning: Learning) -> list[Cure]:
 
 def _loss_text(learning: Learning) -> str:
     half, end = float(np.median(learning.loss.mean[len(learning.loss) // 2 :][:20])), start_and_end(learning.loss)[1]
-    return f"the loss was {format_metric(half)} in the middle of the run, and is {format_metric(end)}"
+    return f"the loss was {numbers.metric(half)} in the middle of the run, and is {numbers.metric(end)}"

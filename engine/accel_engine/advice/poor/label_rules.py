@@ -11,15 +11,17 @@ from accel_engine.advice.poor.findings import poor_finding, set_field, text_cure
 from accel_engine.advice.poor.learning import (
     Learning,
     accuracy_name,
+    accuracy_rises,
     chance_accuracy,
     chance_loss,
     class_shares,
     classification_of,
+    is_settled,
     start_and_end,
 )
-from accel_engine.advice.poor.settled import accuracy_rises, is_settled
 from accel_engine.run.diagnostics.figures import curves
-from accel_engine.text import format_metric, percent
+from accel_engine.words import numbers
+from accel_engine.words.numbers import percent
 
 UNRELATED_ERRORS = 3.0
 """Standard errors around chance within which neighbours agree by chance."""
@@ -130,8 +132,8 @@ def _best_validation(learning: Learning) -> Evidence:
     steps, losses = learning.validation("loss")
     chance = chance_loss(learning.recorded) or math.nan
     return Evidence(
-        f"the lowest validation loss is {format_metric(losses.min())}; knowing only how often each target occurs gives "
-        f"{format_metric(chance)}",
+        f"the lowest validation loss is {numbers.metric(losses.min())}; knowing only how often each target occurs "
+        f"gives {numbers.metric(chance)}",
         "validation_loss",
         (int(steps[0]), int(steps[-1]) + 1),
     )

@@ -259,3 +259,20 @@ def monitored(learning: Learning) -> Iterator[tuple[str, bool]]:
         lower = is_better_lower(name, mode)
         if lower is not None and len(learning.validation(name)[0]):
             yield name, lower
+
+
+def is_settled(learning: Learning, limit: float = 0.1) -> bool:
+    """Whether the loss has fallen by less than a share of itself over the last quarter of the steps."""
+    means = block_means(learning.loss, 8)
+    if len(means) < 8:
+        return False
+    before, now = means[4:6].mean(), means[6:].mean()
+    return bool(before - now < limit * abs(now))
+
+
+def accuracy_rises(learning: Learning) -> bool:
+    """Whether the accuracy of training has risen by 0.05 or more in the second half."""
+    means = block_means(
+        learning.recorded.of(accuracy_name(learning.recorded)).between(learning.first, learning.stop), 8
+    )
+    return len(means) == 8 and bool(means[6:].mean() - means[3:5].mean() > 0.05)

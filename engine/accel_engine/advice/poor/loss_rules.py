@@ -21,7 +21,7 @@ from accel_engine.advice.poor.learning import (
     start_and_end,
 )
 from accel_engine.advice.poor.rates import is_rate_low, is_warming_up
-from accel_engine.text import format_metric
+from accel_engine.words import numbers
 
 HELD = 0.05
 """How much worse than its best an accuracy may be, or the share of itself that another metric may, to be as good."""
@@ -67,7 +67,7 @@ def diverging(learning: Learning) -> Iterator[Finding]:
         [
             of_loss(
                 learning,
-                f"the loss was {format_metric(best)} about step {step:,}, and is {format_metric(last)} now",
+                f"the loss was {numbers.metric(best)} about step {step:,}, and is {numbers.metric(last)} now",
                 (step, learning.stop),
             )
         ],
@@ -153,7 +153,7 @@ def constant_output(learning: Learning) -> Iterator[Finding]:
     """The model gives the same output for all examples: dead units, or saturated ones."""
     if len(learning.loss) < 30 or not is_at_chance(learning):
         return
-    report, numbers = classification_of(learning.recorded), regression_of(learning.recorded)
+    report, regression = classification_of(learning.recorded), regression_of(learning.recorded)
     if report is not None and report.counts is not None and report.confidence is not None:
         predicted = report.counts.sum(axis=0)
         bins = (report.confidence.positives + report.confidence.negatives).sum(axis=0)
@@ -161,10 +161,10 @@ def constant_output(learning: Learning) -> Iterator[Finding]:
         same = predicted.max() / total > 0.995 and _neighbours(bins) > 0.99
         name = report.names[int(predicted.argmax())]
         text = f"all of {total:,} validation examples get class {name}, as sure as each other"
-    elif numbers is not None and numbers.points.size:
-        true, given = numbers.points[0].std(axis=0)
-        same, total = bool(given < 0.01 * true), numbers.points.shape[1]
-        spread = f"deviate by {format_metric(given)}, their targets by {format_metric(true)}"
+    elif regression is not None and regression.points.size:
+        true, given = regression.points[0].std(axis=0)
+        same, total = bool(given < 0.01 * true), regression.points.shape[1]
+        spread = f"deviate by {numbers.metric(given)}, their targets by {numbers.metric(true)}"
         text = f"predictions of {total:,} validation examples {spread}"
     else:
         return
@@ -214,8 +214,8 @@ def at_chance_text(learning: Learning) -> str:
     """The last loss beside that of chance."""
     start, end = start_and_end(learning.loss)
     chance = chance_loss(learning.recorded) or math.nan
-    fell = f"the loss began at {format_metric(start)} and is {format_metric(end)}"
-    return f"{fell}; knowing only how often each target occurs gives {format_metric(chance)}"
+    fell = f"the loss began at {numbers.metric(start)} and is {numbers.metric(end)}"
+    return f"{fell}; knowing only how often each target occurs gives {numbers.metric(chance)}"
 
 
 def loss_flat(learning: Learning) -> Iterator[Finding]:

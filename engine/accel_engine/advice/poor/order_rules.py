@@ -11,7 +11,7 @@ from accel_engine.advice.poor.learning import (
     Learning,
 )
 from accel_engine.run.store.series_names import LEARNING_RATE
-from accel_engine.text import percent
+from accel_engine.words.numbers import percent
 
 SORTED_SHARE = 0.5
 """Neighbouring examples of the same class, from their share by chance, 0, to all, 1."""

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from accel_engine.advice.finding import Confidence, Evidence, Finding
 from accel_engine.advice.poor.findings import poor_finding, text_cure
 from accel_engine.advice.poor.learning import Learning, output_units
-from accel_engine.text import format_metric
+from accel_engine.words import numbers
 
 UNBOUNDED = ("linear", "relu", "relu6", "leaky_relu", "elu", "selu", "gelu", "silu", "swish", "softplus", "tanh")
 """Activations whose outputs are no probabilities."""
@@ -130,7 +130,7 @@ def _out_of_range(learning: Learning, activation: str) -> Iterator[Finding]:
         f"Targets are out of the range of {activation}",
         [
             Evidence(
-                f"{activation} gives values {shown}; targets are from {format_metric(least)} to {format_metric(most)}"
+                f"{activation} gives values {shown}; targets are from {numbers.metric(least)} to {numbers.metric(most)}"
             )
         ],
         "the model cannot give some of the targets",

@@ -16,10 +16,10 @@ from accel_engine.advice.poor.learning import (
     start_and_end,
 )
 from accel_engine.advice.poor.rates import is_rate_high, is_rate_low, is_warming_up, rates_of
-from accel_engine.advice.wording import duration
 from accel_engine.run.store.series_names import LEARNING_RATE
 from accel_engine.run.store.steps import TIME
-from accel_engine.text import format_metric
+from accel_engine.words import numbers
+from accel_engine.words.numbers import span
 
 MIN_STEPS = 20
 """Steps from which a trend of the loss is judged."""
@@ -64,8 +64,8 @@ def rate_low(learning: Learning) -> Iterator[Finding]:
         [
             of_loss(
                 learning,
-                f"the loss was {format_metric(start)} and is {format_metric(end)}; chance gives "
-                f"{format_metric(chance)}",
+                f"the loss was {numbers.metric(start)} and is {numbers.metric(end)}; chance gives "
+                f"{numbers.metric(chance)}",
             ),
             Evidence(
                 f"the learning rate is {rate:.3g} at its highest; usual for this optimizer is about {wanted:g}",
@@ -112,8 +112,8 @@ def plateau(learning: Learning) -> Iterator[Finding]:
         [
             of_loss(
                 learning,
-                f"since step {middle:,}, for {duration(seconds)}, the loss is about {format_metric(end.mean())}; "
-                f"it began at {format_metric(means[0])}",
+                f"since step {middle:,}, for {span(seconds)}, the loss is about {numbers.metric(end.mean())}; "
+                f"it began at {numbers.metric(means[0])}",
                 (middle, learning.stop),
             )
         ],
@@ -194,8 +194,8 @@ def _early_rise(learning: Learning, early: np.ndarray) -> Evidence:
     opening, worst = learning.opening, int(np.argmax(early))
     return of_loss(
         learning,
-        f"the loss rose from {format_metric(learning.first_loss)} to {format_metric(early.max())} within the "
-        f"first steps, and ends at {format_metric(start_and_end(learning.loss)[1])}",
+        f"the loss rose from {numbers.metric(learning.first_loss)} to {numbers.metric(early.max())} within the "
+        f"first steps, and ends at {numbers.metric(start_and_end(learning.loss)[1])}",
         (int(opening.first[0]), int(opening.first[worst]) + opening.width),
     )
 
@@ -203,7 +203,7 @@ def _early_rise(learning: Learning, early: np.ndarray) -> Evidence:
 def _little_learned(learning: Learning) -> Evidence:
     end = start_and_end(learning.loss)[1]
     return of_loss(
-        learning, f"the loss is {format_metric(end)} at the end; it began at {format_metric(learning.first_loss)}"
+        learning, f"the loss is {numbers.metric(end)} at the end; it began at {numbers.metric(learning.first_loss)}"
     )
 
 

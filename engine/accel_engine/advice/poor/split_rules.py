@@ -6,10 +6,10 @@ import numpy as np
 
 from accel_engine.advice.finding import Confidence, Evidence, Finding
 from accel_engine.advice.poor.findings import poor_finding, set_field, text_cure
-from accel_engine.advice.poor.learning import Learning, accuracy_name, start_and_end
-from accel_engine.advice.poor.settled import is_settled
+from accel_engine.advice.poor.learning import Learning, accuracy_name, is_settled, start_and_end
 from accel_engine.run.diagnostics import DataProfile
-from accel_engine.text import format_metric, percent
+from accel_engine.words import numbers
+from accel_engine.words.numbers import percent
 
 MIN_LEAKED = 5
 """Validation examples that training has, too, from which they count."""
@@ -185,7 +185,7 @@ def validation_better(learning: Learning) -> Iterator[Finding]:
         "Validation is far better than training",
         [
             Evidence(
-                f"the last losses are {format_metric(losses[-1])} in validation and {format_metric(trained)} in "
+                f"the last losses are {numbers.metric(losses[-1])} in validation and {numbers.metric(trained)} in "
                 f"training; {name} is {percent(validated[-1], 1)} and {percent(right, 1)}",
                 "validation_loss",
             )
@@ -222,8 +222,8 @@ def _range_shift(learning: Learning, profile: DataProfile) -> Evidence | None:
     if max(distance / 3, quotient / 3) < SHIFTED_MEAN and not _is_worse(learning):
         return None
     return Evidence(
-        f"inputs have a mean of {format_metric(mean)} and deviate by {format_metric(deviation)} in training; "
-        f"{format_metric(other_mean)} and {format_metric(other_deviation)} in validation"
+        f"inputs have a mean of {numbers.metric(mean)} and deviate by {numbers.metric(deviation)} in training; "
+        f"{numbers.metric(other_mean)} and {numbers.metric(other_deviation)} in validation"
     )
 
 
@@ -260,6 +260,6 @@ def _feature_shift(learning: Learning, profile: DataProfile) -> Evidence | None:
     return Evidence(
         f"{shift.features:,} of {profile.features:,} features differ in the mean; {shift.feature} most, by "
         f"{shift.deviations:.2g} standard deviations; the loss of validation is "
-        f"{format_metric(losses[-1])}, of training {format_metric(trained)}",
+        f"{numbers.metric(losses[-1])}, of training {numbers.metric(trained)}",
         "validation_loss",
     )

@@ -10,8 +10,8 @@ from accel_engine.advice.poor.findings import of_loss, poor_finding, set_field
 from accel_engine.advice.poor.learning import Learning, monitored, spread, start_and_end
 from accel_engine.advice.poor.regularization import overfitting_cures
 from accel_engine.advice.recorded import Floats
-from accel_engine.advice.wording import duration
-from accel_engine.text import format_metric, percent
+from accel_engine.words import numbers
+from accel_engine.words.numbers import percent, span
 
 RISEN = 1.15
 """Validation loss over its lowest, from which a model overfits, unless its metric is as good as before."""
@@ -49,20 +49,20 @@ def overfitting(learning: Learning) -> Iterator[Finding]:
         return
     first, last = int(steps[best]), int(steps[-1])
     saved = _seconds_between(learning, first)
-    later = f"; the {last - first:,} steps since took {duration(saved)}" if saved > SAVED_SECONDS else ""
+    later = f"; the {last - first:,} steps since took {span(saved)}" if saved > SAVED_SECONDS else ""
     yield poor_finding(
         "overfitting",
         f"Overfitting since step {first:,}",
         [
             Evidence(
-                f"validation loss rose from {format_metric(losses[best])} at step {first:,} to "
-                f"{format_metric(losses[-1])}{later}",
+                f"validation loss rose from {numbers.metric(losses[best])} at step {first:,} to "
+                f"{numbers.metric(losses[-1])}{later}",
                 "validation_loss",
                 (first, last + 1),
             ),
             of_loss(
                 learning,
-                f"the loss of training fell from {format_metric(at_best)} to {format_metric(at_end)} meanwhile",
+                f"the loss of training fell from {numbers.metric(at_best)} to {numbers.metric(at_end)} meanwhile",
                 (first, learning.stop),
             ),
         ],
@@ -158,11 +158,11 @@ def stopped_late(learning: Learning) -> Iterator[Finding]:
         return
     yield poor_finding(
         "stopped-late",
-        f"Early stopping would have saved {duration(saved)}",
+        f"Early stopping would have saved {span(saved)}",
         [
             Evidence(
-                f"validation {name} was {format_metric(values[best])} at step "
-                f"{int(steps[best]):,}, and is {format_metric(values[-1])}",
+                f"validation {name} was {numbers.metric(values[best])} at step "
+                f"{int(steps[best]):,}, and is {numbers.metric(values[-1])}",
                 f"validation_{name}",
                 (int(steps[best]), int(steps[-1]) + 1),
             )
@@ -172,7 +172,7 @@ def stopped_late(learning: Learning) -> Iterator[Finding]:
             set_field(
                 f"Stop early, and save the best weights: --patience {patience} --restore-best on",
                 f"callbacks=[EarlyStopping(patience={patience}, restore_best_weights=True)]",
-                duration(saved),
+                span(saved),
                 f"the times of the validations after step {int(steps[stopped]):,}",
                 patience=patience,
                 restore_best="on",

@@ -1,13 +1,11 @@
 """Rules of advice on runs that are slow."""
 
 from accel_engine.advice.rule import Rule
-from accel_engine.advice.slow.accelerators import underused_accelerator, unused_accelerator
+from accel_engine.advice.slow.accelerators import tpu_padding, underused_accelerator, unused_accelerator
 from accel_engine.advice.slow.input_wait import input_wait
 from accel_engine.advice.slow.interruptions import frequent_checkpoints, frequent_validation, retracing
 from accel_engine.advice.slow.machine import neighbours, swapping, throttling
-from accel_engine.advice.slow.padding import tpu_padding
-from accel_engine.advice.slow.precision import float32_on_gpu, half_on_cpu, without_xla
-from accel_engine.advice.slow.raced import raced_faster
+from accel_engine.advice.slow.settings import float32_on_gpu, half_on_cpu, raced_faster, without_xla
 from accel_engine.advice.slow.stragglers import stragglers
 
 RULES: tuple[Rule, ...] = (

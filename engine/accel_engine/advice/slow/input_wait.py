@@ -8,7 +8,7 @@ from accel_engine.advice.finding import Confidence, Cure, Evidence, Finding, Gai
 from accel_engine.advice.recorded import Recorded
 from accel_engine.advice.slow.machine import cpu_use_of_others
 from accel_engine.advice.time_spent import TimeSpent, time_spent
-from accel_engine.advice.wording import duration, percent, times
+from accel_engine.words.numbers import percent, span, times
 
 SOME, MUCH = 0.05, 0.2
 """Shares of the steps' time: below the first one waiting is no matter, above the second one it is the matter."""
@@ -57,7 +57,7 @@ def _others_fill_processors(recorded: Recorded) -> bool:
 
 def _evidence(spent: TimeSpent) -> Evidence:
     waited, steps = spent.spent["input"], spent.spent["steps"]
-    return Evidence(f"{duration(waited)} of {duration(steps)} of steps were waits for batches", "steps/s", spent.steps)
+    return Evidence(f"{span(waited)} of {span(steps)} of steps were waits for batches", "steps/s", spent.steps)
 
 
 def _cure(recorded: Recorded, gain: Gain) -> Cure:

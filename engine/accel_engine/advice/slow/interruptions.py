@@ -7,9 +7,9 @@ from itertools import pairwise
 from accel_engine.advice.finding import Confidence, Cure, Evidence, Finding, Gain, Trouble
 from accel_engine.advice.recorded import Recorded
 from accel_engine.advice.time_spent import TimeSpent, later_records, time_spent
-from accel_engine.advice.wording import duration, percent, times
 from accel_engine.events import CheckpointSaved
 from accel_engine.plan.array_bytes import FLOAT32_BYTES, optimizer_slots
+from accel_engine.words.numbers import percent, size, span, times
 
 VALIDATION_SHARE, CHECKPOINT_SHARE, TRACING_SHARE = 0.35, 0.1, 0.2
 """Shares of a run's time from which validations within epochs, checkpoints and tracing are too many."""
@@ -48,9 +48,7 @@ def frequent_validation(recorded: Recorded) -> Iterator[Finding]:
         id="frequent-validation",
         trouble=Trouble.SLOW,
         title=f"Validation takes {percent(share)} of the time",
-        evidence=(
-            Evidence(f"{duration(spent.spent['validation'])} of {duration(spent.seconds)}", "steps/s", spent.steps),
-        ),
+        evidence=(Evidence(f"{span(spent.spent['validation'])} of {span(spent.seconds)}", "steps/s", spent.steps),),
         confidence=Confidence.CERTAIN,
         cost=f"{percent(share)} of the time",
         cures=(
@@ -80,13 +78,13 @@ def frequent_checkpoints(recorded: Recorded) -> Iterator[Finding]:
     seconds = sum(event.seconds for event in saved) / len(saved)
     rate = _disk_rate(recorded, seconds)
     slow = rate is not None and rate < SLOW_DISK and seconds >= SLOW_SAVE
-    disk = [Evidence(f"about {rate / 1e6:.2g} MB/s: the disk is slow")] if slow and rate else []
+    disk = [Evidence(f"about {size(rate)}/s: the disk is slow")] if slow and rate else []
     every = _every(recorded, [event.step for event in saved], _multiple(spent, "checkpoints"))
     yield Finding(
         id="slow-disk" if slow else "frequent-checkpoints",
         trouble=Trouble.SLOW,
         title=f"Checkpoints take {percent(share)} of the time",
-        evidence=(Evidence(f"{len(saved):,} checkpoints of about {duration(seconds)}", "steps/s", spent.steps), *disk),
+        evidence=(Evidence(f"{len(saved):,} checkpoints of about {span(seconds)}", "steps/s", spent.steps), *disk),
         confidence=Confidence.CERTAIN,
         cost=f"{percent(share)} of the time",
         cures=(
@@ -115,7 +113,7 @@ def retracing(recorded: Recorded) -> Iterator[Finding]:
         title=f"Tracing graphs again takes {percent(share)} of the time",
         evidence=(
             Evidence(
-                f"{duration(spent.spent['tracing'])} of tracing after step {spent.steps[0]:,}: batches have new shapes",
+                f"{span(spent.spent['tracing'])} of tracing after step {spent.steps[0]:,}: batches have new shapes",
                 "steps/s",
                 spent.steps,
             ),

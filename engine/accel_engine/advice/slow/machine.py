@@ -7,8 +7,8 @@ import numpy as np
 
 from accel_engine.advice.finding import Confidence, Cure, Evidence, Finding, Gain, Trouble
 from accel_engine.advice.recorded import Recorded
-from accel_engine.advice.wording import percent, size, times
 from accel_engine.run.store.steps import THROUGHPUT
+from accel_engine.words.numbers import percent, size, times
 
 MIN_SAMPLES = 5
 """Readings from which a device is judged, about as many seconds."""

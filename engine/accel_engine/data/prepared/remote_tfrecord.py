@@ -19,6 +19,7 @@ from accel_engine.data.prepared.split_names import choose_splits
 from accel_engine.data.prepared.tfrecord import LoadedRecords, build_records
 from accel_engine.data.prepared.tfrecord_survey import check_description, how_to_describe, lay_out
 from accel_engine.errors import DataError, PlanError
+from accel_engine.words import numbers
 
 _SCHEMES = "://"
 
@@ -110,7 +111,7 @@ def _check_size(root: str, files: list[str]) -> None:
         size = sum(tf.io.gfile.stat(file).length for file in files)
     if not fits_in_memory(size):
         raise DataError(
-            f"{root} has {size / 1e9:.1f} GB, too much for this machine's memory: copy the files to this machine, "
+            f"{root} has {numbers.size(size)}, too much for this machine's memory: copy the files to this machine, "
             "where each record is read when it is needed"
         )
 

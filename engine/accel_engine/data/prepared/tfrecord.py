@@ -24,6 +24,7 @@ from accel_engine.data.structure import ArraySpec
 from accel_engine.data.untuned import untuned
 from accel_engine.errors import DataError
 from accel_engine.memory import available_memory
+from accel_engine.words import numbers
 
 
 def read(entry: DatasetEntry, options: DataOptions, progress: Progress) -> Dataset:
@@ -111,7 +112,7 @@ class LoadedRecords:
                 self._records.extend(batch.numpy())
                 size += sum(map(len, self._records[-len(batch) :]))
                 if size > free:
-                    sizes = f"{size / 1e9:,.1f} GB, and {free / 1e9:,.1f} GB are available"
+                    sizes = f"{numbers.size(size)}, and {numbers.size(free)} are available"
                     raise DataError(f"the records of {paths[0]} do not fit in memory: {len(self)} records take {sizes}")
         except tf.errors.OpError as error:
             raise DataError(f"cannot read the records of {paths[0].rpartition('/')[0]}: {op_message(error)}") from error

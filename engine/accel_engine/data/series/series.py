@@ -10,13 +10,12 @@ import numpy.typing as npt
 from accel_engine.data.data_options import DataOptions
 from accel_engine.data.series.series_columns import SeriesColumns, choose_columns
 from accel_engine.errors import DataError, FieldValue, join_words
+from accel_engine.words import numbers
 
 _LARGEST = float(np.finfo(np.float32).max)
 
 _TOLERANCE = 0.1
 """Relative difference from the usual step up to which a step is regular, as months of 28 to 31 days are."""
-
-_UNITS = (("d", 86400.0), ("h", 3600.0), ("min", 60.0), ("s", 1.0))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -174,12 +173,8 @@ def _describe_steps(times: npt.NDArray[Any], follows: npt.NDArray[np.bool_], nam
     odd = steps[np.abs(steps - usual) > _TOLERANCE * usual]
     if not len(odd):
         return ()
-    typical, least, most = (_duration(value) if dates else f"{value:g}" for value in (usual, odd.min(), odd.max()))
+    typical, least, most = (
+        numbers.span(value, 3) if dates else f"{value:g}" for value in (usual, odd.min(), odd.max())
+    )
     count = f"{len(odd):,} of {len(steps):,} steps of {name!r} differ from the usual {typical} ({least} to {most})"
     return (f"{count}; windows count rows, whatever the steps",)
-
-
-def _duration(seconds: float) -> str:
-    """Such as ``10 min`` or ``1.5 d``."""
-    unit, size = next((each for each in _UNITS if seconds >= each[1]), _UNITS[-1])
-    return f"{seconds / size:.3g} {unit}"

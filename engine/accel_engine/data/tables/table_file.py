@@ -13,6 +13,7 @@ from accel_engine.data.data_options import Progress, no_progress
 from accel_engine.errors import DataError
 from accel_engine.files import regular
 from accel_engine.memory import available_memory
+from accel_engine.words import numbers
 
 MISSING = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null")
 """Texts that stand for a missing value, after blanks around them are removed."""
@@ -81,14 +82,9 @@ def read_cells(path: Path, *, skip_invalid: bool, limit: int | None = None, prog
         if not cells.table.num_rows:
             raise DataError(f"{path} has no rows{' that can be parsed' if cells.invalid else ''}")
         if cells.invalid:
-            note = f"left out {counted_rows(cells.invalid)} of {path.name} that cannot be parsed"
+            note = f"left out {numbers.counted(cells.invalid, 'row')} of {path.name} that cannot be parsed"
             return replace(cells, notes=(*cells.notes, note))
         return cells
-
-
-def counted_rows(count: int) -> str:
-    """A number of rows, such as ``1 row`` and ``1,200 rows``."""
-    return f"{count:,} row{'' if count == 1 else 's'}"
 
 
 @contextmanager
@@ -136,8 +132,8 @@ def _within_memory(path: Path, batches: Iterable[Any]) -> Iterator[Any]:
     for batch in batches:
         size, rows = size + batch.nbytes, rows + batch.num_rows
         if size > free:
-            said = f"its first {counted_rows(rows)} take {size / 1e9:,.1f} GB, and {free / 1e9:,.1f} GB are available"
-            raise DataError(f"{path} does not fit in memory: {said}")
+            taken = f"its first {numbers.counted(rows, 'row')} take {numbers.size(size)}"
+            raise DataError(f"{path} does not fit in memory: {taken}, and {numbers.size(free)} are available")
         yield batch
 
 

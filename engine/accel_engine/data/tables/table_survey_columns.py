@@ -9,7 +9,8 @@ import numpy as np
 from accel_engine.data.dataset_entry import Column
 from accel_engine.data.tables.columns import Columns
 from accel_engine.data.tables.table_column import TableColumn
-from accel_engine.text import format_value, percent
+from accel_engine.words import numbers
+from accel_engine.words.numbers import percent
 
 _SAMPLES = 5
 _SHOWN_COLUMNS = 8
@@ -29,7 +30,7 @@ def _detail(column: TableColumn) -> str:
     if column.kind == "date":
         return " to ".join(_date(seconds) for seconds in (known.min(), known.max()))
     if known.dtype != object:
-        return f"{format_value(known.min())} to {format_value(known.max())}" if len(known) else ""
+        return f"{numbers.value(known.min())} to {numbers.value(known.max())}" if len(known) else ""
     counts = Counter(known.tolist())
     if column.kind in ("text", "key"):
         return f"{len(counts):,} different"
@@ -55,7 +56,7 @@ def _cell(column: TableColumn, row: int) -> str:
         return "missing"
     if column.kind == "date":
         return _date(value)
-    return _short(value, _SHOWN_TEXT) if isinstance(value, str) else format_value(value)
+    return _short(value, _SHOWN_TEXT) if isinstance(value, str) else numbers.value(value)
 
 
 def _date(seconds: float) -> str:

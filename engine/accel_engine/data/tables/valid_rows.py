@@ -15,11 +15,11 @@ from accel_engine.data.tables.columns import Columns, read_columns
 from accel_engine.data.tables.raw_inputs import RawInput, raw_inputs
 from accel_engine.data.tables.roles import Roles
 from accel_engine.data.tables.table_column import TableColumn
-from accel_engine.data.tables.table_file import counted_rows
 from accel_engine.data.tables.targets import TargetForm, target_arrays
 from accel_engine.errors import DataError, PlanError
 from accel_engine.text import suggestion
 from accel_engine.user_paths import no_file, user_path
+from accel_engine.words import numbers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -151,11 +151,11 @@ def _drop(
             more = f", and {count - 1:,} more" if count > 1 else ""
             raise or_skip(DataError(f"{path}: row {row:,} has {text}{more}"))
         keep &= ~wrong
-        notes.append(f"left out {counted_rows(count)} of {path.name} with {text}")
+        notes.append(f"left out {numbers.counted(count, 'row')} of {path.name} with {text}")
     if not keep.any():
         raise DataError(f"{path} has no rows that can be used: {'; '.join(notes)}")
     return np.flatnonzero(keep), tuple(notes)
 
 
 def _columns(names: tuple[str, ...]) -> str:
-    return f"the column{'s' if len(names) > 1 else ''} {', '.join(names)}"
+    return f"the {numbers.plural(len(names), 'column')} {', '.join(names)}"

@@ -1,14 +1,51 @@
-"""Names the trained models that engine processes are asked about."""
+"""Names the trained models that engine processes are asked about, with the options that all such requests have."""
 
+from collections.abc import Iterable
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from accel_engine.errors import RunError
+from accel_engine.errors import PlanError, RunError, UsageError
 from accel_engine.plan import Plan
+from accel_engine.plan.options import OptionSpec
 from accel_engine.run import RunReader
-from accel_engine.run.directory.run_paths import latest_checkpoint
+from accel_engine.run.directory.run_paths import checkpoint_steps, latest_checkpoint
+from accel_engine.run.history.chosen_checkpoint import CHOICES
+
+
+def _read_checkpoint(text: str) -> str:
+    name = text.strip() or "auto"
+    if name not in CHOICES and not name.isdecimal():
+        raise UsageError(f"{name!r} is neither auto, best, last nor a step")
+    return name
+
+
+CHECKPOINT = OptionSpec(
+    "Weights of a run; auto: best with restore_best, else last.",
+    str,
+    notes={
+        "auto": "best, if the run restores its best weights, else last",
+        "best": "the one with the best monitored metric",
+        "last": "the last one",
+    },
+    metavar="auto|best|last|STEP",
+    read=_read_checkpoint,
+)
+"""The checkpoint with the weights."""
+
+SPLIT = OptionSpec(
+    "Examples to use; auto: test, or validation where there is no test split.",
+    str,
+    notes={
+        "auto": "test, or validation where there is no test split",
+        "test": "the test split",
+        "validation": "the validation split",
+        "training": "the examples that the run was trained on",
+    },
+    choices=("auto", "test", "validation", "training"),
+)
+"""The examples of the data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,3 +97,18 @@ def check_checkpoint(directory: Path) -> None:
         raise RunError(f"run {directory.name} was {info.made} and has no checkpoints")
     if not latest_checkpoint(directory):
         raise RunError(f"run {directory.name} has no checkpoint yet: the first one is written after an epoch")
+
+
+def check_steps(directories: Iterable[Path], checkpoint: str) -> None:
+    """Raise if one of several runs has no checkpoint of the step that a user chose.
+
+    Raises:
+        PlanError: It has none.
+    """
+    if checkpoint in CHOICES:
+        return
+    for directory in directories:
+        steps = checkpoint_steps(directory)
+        if int(checkpoint) not in steps:
+            listed = f" or a step of {', '.join(map(str, steps))}" if steps else ""
+            raise PlanError("checkpoint", checkpoint, f"must be auto, best, last{listed}")

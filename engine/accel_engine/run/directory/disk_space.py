@@ -6,6 +6,7 @@ from pathlib import Path
 from accel_engine.errors import RunError
 from accel_engine.run.directory.disk_problem import RESERVE_BYTES
 from accel_engine.user_paths import is_directory
+from accel_engine.words import numbers
 
 MIN_FREE = RESERVE_BYTES + (1 << 20)
 """Bytes without which no run starts: for its database, its log and the space that it sets aside."""
@@ -23,8 +24,8 @@ def check_free_space(directory: Path) -> None:
     free = free_bytes(directory)
     if free is not None and free < MIN_FREE:
         raise RunError(
-            f"no run can start: the disk of {directory} has {_size(free)} free. Make room, or set ACCEL_TUI_HOME to a "
-            "directory on another disk"
+            f"no run can start: the disk of {directory} has {numbers.size(free)} free. Make room, or set "
+            "ACCEL_TUI_HOME to a directory on another disk"
         )
 
 
@@ -38,9 +39,8 @@ def shortage(directory: Path, needed: int) -> str:
     free = free_bytes(directory)
     if free is None or needed <= free:
         return ""
-    return (
-        f"the run takes about {_size(needed)} on the disk, which has {_size(free)} free: training waits when it is full"
-    )
+    takes = f"the run takes about {numbers.size(needed)} on the disk"
+    return f"{takes}, which has {numbers.size(free)} free: training waits when it is full"
 
 
 def free_bytes(directory: Path) -> int | None:
@@ -50,7 +50,3 @@ def free_bytes(directory: Path) -> int | None:
         return shutil.disk_usage(existing).free
     except OSError:
         return None
-
-
-def _size(count: int) -> str:
-    return f"{count / (1 << 20):,.1f} MiB"

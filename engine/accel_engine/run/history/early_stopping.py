@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 
 from accel_engine.events import EpochEnded, Event, Outcome, RunEnded, RunStarted, Validated
 from accel_engine.run.store.series_names import VALIDATION_PREFIX
-from accel_engine.text import format_metric
+from accel_engine.words import numbers
 
 _Value = tuple[int, float, bool]
 """Step, value, and whether it counts for the patience."""
@@ -61,8 +61,8 @@ class EarlyStopping:
     def reason(self) -> str:
         """Why training stops."""
         unit = "validation" if self.monitor.startswith(VALIDATION_PREFIX) else "epoch"
-        since = f"{self._waited} {unit}" + "s" * (self._waited != 1)
-        best = f"{format_metric(self._best[1])} at step {self._best[0]:,}" if self._best else "no finite value"
+        best = f"{numbers.metric(self._best[1])} at step {self._best[0]:,}" if self._best else "no finite value"
+        since = numbers.counted(self._waited, unit)
         return f"early stopping: no better {self.monitor.replace('_', ' ')} in {since}; best: {best}"
 
     def best_among(self, steps: Iterable[int]) -> int | None:

@@ -12,6 +12,7 @@ from accel_engine.json_values import Count, convert, decode, encode
 from accel_engine.json_values import Text as StoredText
 from accel_engine.run.store.compressed_body import decompressed
 from accel_engine.run.store.whole_rows import MAX_TIME
+from accel_engine.words import numbers
 
 MAX_IMAGE_BYTES = 4 << 20
 """Largest image, compressed."""
@@ -181,7 +182,9 @@ def serialize(item: MediaItem) -> tuple[MediaKind, str, bytes]:
     if isinstance(item, Text):
         data = item.text.encode("utf-8", "surrogatepass")
         if len(data) > MAX_TEXT_BYTES:
-            raise ValueError(f"the text has {_size(len(data))}, more than {_size(MAX_TEXT_BYTES)}: log a part of it")
+            raise ValueError(
+                f"the text has {numbers.size(len(data))}, more than {numbers.size(MAX_TEXT_BYTES)}: log a part of it"
+            )
         return "text", encode(_TextHead(item.note, len(data))), zlib.compress(data, _LEVEL)
     if isinstance(item, Histogram):
         data = np.concatenate([item.edges, item.counts]).astype("<f8").tobytes()
@@ -192,7 +195,9 @@ def serialize(item: MediaItem) -> tuple[MediaKind, str, bytes]:
     _check_unpacked(item.pixels.nbytes, "the image", hint)
     body = zlib.compress(item.pixels.tobytes(), _LEVEL)
     if len(body) > MAX_IMAGE_BYTES:
-        raise ValueError(f"the image has {_size(len(body))} compressed, more than {_size(MAX_IMAGE_BYTES)}: {hint}")
+        raise ValueError(
+            f"the image has {numbers.size(len(body))} compressed, more than {numbers.size(MAX_IMAGE_BYTES)}: {hint}"
+        )
     return "image", encode(_ImageHead(item.note, item.pixels.shape)), body
 
 
@@ -229,14 +234,10 @@ def check_position(step: int, name: str) -> None:
 
 def _check_unpacked(size: int, what: str, hint: str) -> None:
     if size > MAX_UNPACKED_BYTES:
-        raise ValueError(f"{what} has {_size(size)}, more than {_size(MAX_UNPACKED_BYTES)}: {hint}")
+        raise ValueError(f"{what} has {numbers.size(size)}, more than {numbers.size(MAX_UNPACKED_BYTES)}: {hint}")
 
 
 def _decompressed(body: bytes, size: int, most: int = MAX_UNPACKED_BYTES) -> bytes:
     if size > most:
         raise ValueError(f"its size is {size} bytes")
     return decompressed(body, size)
-
-
-def _size(size: int) -> str:
-    return f"{size / (1 << 20):.3g} MiB"

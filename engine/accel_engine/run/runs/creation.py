@@ -15,8 +15,8 @@ from accel_engine.errors import PlanError, RunError, UsageError
 from accel_engine.files import replacing
 from accel_engine.json_values import encode
 from accel_engine.plan import Plan
-from accel_engine.plan.choices import IMAGENET, WEIGHT_FILES
 from accel_engine.plan.resolved_plan import resolve
+from accel_engine.plan.task_choices import IMAGENET, WEIGHT_FILES
 from accel_engine.run.directory.run_paths import (
     LOG,
     WORKERS,

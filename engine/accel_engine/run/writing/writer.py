@@ -20,6 +20,7 @@ from accel_engine.run.store.stored_events import last_event
 from accel_engine.run.store.whole_rows import check_times
 from accel_engine.run.writing.owned_run import OwnedRun
 from accel_engine.run.writing.step_writer import pack_chunk
+from accel_engine.words import numbers
 
 if TYPE_CHECKING:  # NumPy is slow to import, and creating a run does not need it
     import numpy as np
@@ -131,7 +132,7 @@ class RunWriter(OwnedRun):
                     self._media_bytes = self._database.media_bytes()  # items may have been deleted or replaced
                 if self._media_bytes + len(body) > MAX_MEDIA_BYTES:
                     raise ValueError(
-                        f"the run's images, texts and histograms would take more than {MAX_MEDIA_BYTES >> 20} MiB: "
+                        f"the run's images, texts and histograms would take more than {numbers.size(MAX_MEDIA_BYTES)}: "
                         "log smaller ones, or at fewer steps"
                     )
                 self._database.set_media(kind, name, int(step), time, head, body)

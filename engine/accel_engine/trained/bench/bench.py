@@ -17,7 +17,7 @@ from accel_engine import data
 from accel_engine.data.data_options import DataOptions
 from accel_engine.data.structure import flatten
 from accel_engine.data.tables.table_file import SUFFIXES as TABLES
-from accel_engine.devices.energy_meter import Meter, energy_meter
+from accel_engine.devices.energy_meter import IntervalMeter, energy_meter
 from accel_engine.errors import DataError
 from accel_engine.formats import format_of, open_model
 from accel_engine.inference.bench_runtime import BenchSettings, RuntimeBench
@@ -117,7 +117,7 @@ def _measure_trained_on(
     free_memory()
     host = HostMemory(sum(weight.numpy().nbytes for weight in trained.model.weights))
     for precision in options.precisions or precisions(device, own):
-        for xla in options.xla:
+        for xla in options.compiled:
             setup = Setup(model=model.name, format="keras", device=device.lower(), xla=xla, precision=precision)
             yield from _measure_trained_as(setup, trained, examples, settings, host)
 
@@ -149,7 +149,7 @@ def _measure_file(
     free_memory()
     host = HostMemory()  # of all setups, as TensorFlow keeps memory that it has freed, and uses it again
     for device in chosen if kind.by_tensorflow else ("CPU:0",):
-        for xla in options.xla if kind.by_tensorflow else (False,):
+        for xla in options.compiled if kind.by_tensorflow else (False,):
             setup = Setup(model=name, format=kind.name, device=device.lower(), xla=xla)
             yield from _measure_file_as(setup, path, options, settings, host, on_progress)
 
@@ -175,8 +175,8 @@ def _measure(
     setup: Setup, runtime: Runtime, examples: Examples, settings: BenchSettings, host: HostMemory
 ) -> Iterator[Candidate]:
     device = setup.device.upper()
-    energy: Meter | None = None
-    memory: Meter = host
+    energy: IntervalMeter | None = None
+    memory: IntervalMeter = host
     available: Callable[[], float] = available_memory
     if device.startswith("GPU"):
         memory, available = DeviceMemory(device), lambda: math.inf  # TensorFlow raises an error

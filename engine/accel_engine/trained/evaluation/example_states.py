@@ -9,9 +9,9 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from accel_engine.data.structure import Batch, Structure, map_structure
-from accel_engine.private_names.keras_logits import rows_of
+from accel_engine.private_names.keras_graph_names import rows_of
 from accel_engine.run.store.series_names import SeriesNames
-from accel_engine.training.core.metric_states import MetricStates, mean_loss, pack
+from accel_engine.training.core.metric_states import MetricStates, mean_loss, pack_states
 
 _OWN = 2
 """Values of an example before the states of its metrics: its loss, and 1."""
@@ -72,7 +72,7 @@ class ExampleStates:
 
     def _measured(self, batch: Batch, outputs: Structure, count: Any) -> tf.Tensor:
         loss, states = self._states.measure(batch, outputs, training=False)
-        return tf.concat([[mean_loss(loss) * count, count], pack(states)], axis=0)
+        return tf.concat([[mean_loss(loss) * count, count], pack_states(states)], axis=0)
 
     def values(self, sums: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """The metrics of summed values.

@@ -15,6 +15,7 @@ from accel_engine.errors import DataError, FieldValue
 from accel_engine.run.diagnostics.data_format import TableFormat
 from accel_engine.trained.prediction.examples import Examples, without_problems
 from accel_engine.training.reporting.data_formats import preprocessing_of
+from accel_engine.words import numbers
 
 
 def read_rows(path: Path, table: TableFormat) -> Examples:
@@ -120,7 +121,7 @@ def check_columns(path: Path, wanted: Iterable[str], given: Iterable[str]) -> No
     """
     given = list(given)
     if lacking := [name for name in wanted if name not in given]:
-        noun = "column" if len(lacking) == 1 else "columns"
+        noun = numbers.plural(len(lacking), "column")
         raise DataError(
             f"{path.name} has no {noun} {', '.join(lacking)}, which the model needs; it has {', '.join(given)}"
         )

@@ -17,7 +17,7 @@ from accel_engine.requests.write_text import WritingRequest, WrittenPart, Writte
 from accel_engine.text import suggestion
 from accel_engine.trained.open_trained import TrainedModel, open_trained
 from accel_engine.training.core.task import probabilities_of
-from accel_engine.training.evaluation.reports.text_generation import continued
+from accel_engine.training.evaluation.reports.sequence import continued
 
 _UNKNOWN = (UNKNOWN, "[UNK]", "<unk>", "<UNK>")
 """Tokens that stand for those that are not in a vocabulary."""

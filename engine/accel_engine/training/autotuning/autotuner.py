@@ -8,17 +8,20 @@ that could not be compiled is tried again.
 """
 
 import math
+import threading
+import time
 from collections.abc import Callable
+from dataclasses import replace
 
 from accel_engine.events import MicroBatchesTried, Phase, XlaTried
-from accel_engine.training.autotuning.candidates import alternative_mode, plan_mode
-from accel_engine.training.autotuning.loop_compilation import LoopCompilation
-from accel_engine.training.autotuning.mode_choice import ModeChoice, TrialSpeeds
-from accel_engine.training.autotuning.remembered import TRIALS, RememberedTrial, trial_key
+from accel_engine.private_names.keras_names import unseeded_generator, use_unseeded_generator
+from accel_engine.training.autotuning.mode_choice import ModeChoice, TrialSpeeds, alternative_mode, plan_mode
+from accel_engine.training.autotuning.remembered import TRIALS, trial_key
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.feed import Segment
 from accel_engine.training.core.loop import ChunkResult, ExecutionMode, Loop
-from accel_engine.training.core.step_rate import StepRate
+from accel_engine.training.core.step_rate import ChunkRate
+from accel_engine.training.reporting.error_explanation import message_of, print_traceback
 from accel_engine.training.reporting.run_reporter import RunReporter
 
 SETTLED_SECONDS = 0.3
@@ -32,6 +35,75 @@ ASSUMED_GAIN = 1.5
 
 COMPILE_FACTOR = 5.0
 """How much longer XLA took to compile a chunk than TensorFlow to trace one, for small models on a CPU."""
+
+
+_MISSING = {
+    "libdevice": "XLA finds no libdevice, a part of CUDA",
+    "ptxas": "XLA finds no ptxas, a part of CUDA",
+}
+"""What messages of XLA mean, by a word in them: whoever installs CUDA's compiler, or names it, mends them."""
+
+_INSTALL = "run pip install 'tensorflow[and-cuda]', or set XLA_FLAGS=--xla_gpu_cuda_data_dir= to CUDA's directory"
+
+
+class LoopCompilation:
+    """Traces and compiles a loop.
+
+    Args:
+        make_loop: Creates the loop.
+        segment: Steps to compile it for; none of them is taken.
+        background: Whether to compile in a thread of its own, rather than before this returns.
+
+    Attributes:
+        seconds: How long it took.
+        problem: Why the loop cannot be compiled; empty if it is, or as long as it is not known.
+    """
+
+    def __init__(self, make_loop: Callable[[], Loop], segment: Segment, *, background: bool) -> None:
+        self._make_loop, self._segment = make_loop, segment
+        self._generator = unseeded_generator()
+        self._loop: Loop | None = None
+        self.seconds = 0.0
+        self.problem = ""
+        # The process may end while XLA compiles, which nothing can interrupt.
+        self._thread = threading.Thread(target=self._compile, name="compile", daemon=True)
+        self._thread.start()
+        if not background:
+            self.wait()
+
+    def wait(self) -> None:
+        """Wait until the loop is compiled, or cannot be."""
+        self._thread.join()
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the loop is compiled, or cannot be."""
+        return not self._thread.is_alive()
+
+    @property
+    def loop(self) -> Loop | None:
+        """The compiled loop; ``None`` if it cannot be compiled."""
+        return self._loop if self.has_ended else None
+
+    def _compile(self) -> None:
+        began = time.perf_counter()
+        use_unseeded_generator(self._generator)
+        try:
+            loop = self._make_loop()
+            loop.compile(self._segment)
+        except Exception as error:  # noqa: BLE001 (XLA cannot compile some operations, and the model is the user's)
+            print_traceback(error)
+            self.problem = why_not_compiled(error)
+        else:
+            self._loop = loop
+        self.seconds = time.perf_counter() - began
+
+
+def why_not_compiled(error: Exception) -> str:
+    """Why XLA cannot compile a step, with what helps, if that is known."""
+    message = message_of(error)
+    missing = next((meaning for word, meaning in _MISSING.items() if word in message), "")
+    return f"{missing}: {_INSTALL}" if missing else message
 
 
 class AutoTuner:
@@ -61,11 +133,11 @@ class AutoTuner:
         self._key = trial_key(assembly, hardware, self._alternative) if self._alternative else ""
         self._remembered = TRIALS.load(self._key) if self._alternative else None
         self._compile_seconds = COMPILE_FACTOR * trace_seconds
-        self._measured = StepRate(warm_up=True)
+        self._measured = ChunkRate(warm_up=True)
         self._compilation: LoopCompilation | None = None
         self._choice = ModeChoice()
-        if self._remembered is not None and not self._remembered.speeds.alternative_is_faster:
-            self._report(self._remembered.speeds, remembered=True)
+        if self._remembered is not None and not self._remembered.alternative_is_faster:
+            self._report(self._remembered, remembered=True)
             self._alternative = None
 
     def loop_for(self, segment: Segment) -> Loop:
@@ -106,15 +178,15 @@ class AutoTuner:
             self._report(TrialSpeeds(self._rate, 0.0), remembered=False, reason=compilation.problem)
             self._alternative = None
         elif self._remembered is not None:
-            self._choice.use(self._remembered.speeds)
-            self._report(self._remembered.speeds, remembered=True)
+            self._choice.use(self._remembered)
+            self._report(self._remembered, remembered=True)
             self._remembered = None
         elif (speeds := self._choice.add(chunk)) is not None:
             self._end_trial(speeds, compilation.seconds)
 
     def _end_trial(self, speeds: TrialSpeeds, compile_seconds: float) -> None:
         if speeds.settled:
-            TRIALS.save({self._key: RememberedTrial(speeds.default, speeds.alternative, compile_seconds)})
+            TRIALS.save({self._key: replace(speeds, compile_seconds=compile_seconds)})
         self._report(speeds, remembered=False)
 
     def _compile(self, mode: ExecutionMode, segment: Segment) -> LoopCompilation:

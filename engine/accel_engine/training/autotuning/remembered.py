@@ -1,6 +1,6 @@
 """Remembers what runs of the same kind measured on this machine: trials of modes, and rates by number of threads."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
 from accel_engine.data.structure import describe
 from accel_engine.devices.device_types import Inventory
@@ -10,8 +10,8 @@ from accel_engine.models import UserModel
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.training.autotuning.mode_choice import TrialSpeeds
 from accel_engine.training.core.assembly import Assembly
+from accel_engine.training.core.device_visibility import threads_in_use
 from accel_engine.training.core.loop import ExecutionMode
-from accel_engine.training.core.operation_threads import threads_in_use
 
 _DATA = ("data", "batch_size")
 """Fields instead of which a trial depends on the form of the data, and on each replica's batch."""
@@ -20,31 +20,7 @@ _TRIED = ("xla", "micro_batches", "threads")
 """Fields instead of which a trial depends on the modes, and on the threads in use."""
 
 
-@dataclass(frozen=True, slots=True)
-class RememberedTrial:
-    """A trial of an earlier run.
-
-    Attributes:
-        default: Steps per second in the plan's mode.
-        alternative: Steps per second in the alternative mode.
-        compile_seconds: How long the alternative mode took to trace and compile while training went on.
-    """
-
-    default: Rate
-    alternative: Rate
-    compile_seconds: float
-
-    @property
-    def speeds(self) -> TrialSpeeds:
-        """The rates."""
-        return TrialSpeeds(self.default, self.alternative)
-
-    def pays(self, steps_left: float) -> bool:
-        """Whether so many steps gain more time in the faster mode than it takes to compile the alternative one."""
-        return steps_left / self.default * (1 - 1 / self.speeds.gain) > self.compile_seconds
-
-
-TRIALS = Cache("autotune", RememberedTrial)
+TRIALS = Cache("autotune", TrialSpeeds)
 """The trials of earlier runs, by :func:`trial_key`."""
 
 _RATES = Cache[float]("threads", Rate)

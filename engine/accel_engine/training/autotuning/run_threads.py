@@ -18,9 +18,9 @@ from accel_engine.inference.measurement.window import LAST, TOLERANCE, deviation
 from accel_engine.measure.trial_statistics import APART
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.training.autotuning.remembered import forget_rate, load_rates, rates_key, save_rate
+from accel_engine.training.core.device_visibility import threads_of_user
 from accel_engine.training.core.loop import ChunkResult, ExecutionMode
-from accel_engine.training.core.operation_threads import threads_of_user
-from accel_engine.training.core.step_rate import StepRate
+from accel_engine.training.core.step_rate import ChunkRate
 from accel_engine.training.reporting.run_reporter import RunReporter
 
 
@@ -57,7 +57,7 @@ class ThreadChoice:
         return self.count if self.source in (ThreadSource.PLAN, ThreadSource.EARLIER_RUNS) else None
 
 
-def choose(planned: int | None, of_user: int | None, default: int, rates: Mapping[int, float]) -> ThreadChoice:
+def choose_threads(planned: int | None, of_user: int | None, default: int, rates: Mapping[int, float]) -> ThreadChoice:
     """Choose the number of threads: the plan's, the user's, or that with which earlier runs were clearly fastest.
 
     Args:
@@ -102,7 +102,7 @@ class RunThreads:
         self._on_cpu = all(name.startswith("cpu") for name in devices)
         self._key = rates_key(resolved, inventory) if self._on_cpu and resolved.cluster is None else ""
         rates = load_rates(self._key) if self._key else {}
-        self.choice = choose(resolved.plan.threads, threads_of_user(), processors(), rates)
+        self.choice = choose_threads(resolved.plan.threads, threads_of_user(), processors(), rates)
         self._rate = SettledRate()
         self._saved = 0.0
 
@@ -154,19 +154,19 @@ class SettledRate:
     def __init__(self) -> None:
         self._mode: ExecutionMode | None = None
         self._rates: deque[float] = deque(maxlen=LAST)
-        self._window = StepRate()
+        self._window = ChunkRate()
 
     def add(self, chunk: ChunkResult, mode: ExecutionMode) -> None:
         """Add a chunk of full batches; begins anew if its mode differs from the last chunk's."""
         if mode != self._mode:
             self._mode = mode
             self._rates.clear()
-            self._window = StepRate()
+            self._window = ChunkRate()
             return
         self._window.add(chunk)
         if self._window.seconds >= WINDOW_SECONDS:
             self._rates.append(self._window.value)
-            self._window = StepRate()
+            self._window = ChunkRate()
 
     @property
     def value(self) -> float | None:

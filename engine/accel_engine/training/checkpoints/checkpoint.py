@@ -13,22 +13,28 @@ from functools import partial
 from pathlib import Path
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from accel_engine.data.dataset import Split
 from accel_engine.errors import RunError
-from accel_engine.plan.scaled_rate import scaling_factor
+from accel_engine.plan.changed_plan import scaling_factor
 from accel_engine.run.directory import checkpoint_files
 from accel_engine.run.directory.checkpoint_files import steps_in
 from accel_engine.run.directory.run_paths import CHECKPOINTS
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.batches import Batches
-from accel_engine.training.core.epoch_states import EpochStates
-from accel_engine.training.core.finiteness import Finiteness
-from accel_engine.training.core.readable_checkpoint import DamagedCheckpointError, reading
-from accel_engine.training.core.recipe.rate_multiplier import multiply_constant_rates
+from accel_engine.training.core.metric_states import EpochStates
+from accel_engine.training.core.recipe.rate_schedule import multiply_constant_rates
 from accel_engine.training.core.replica_statistics import ReplicaStatistics
-from accel_engine.training.core.saved_weights import AVERAGES, UNTRACKED, restore_weights, untracked_weights
+from accel_engine.training.core.saved_weights import (
+    AVERAGES,
+    UNTRACKED,
+    DamagedCheckpointError,
+    restore_weights,
+    untracked_weights,
+    whole_checkpoint,
+)
 
 
 class NotFiniteError(RunError):
@@ -156,7 +162,7 @@ class Checkpoints:
             DamagedCheckpointError: The checkpoint is damaged.
             RunError: It does not fit the model.
         """
-        with reading(self._directory, step) as path:
+        with whole_checkpoint(self._directory, step) as path:
             restore_weights(self._assembly.model, path, self._options)
             status = tf.train.Checkpoint(**{AVERAGES: self._parts[AVERAGES]}).read(path, self._options)
             status.expect_partial().assert_existing_objects_matched()
@@ -202,7 +208,7 @@ class Checkpoints:
             DamagedCheckpointError: It is damaged, or has values that are not finite.
             RunError: The model or the data have changed since.
         """
-        with reading(self._directory, step) as path:
+        with whole_checkpoint(self._directory, step) as path:
             self._checkpoint.read(path, self._options).assert_existing_objects_matched()
         before, now = tuple(self._epoch_layout.numpy().tolist()), _epoch_layout(self._assembly)
         if before != now:
@@ -258,3 +264,35 @@ def _epoch_layout(assembly: Assembly) -> tuple[int, int, int]:
 
 def _layout_text(examples: int, steps: int, batch: int) -> str:
     return f"{steps} steps of {batch} examples from {examples}"
+
+
+_DTYPES = (tf.float16, tf.bfloat16, tf.float32, tf.float64)
+
+
+class Finiteness:
+    """Checks the weights of a model and the state of its optimizer, on the devices that they are on.
+
+    A weight that is not trainable, such as a mask, may have been infinite from the start: it may stay so.
+
+    Args:
+        assembly: The model and optimizer, as they were built.
+    """
+
+    def __init__(self, assembly: Assembly) -> None:
+        model = assembly.model
+        state = model.optimizer.variables if model.optimizer is not None else ()
+        every = {id(each): each for each in (*model.weights, *state)}.values()
+        floats = [each for each in every if each.value.dtype in _DTYPES]
+        frozen = {id(each) for each in model.weights if not each.trainable}
+        self._variables = [each for each in floats if id(each) not in frozen or _finite([each])[0]]
+        self._finite = tf.function(lambda: _finite(self._variables), autograph=False)
+
+    def failures(self) -> list[keras.Variable]:
+        """The variables with values that are not finite."""
+        finite = np.asarray(self._finite()) if self._variables else ()
+        return [each for each, is_finite in zip(self._variables, finite, strict=True) if not is_finite]
+
+
+def _finite(variables: Sequence[keras.Variable]) -> tf.Tensor:
+    """Whether all values of each variable are finite, bool ``[variables]``."""
+    return tf.stack([tf.reduce_all(tf.math.is_finite(tf.convert_to_tensor(each.value))) for each in variables])

@@ -1,32 +1,36 @@
-"""Saves a run's checkpoints and its trained model."""
+"""Saves a run's checkpoints, and its trained model in a form that other programs can load."""
 
 import gc
 import math
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import takewhile
 from pathlib import Path
 from typing import TypeVar
 
 import keras
+from keras.optimizers import schedules
 
 from accel_engine.data.standardization_model import in_units, shape_in_units
 from accel_engine.data.structure import flatten, map_structure
 from accel_engine.events import CheckpointSaved, Phase, Warned
 from accel_engine.files import replacing
 from accel_engine.keras_support.model_structure import model_input, model_output
+from accel_engine.keras_support.optimizers import inner_optimizer
 from accel_engine.models.user_code import reason
 from accel_engine.plan.interval import MAX_CHECKPOINT_TIME_SHARE
+from accel_engine.private_names.keras_names import schedule_of
 from accel_engine.run.directory.checkpoint_files import by_preference
 from accel_engine.run.directory.disk_problem import disk_problem
 from accel_engine.run.directory.run_paths import MODEL
 from accel_engine.training.checkpoints.checkpoint import Checkpoints, NotFiniteError
-from accel_engine.training.checkpoints.portable_model import averages_as_weights, portable_optimizer
 from accel_engine.training.core.assembly import Assembly
+from accel_engine.training.core.recipe.optimizer import CLIPPING_ARGUMENTS, clips_over_replicas
+from accel_engine.training.core.recipe.rate_schedule import JoinedSchedule, MultipliedSchedule
 from accel_engine.training.progress.run_progress import RunProgress
-from accel_engine.training.reporting.memory_errors import is_out_of_memory
+from accel_engine.training.reporting.error_explanation import is_out_of_memory
 from accel_engine.training.reporting.run_reporter import RunReporter
 
 PARTIAL_MODEL = "partial.keras"
@@ -225,3 +229,50 @@ def _complete(assembly: Assembly) -> keras.Model:
     if scaling:
         outputs = keras.tree.map_structure(partial(in_units, scaling=scaling, shape=shape), outputs)
     return keras.Model(inputs, outputs, name=model.name)
+
+
+_OURS = (JoinedSchedule, MultipliedSchedule)
+
+
+@contextmanager
+def averages_as_weights(assembly: Assembly) -> Iterator[None]:
+    """Replace the weights by their moving averages, where the optimizer has them, as ``fit`` does at its end."""
+    pairs = assembly.averages
+    before = [variable.numpy() for variable, _ in pairs]
+    with assembly.strategy.scope():
+        for variable, average in pairs:
+            variable.assign(average)
+    try:
+        yield
+    finally:
+        with assembly.strategy.scope():
+            for (variable, _), value in zip(pairs, before, strict=True):
+                variable.assign(value)
+
+
+@contextmanager
+def portable_optimizer(assembly: Assembly) -> Iterator[None]:
+    """Give the optimizer settings with which any program can load it.
+
+    A schedule of ours is replaced by its present rate, and the limit of clipped gradients is that of all replicas.
+    """
+    optimizer = inner_optimizer(assembly.model.optimizer)
+    schedule = schedule_of(optimizer)
+    limits = {name: getattr(optimizer, name, None) for name in CLIPPING_ARGUMENTS}
+    if isinstance(schedule, _OURS):
+        rate = float(schedule(optimizer.iterations))
+        optimizer.learning_rate = schedules.PolynomialDecay(rate, 1, end_learning_rate=rate)
+    if clips_over_replicas(assembly.plan, assembly.replicas):
+        _set(optimizer, {name: value and value * assembly.replicas for name, value in limits.items()})
+    try:
+        yield
+    finally:
+        if isinstance(schedule, _OURS):
+            optimizer.learning_rate = schedule
+        _set(optimizer, limits)
+
+
+def _set(optimizer: object, values: dict[str, float | None]) -> None:
+    for name, value in values.items():
+        if hasattr(optimizer, name):
+            setattr(optimizer, name, value)

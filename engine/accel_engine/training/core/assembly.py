@@ -26,7 +26,6 @@ from accel_engine.run.diagnostics import Diagnostics
 from accel_engine.run.store.series_names import LEARNING_RATE, SeriesNames, rounded_rate
 from accel_engine.strategies.cluster_spec import ClusterSpec
 from accel_engine.training.core import device_visibility
-from accel_engine.training.core.batch_notes import batch_notes
 from accel_engine.training.core.changed_data import changed_data_notes
 from accel_engine.training.core.compiled_model import compile_model
 from accel_engine.training.core.feed import Feed, choose_feed
@@ -40,6 +39,7 @@ from accel_engine.training.core.rematerialization.parts import ModelParts
 from accel_engine.training.core.run_scaling import scaler
 from accel_engine.training.core.stream_feed import StreamFeed
 from accel_engine.training.core.task import Task
+from accel_engine.training.core.uneven_batches import batch_notes
 from accel_engine.training.core.worker_data import WorkerDataFeed
 
 _CONVOLUTIONS = (keras.layers.Conv1D, keras.layers.Conv2D, keras.layers.Conv3D)

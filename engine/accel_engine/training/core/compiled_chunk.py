@@ -1,4 +1,4 @@
-"""Runs the steps of a chunk in one program of XLA.
+"""Runs the steps of a chunk in one program of XLA: how many, and without the layers' operations of cuDNN.
 
 A program for each step leaves a dispatch and copies of all weights between two steps; one for the whole loop made a
 perceptron of batch 32 twice as fast. Its arrays have the size of the largest chunk, and the number of steps is a
@@ -10,17 +10,20 @@ random numbers, augmented examples, and batches that come from the host.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import keras
 import tensorflow as tf
 
 from accel_engine.data.structure import Batch, flatten, map_structure
+from accel_engine.private_names.keras_names import all_layers
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.feed import filled, slice_of
 from accel_engine.training.core.random_draws import Draw, given_draws, has_other_draws, recorded_draws
-from accel_engine.training.core.tracing import graph_of
+from accel_engine.training.core.step import graph_of
 
 PREPARED_BYTES = 1 << 23
 """Bytes of a chunk's prepared arrays at most, unless a single step has more."""
@@ -194,3 +197,57 @@ def _at(structure: Any, index: tf.Tensor) -> Any:
 
 def _bytes(spec: tf.TensorSpec) -> int:
     return int(math.prod(spec.shape) * spec.dtype.size)
+
+
+CHUNK_SECONDS = 0.05
+"""Target duration of a chunk: short enough for live charts and a quick stop, long enough to keep a device busy."""
+
+SHARED_CHUNK_SECONDS = 4 * CHUNK_SECONDS
+"""The same with other workers, which synchronize before every chunk."""
+
+MAX_STEPS = 4096
+"""The most steps of a chunk."""
+
+LARGEST_GAIN, LARGEST_ACCELERATED_GAIN = 8, 32
+"""How many times as fast as another execution mode a compiled chunk may be, for the size of its arrays: on a CPU, and
+on an accelerator, where it was up to 26 times as fast (H200)."""
+
+
+def largest_chunk(rate: float, on_cpu: bool) -> int:
+    """The most steps of a compiled chunk, a power of two.
+
+    Args:
+        rate: Steps per second of another execution mode; 0 if it is unknown.
+        on_cpu: Whether CPUs train, rather than accelerators.
+    """
+    gain = LARGEST_GAIN if on_cpu else LARGEST_ACCELERATED_GAIN
+    wanted = gain * CHUNK_SECONDS * rate if rate else MAX_STEPS
+    return min(MAX_STEPS, 1 << max(0, math.ceil(math.log2(max(1.0, wanted)))))
+
+
+class ChunkSize:
+    """Adapts the number of steps per chunk to the duration of a step."""
+
+    def __init__(self, target: float = CHUNK_SECONDS, minimum: int = 1) -> None:
+        self._target = target
+        self._minimum = minimum
+        self.steps = minimum
+
+    def update(self, count: int, seconds: float) -> None:
+        """Adapt to the duration of a chunk; grows at most fourfold, so that one quick chunk has little effect."""
+        wanted = int(self._target / max(seconds / count, 1e-9))
+        self.steps = max(self._minimum, min(wanted, 4 * self.steps, MAX_STEPS))
+
+
+@contextmanager
+def without_cudnn(model: keras.Model) -> Iterator[None]:
+    """Use no cuDNN operations in the steps of a model that are traced inside the ``with`` block."""
+    layers = [layer for layer in all_layers(model) if getattr(layer, "use_cudnn", False)]
+    chosen = [layer.use_cudnn for layer in layers]
+    try:
+        for layer in layers:
+            layer.use_cudnn = False
+        yield
+    finally:
+        for layer, own in zip(layers, chosen, strict=True):
+            layer.use_cudnn = own

@@ -13,31 +13,30 @@ from accel_engine.data.pixel_scaling import Scaling
 from accel_engine.data.structure import Structure, map_structure
 from accel_engine.errors import ModelError, PlanError, join_words
 from accel_engine.keras_support.divisibility import is_mean_over_examples, is_sum_over_examples, why_indivisible
-from accel_engine.keras_support.losses import is_keras_defined, is_mean, is_over_batch, loss_name
+from accel_engine.keras_support.losses import is_keras_defined, is_mean, is_over_batch, logits_note, loss_name
 from accel_engine.keras_support.model_structure import has_custom_train_step
 from accel_engine.keras_support.optimizers import optimizer_name, optimizer_of_steps
-from accel_engine.keras_support.output_form import logits_note
-from accel_engine.models.build import output_specs
+from accel_engine.models.build import build, output_specs
+from accel_engine.models.data_description import DataDescription
 from accel_engine.models.loaded_data import describe_data
-from accel_engine.models.model_entry import ModelEntry
+from accel_engine.models.model_entry import BuildOptions, ModelEntry
 from accel_engine.models.saved_model import UNSAFE_NOTE
 from accel_engine.plan import DEFAULTS, USES, Plan
 from accel_engine.plan.fit_checks import NO_LOSS_SCALING, wrong_loss
 from accel_engine.plan.resolved_plan import ResolvedPlan
+from accel_engine.plan.task_choices import IMAGENET
 from accel_engine.private_names.keras_names import averages_of, replace_optimizer
 from accel_engine.run.diagnostics import Diagnostics
-from accel_engine.training.build_plan_model import build_plan_model
-from accel_engine.training.core.batch_notes import uneven_note
 from accel_engine.training.core.changed_data import other_meaning_notes
 from accel_engine.training.core.metric_building import Measures, measures_of
 from accel_engine.training.core.recipe.freezing import Freezing, freeze
 from accel_engine.training.core.recipe.initial_weights import load_initial_weights
-from accel_engine.training.core.recipe.loss import change_loss, loss_of_uncompiled
-from accel_engine.training.core.recipe.mixed_targets import take_mixed_targets
+from accel_engine.training.core.recipe.loss import change_loss, loss_of_uncompiled, take_mixed_targets
 from accel_engine.training.core.recipe.optimizer import plan_optimizer
-from accel_engine.training.core.recipe.rate_multiplier import multiply_rates
+from accel_engine.training.core.recipe.rate_schedule import multiply_rates
 from accel_engine.training.core.run_scaling import decide_scaling
-from accel_engine.training.core.task import Task, task_of
+from accel_engine.training.core.task import Task, task_of_model
+from accel_engine.training.core.uneven_batches import uneven_note
 from accel_engine.training.model_analysis.layer_table import changed_layer
 
 
@@ -100,7 +99,7 @@ def compile_model(resolved: ResolvedPlan, dataset: Dataset, trained: Diagnostics
         raise PlanError("loss", plan.loss, *wrong)
     notes += _compile(model, resolved, outputs, dataset, custom_step=custom_step)
     notes += take_mixed_targets(model, outputs, dataset, plan)
-    task = task_of(model, outputs, dataset, plan)
+    task = task_of_model(model, outputs, dataset, plan)
     notes += filter(None, [logits_note(model), task.note])
     measures = Measures()
     if not custom_step:
@@ -252,3 +251,25 @@ def _build_optimizers(model: keras.Model, dataset: Dataset, batch: int) -> None:
             step.get_concrete_function(parts if len(parts) > 1 else parts[0])
         except Exception:  # noqa: BLE001 (a user's train_step may raise anything)
             traceback.print_exc()
+
+
+def build_plan_model(plan: Plan, data: DataDescription, *, starts: bool = False) -> keras.Model:
+    """Build a plan's model; see :func:`accel_engine.models.build.build`.
+
+    Args:
+        plan: The plan.
+        data: The data.
+        starts: Whether its training starts, with the plan's initial weights; later they come from a checkpoint.
+
+    Raises:
+        PlanError: There is no such model, or no default for the data.
+        ModelError: The model cannot be built, or does not fit the data.
+    """
+    pretrained = plan.initial_weights == IMAGENET
+    options = BuildOptions(
+        pretrained=pretrained,
+        download=pretrained and starts,
+        custom_objects=plan.custom_objects,
+        unsafe=plan.unsafe_load == "on",
+    )
+    return build(plan.model, data, options)

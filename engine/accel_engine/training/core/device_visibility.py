@@ -10,16 +10,16 @@ from dataclasses import replace
 import tensorflow as tf
 
 from accel_engine.devices import find_by_address
-from accel_engine.devices.compute_capability import is_newer
 from accel_engine.devices.cuda_visible_devices import VISIBLE, visible_gpus
 from accel_engine.devices.device_types import Device, Inventory
+from accel_engine.devices.host_probe import processors
+from accel_engine.devices.pci_address import is_newer
 from accel_engine.devices.tpu_chips import runtime_devices
-from accel_engine.errors import FieldValue, PlanError
+from accel_engine.errors import FieldValue, PlanError, UsageError
 from accel_engine.events import TensorFlowDevice
 from accel_engine.memory import available_memory
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.private_names.tensorflow_names import local_devices
-from accel_engine.training.core.operation_threads import set_threads
 
 GIB, MIB = 1 << 30, 1 << 20
 
@@ -205,3 +205,41 @@ def _visible(inventory: Inventory) -> tuple[str, ...]:
     described = [gpu for gpu in every if not gpu.problem]  # CUDA does not number one that is lost, or not permitted
     found = [visible_gpus(os.environ.get(VISIBLE), gpus) for gpus in (described, every)]
     return next((shown for shown in found if len(shown) == count), found[0][:count])
+
+
+VARIABLE = "TF_NUM_INTRAOP_THREADS"
+"""The environment variable with which a user sets the number; 0 stands for TensorFlow's own."""
+
+
+def set_threads(count: int) -> None:
+    """Set the number of threads, instead of the environment's; before TensorFlow's first operation.
+
+    Raises:
+        RuntimeError: TensorFlow has run an operation with another number.
+    """
+    tf.config.threading.set_intra_op_parallelism_threads(count)
+
+
+def threads_of_user() -> int | None:
+    """The number that the user has set in the environment; ``None`` if it is not set.
+
+    Raises:
+        UsageError: It is negative, with which TensorFlow aborts the process.
+    """
+    text = os.environ.get(VARIABLE, "").strip()
+    if not text:
+        return None
+    try:
+        count = int(text)
+    except ValueError:
+        return processors()  # as TensorFlow does
+    if count < 0:
+        raise UsageError(
+            f"{VARIABLE} = {count} in the environment: must be at least 1, or 0 for TensorFlow's own number"
+        )
+    return count or processors()
+
+
+def threads_in_use() -> int:
+    """The number of threads of this process."""
+    return tf.config.threading.get_intra_op_parallelism_threads() or threads_of_user() or processors()

@@ -47,7 +47,7 @@ class GradientNorms:
         """
         if not self.names:
             return []
-        dense = summed_over_replicas(gradients)
+        dense = _summed_over_replicas(gradients)
         groups = [dense, *([dense[index] for index in indices] for indices in self._layers.values())]
         factor = tf.cast(scale, tf.float32)
         norms = [_norm([each for each in group if each is not None]) / factor for group in groups]
@@ -80,7 +80,7 @@ def layers_of(model: keras.Model) -> dict[str, list[int]]:
     return found
 
 
-def summed_over_replicas(gradients: Gradients) -> list[tf.Tensor | None]:
+def _summed_over_replicas(gradients: Gradients) -> list[tf.Tensor | None]:
     """The sum over replicas of each gradient, float32."""
     # Rows of an embedding that occur more than once in a batch are summed first.
     dense = [tf.cast(tf.convert_to_tensor(gradient), tf.float32) for gradient in gradients if gradient is not None]

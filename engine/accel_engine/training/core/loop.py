@@ -22,23 +22,25 @@ from accel_engine.data.structure import Batch, flatten
 from accel_engine.keras_support.optimizers import has_constant_rate, read_rate
 from accel_engine.run.store.series_names import LEARNING_RATE
 from accel_engine.training.core.assembly import Assembly
-from accel_engine.training.core.chunk_size import (
+from accel_engine.training.core.compiled_chunk import (
     CHUNK_SECONDS,
     MAX_STEPS,
     SHARED_CHUNK_SECONDS,
+    ChunkProgram,
     ChunkSize,
+    CompiledChunk,
+    UnpreparedDraws,
+    compiles_chunks,
     largest_chunk,
+    without_cudnn,
 )
-from accel_engine.training.core.compiled_chunk import ChunkProgram, CompiledChunk, UnpreparedDraws, compiles_chunks
-from accel_engine.training.core.cudnn_layers import without_cudnn
 from accel_engine.training.core.feed import Segment
-from accel_engine.training.core.metric_states import pack
+from accel_engine.training.core.metric_states import pack_states
 from accel_engine.training.core.rematerialization.parts import run_in_parts
 from accel_engine.training.core.rematerialization.recomputation import Tracing
-from accel_engine.training.core.step import step_of
-from accel_engine.training.core.tracing import graph_of
+from accel_engine.training.core.step import graph_of, step_of
 from accel_engine.training.core.uneven_batches import UnevenBatch, uneven_batch
-from accel_engine.training.cpu_kernels.layer_kernels import use_fast_kernels
+from accel_engine.training.cpu_kernels import use_fast_kernels
 from accel_engine.training.model_analysis import layer_table
 
 
@@ -243,7 +245,7 @@ class Loop:
         values, rates = self._take_steps(source, first, count, uneven)
         if self._sums_over_workers:
             # One reduction over workers per chunk, not per step.
-            sums = self._worker_count * mean_of_workers(self._strategy, values)
+            sums = self._worker_count * _mean_of_workers(self._strategy, values)
             values = tf.map_fn(lambda row: self._row_of(self._step.unpack(row)), sums)
         return tf.concat([values, rates], axis=1)
 
@@ -295,7 +297,7 @@ class Loop:
             row: tf.Tensor = self._strategy.experimental_local_results(values)[0]
             return row
         sums = [tf.add_n(self._strategy.experimental_local_results(value)) for value in values]
-        return pack(sums) if self._sums_over_workers else self._row_of(sums)
+        return pack_states(sums) if self._sums_over_workers else self._row_of(sums)
 
     def _replica_step(self, uneven: UnevenBatch | None) -> Callable[..., Any]:
         """A step of a replica, from the feed's arguments."""
@@ -338,6 +340,6 @@ def _shapes(segment: Segment) -> tuple[Any, ...]:
     return segment.examples, *(tuple(array.shape[1:]) for array in flatten(segment.order))
 
 
-def mean_of_workers(strategy: tf.distribute.Strategy, values: tf.Tensor) -> tf.Tensor:
+def _mean_of_workers(strategy: tf.distribute.Strategy, values: tf.Tensor) -> tf.Tensor:
     """The mean of a tensor over all workers; call it in a graph that all of them run."""
     return strategy.reduce("MEAN", strategy.run(tf.identity, args=(values,)), axis=None)

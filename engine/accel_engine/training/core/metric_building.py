@@ -22,13 +22,13 @@ from accel_engine.training.core.metric_states import (
     own_metrics,
     update_metrics,
 )
+from accel_engine.training.core.recipe.loss import mixed_metrics_note
 from accel_engine.training.core.recipe.metrics import (
     measure_in_units,
     plan_metrics,
     regression_metrics,
     second_class_note,
 )
-from accel_engine.training.core.recipe.mixed_targets import mixed_metrics_note
 from accel_engine.training.core.task import Task
 
 
@@ -68,19 +68,19 @@ def measures_of(
         ModelError: The loss or a metric does not fit the outputs and the targets, or there is none.
         PlanError: A metric of the plan does not fit the task.
     """
-    build_metrics(model, task, outputs, dataset, batch)
+    _build_metrics(model, task, outputs, dataset, batch)
     information = measure_in_units(model, outputs, dataset)
     # now that the names of the model's own are known
     metrics = (*task.metrics(model), *regression_metrics(model, task, outputs, dataset))
     metrics += plan_metrics(plan, task, outputs, dataset, (*metrics_of(model), *metrics))
-    build_plan_metrics(metrics, task, outputs, dataset)
+    _build_plan_metrics(metrics, task, outputs, dataset)
     information += second_class_note(plan, task, outputs, dataset)
     notes = check_metrics(model, task, outputs, dataset)
     notes += mixed_metrics_note(plan, task.name, (*metrics_of(model), *metrics))
     return Measures(metrics, tuple(information), tuple(notes))
 
 
-def build_metrics(model: keras.Model, task: Task, outputs: Structure, dataset: Dataset, batch: int) -> None:
+def _build_metrics(model: keras.Model, task: Task, outputs: Structure, dataset: Dataset, batch: int) -> None:
     """Create the variables of the model's losses and metrics.
 
     Raises:
@@ -111,7 +111,7 @@ def build_metrics(model: keras.Model, task: Task, outputs: Structure, dataset: D
         raise ModelError(f"the model's loss or metrics do not fit the data: {reason(error)}") from error
 
 
-def build_plan_metrics(metrics: Sequence[keras.Metric], task: Task, outputs: Structure, dataset: Dataset) -> None:
+def _build_plan_metrics(metrics: Sequence[keras.Metric], task: Task, outputs: Structure, dataset: Dataset) -> None:
     """Create the variables of metrics that are not part of the model."""
     if not metrics:
         return

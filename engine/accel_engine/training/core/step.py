@@ -1,7 +1,9 @@
-"""One training step of a replica, from raw examples to sums, of which the step's series are computed."""
+"""Traces one training step of a replica, from raw examples to sums, of which the step's series are computed."""
 
+import functools
 import math
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -24,7 +26,7 @@ from accel_engine.training.core.metric_states import (
     mean_loss,
     names_of,
     own_metrics,
-    pack,
+    pack_states,
 )
 from accel_engine.training.core.micro_batches import accumulate_gradients, part_sizes, slices, weighted_means
 from accel_engine.training.core.recipe.optimizer import clips_over_replicas
@@ -82,7 +84,7 @@ class Step:
 
     def states(self, sums: Sequence[tf.Tensor]) -> tf.Tensor:
         """The states of all metrics, float32 ``[states]``, to be added over steps and given to :meth:`metrics`."""
-        return pack(sums[len(self._norms.names) + 1 :])
+        return pack_states(sums[len(self._norms.names) + 1 :])
 
     def metrics(self, states: npt.NDArray[np.float64]) -> dict[str, float]:
         """The metrics over all examples of some steps, by series name, without the loss.
@@ -94,7 +96,7 @@ class Step:
         return {name: float(value) for name, value in found.items()}
 
     def unpack(self, vector: tf.Tensor) -> list[tf.Tensor]:
-        """The sums in a vector that was made by :func:`accel_engine.training.core.metric_states.pack`."""
+        """The sums in a vector that was made by :func:`accel_engine.training.core.metric_states.pack_states`."""
         own = len(self._norms.names) + 1
         return [*tf.unstack(vector[:own], own), *self._states.unpack(vector[own:])]
 
@@ -183,7 +185,7 @@ class CustomStep:
 
     def states(self, sums: Sequence[tf.Tensor]) -> tf.Tensor:
         """See :meth:`Step.states`."""
-        return pack(sums[len(self._names) :])
+        return pack_states(sums[len(self._names) :])
 
     def metrics(self, states: npt.NDArray[np.float64]) -> dict[str, float]:
         """What ``train_step`` returns of its metrics, over all examples of some steps; see :meth:`Step.metrics`.
@@ -233,3 +235,24 @@ def mean_of_replicas(gradients: Sequence[tf.Tensor | tf.IndexedSlices | None]) -
     dense = [tf.convert_to_tensor(gradient) for gradient in gradients if gradient is not None]
     means = iter(context.all_reduce(tf.distribute.ReduceOp.MEAN, dense))
     return [None if gradient is None else next(means) for gradient in gradients]
+
+
+_TRACING = threading.RLock()
+"""Held while a graph is traced: tracing replaces the calls of layers, which all threads share."""
+
+
+def graph_of(function: Callable[..., Any], assembly: Assembly, **options: Any) -> Any:
+    """Wrap a function in ``tf.function``.
+
+    Without AutoGraph, which takes three quarters of the time of tracing, unless a custom ``train_step`` or
+    ``test_step`` may need it.
+    """
+    if assembly.has_custom_train_step:  # AutoGraph needs the function itself; nothing is traced in the background
+        return tf.function(function, autograph=True, **options)
+
+    @functools.wraps(function)
+    def traced(*arguments: Any, **named: Any) -> Any:
+        with _TRACING:
+            return function(*arguments, **named)
+
+    return tf.function(traced, autograph=False, **options)

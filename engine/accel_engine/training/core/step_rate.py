@@ -3,7 +3,7 @@
 from accel_engine.training.core.loop import ChunkResult
 
 
-class StepRate:
+class ChunkRate:
     """The rate of some chunks together.
 
     Args:

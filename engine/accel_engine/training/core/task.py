@@ -15,18 +15,19 @@ from accel_engine.data.structure import ArraySpec, Structure, flatten
 from accel_engine.errors import ModelError, PlanError
 from accel_engine.keras_support.losses import (
     Loss,
+    MixedBinaryAccuracy,
     has_own_targets,
     is_of_keras,
     loss_kind,
     loss_name,
+    output_activation,
     single_loss,
     takes_indices,
 )
-from accel_engine.keras_support.metrics import MixedBinaryAccuracy
 from accel_engine.keras_support.model_structure import has_custom_train_step
-from accel_engine.keras_support.output_form import output_activation
 from accel_engine.plan import Plan
 from accel_engine.private_names.keras_names import loss_takes_logits
+from accel_engine.words import numbers
 
 SEVERAL_OUTPUTS = "several outputs"
 """The task of a model with more than one output and a loss for each."""
@@ -140,7 +141,7 @@ def find_task(model: keras.Model, outputs: Structure, dataset: Dataset, chosen: 
     )
 
 
-def task_of(model: keras.Model, outputs: Structure, dataset: Dataset, plan: Plan) -> Task:
+def task_of_model(model: keras.Model, outputs: Structure, dataset: Dataset, plan: Plan) -> Task:
     """The task of a compiled model, with its own ``train_step`` or without.
 
     Args:
@@ -179,7 +180,7 @@ def check_outputs(task: Task, outputs: Structure, dataset: Dataset, model_name: 
     units = int(output.shape[-1] or 0) if len(output.shape) == 2 else 0
     if units >= dataset.classes or (units == 1 and dataset.classes == 2):
         return
-    found = f"{units} value{'s' * (units != 1)}" if units else "something other than a vector"
+    found = f"{numbers.counted(units, 'value')}" if units else "something other than a vector"
     raise ModelError(f"model {model_name} outputs {found} per example; the data has {dataset.classes} classes")
 
 

@@ -14,8 +14,8 @@ from accel_engine import clock
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.feed import Segment
 from accel_engine.training.core.loop import ChunkResult, ExecutionMode, Loop
-from accel_engine.training.core.tracing import graph_of
-from accel_engine.training.distributed.worker_pool import WorkerPool
+from accel_engine.training.core.step import graph_of
+from accel_engine.training.core.worker_data import data_error
 
 CHUNKS_AHEAD = 2
 """Chunks scheduled at a time, so that no worker waits for a slower one."""
@@ -105,3 +105,48 @@ class CoordinatedLoop(Loop):
 
     def _run_dispatch(self, order: tf.Tensor) -> tf.Tensor:
         return tf.concat(self._take_steps(self._feed.open(order), tf.constant(0), tf.shape(order)[0]), axis=1)
+
+
+class WorkerPool:
+    """The workers of a coordinator; each runs the oldest scheduled graph as soon as it is free.
+
+    Args:
+        strategy: The parameter-server strategy.
+    """
+
+    def __init__(self, strategy: tf.distribute.ParameterServerStrategy) -> None:
+        self._coordinator = tf.distribute.coordinator.ClusterCoordinator(strategy)
+
+    def schedule(self, function: Any, *arguments: Any) -> Any:
+        """Schedule a graph on any worker, or on another if it is lost; returns the argument of :meth:`fetch`.
+
+        Raises:
+            DataError: A worker cannot read its examples.
+            tf.errors.OpError: A graph that was scheduled earlier has failed.
+        """
+        try:
+            return self._coordinator.schedule(function, args=arguments)
+        except tf.errors.OpError as error:
+            raise data_error(error) or error from None
+
+    def fetch(self, result: Any) -> npt.NDArray[np.float32]:
+        """Wait for the result of a scheduled graph.
+
+        Raises:
+            DataError: A worker cannot read its examples.
+            tf.errors.OpError: It has failed, or was cancelled because another graph failed.
+        """
+        try:
+            values: npt.NDArray[np.float32] = result.fetch()
+        except tf.errors.OpError as error:
+            cause = self._cause(error)
+            raise data_error(cause) or cause from None
+        return values
+
+    def _cause(self, error: tf.errors.OpError) -> tf.errors.OpError:
+        """The first error; other graphs are cancelled because of it."""
+        try:
+            self._coordinator.join()
+        except tf.errors.OpError as first:
+            return first
+        return error

@@ -5,6 +5,7 @@ worker's server accepts connections as long as its process is alive.
 """
 
 import contextlib
+import ipaddress
 import os
 import socket
 import subprocess
@@ -13,7 +14,9 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Self
 
+from accel_engine.errors import AccelError
 from accel_engine.plan import Plan
 from accel_engine.process.engine_process import start
 from accel_engine.run.runs.creation import create_worker
@@ -101,10 +104,10 @@ def start_worker_run(directory: Path, plan: Plan, process: ClusterSpec) -> "subp
         plan: The plan that all workers train.
         process: The cluster, as the worker sees it.
     """
-    return start(create_worker(directory, process.run_directory_name, plan), environment(process))
+    return start(create_worker(directory, process.run_directory_name, plan), worker_environment(process))
 
 
-def environment(cluster: ClusterSpec) -> dict[str, str]:
+def worker_environment(cluster: ClusterSpec) -> dict[str, str]:
     """The environment variables that tell a local process its role in a cluster."""
     return {"TF_CONFIG": cluster.to_tf_config()} | ({LOCAL: "1"} if cluster.local else {})
 
@@ -250,3 +253,59 @@ def reserve_port() -> socket.socket:
 
 def _address(reserved: socket.socket) -> str:
     return f"127.0.0.1:{reserved.getsockname()[1]}"
+
+
+_POLL_SECONDS = 0.2
+"""How often the thread checks whether to stop."""
+
+
+class ReadinessListener:
+    """Listens on the port of TensorFlow's server and answers every connection with a byte, until closed.
+
+    TensorFlow waits for the other workers in a call that blocks all threads of the process: no commands would be
+    handled and no heartbeat written. So each worker makes that call only when all others accept connections.
+
+    Args:
+        address: This process's address, ``host:port``. Unless it is on the loopback interface, listens on all
+            interfaces, as TensorFlow does: it may be the address of a router.
+
+    Raises:
+        AccelError: The port cannot be listened on.
+    """
+
+    def __init__(self, address: str) -> None:
+        name, _, text = address.rpartition(":")
+        host, port = _loopback(name.strip("[]")), int(text)
+        both = not host and socket.has_dualstack_ipv6()
+        try:
+            self._listener = socket.create_server(
+                (host, port), family=socket.AF_INET6 if both or ":" in host else socket.AF_INET, dualstack_ipv6=both
+            )
+        except OSError as error:
+            raise AccelError(f"cannot listen on port {port}, to which the other workers connect: {error}") from error
+        self._listener.settimeout(_POLL_SECONDS)
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._answer, name="readiness", daemon=True)
+        self._thread.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._closing.set()
+        self._thread.join()
+        self._listener.close()
+
+    def _answer(self) -> None:
+        while not self._closing.is_set():
+            with contextlib.suppress(OSError):  # no connection in time, or it is closed again
+                connection, _ = self._listener.accept()
+                with connection:
+                    connection.sendall(b"\0")
+
+
+def _loopback(host: str) -> str:
+    """A host that is an address of the loopback interface; else empty."""
+    with contextlib.suppress(ValueError):
+        return host if ipaddress.ip_address(host).is_loopback else ""
+    return ""

@@ -7,8 +7,9 @@ from accel_engine.events import OUT_OF_MEMORY, Recovered, Warned
 from accel_engine.run.diagnostics import DiagnosticsItem
 from accel_engine.training.evaluation.baseline import BaselineResult
 from accel_engine.training.evaluation.validation import Validation
-from accel_engine.training.reporting.memory_errors import allocated, is_out_of_memory
+from accel_engine.training.reporting.error_explanation import allocated, is_out_of_memory
 from accel_engine.training.reporting.run_reporter import RunReporter
+from accel_engine.words import numbers
 
 
 class AdaptiveValidation:
@@ -77,6 +78,6 @@ class AdaptiveValidation:
             step=reporter.step,
             failed_step=reporter.step,
             reason=f"out of memory in validation{allocating}",
-            action=f"the run validates in batches of {size} example{'s' if size > 1 else ''} on each replica{other}",
+            action=f"the run validates in batches of {numbers.counted(size, 'example')} on each replica{other}",
         )
         return True

@@ -18,7 +18,7 @@ from accel_engine.private_names.keras_names import mask_of
 from accel_engine.training.core.recipe.metrics import is_regression, mean_target, training_targets
 from accel_engine.training.core.task import Task
 from accel_engine.training.evaluation.reports.forecast import horizon_and_series, past_columns
-from accel_engine.training.evaluation.reports.measures import broadcast, class_indices, counted
+from accel_engine.training.evaluation.reports.measures import broadcast, class_indices, counted_cells
 
 MAX_LABELS = 1 << 17
 """Classes up to which the labels of each class are counted."""
@@ -113,7 +113,7 @@ class _FrequentClass:
         if tokens is not None and tokens.shape.rank == labels.shape.rank:
             weights *= tf.cast(tokens, tf.float32)
         known = (labels >= 0) & (labels < self._classes)
-        return counted(tf.where(known, labels, self._classes), weights, self.width)
+        return counted_cells(tf.where(known, labels, self._classes), weights, self.width)
 
     def result(self, sums: npt.NDArray[np.float64]) -> BaselineResult | None:
         if not sums.any():

@@ -24,19 +24,17 @@ from accel_engine.private_names.keras_names import LayerLosses, layer_losses
 from accel_engine.run.diagnostics import DiagnosticsItem
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.feed import CachedFeed, Feed, choose_feed
-from accel_engine.training.core.metric_states import MetricStates, mean_loss, pack
+from accel_engine.training.core.metric_states import MetricStates, mean_loss, pack_states
 from accel_engine.training.core.replica_statistics import ReplicaStatistics
-from accel_engine.training.core.step import main_loss
+from accel_engine.training.core.step import graph_of, main_loss
 from accel_engine.training.core.stream_feed import StreamFeed
-from accel_engine.training.core.tracing import graph_of
 from accel_engine.training.core.worker_data import WorkerDataFeed
-from accel_engine.training.distributed.coordinated_loop import CHUNKS_AHEAD
-from accel_engine.training.distributed.worker_pool import WorkerPool
+from accel_engine.training.distributed.coordinated_loop import CHUNKS_AHEAD, WorkerPool
 from accel_engine.training.evaluation.baseline import BaselineResult, baseline_of
 from accel_engine.training.evaluation.input_specs import input_spec_of
-from accel_engine.training.evaluation.reports.choice import report_for, unmeasured
+from accel_engine.training.evaluation.reports.choice import report_for, unmeasured_report
 from accel_engine.training.evaluation.task_report import TaskReport
-from accel_engine.training.evaluation.validation_parts import Part, row_parts, stream_parts
+from accel_engine.training.evaluation.validation_parts import ValidationPart, row_parts, stream_parts
 from accel_engine.training.evaluation.worst_examples import WorstExamples
 from accel_engine.training.reporting.error_explanation import message_of
 
@@ -155,7 +153,7 @@ class Validation:
     def report(self) -> tuple[DiagnosticsItem, ...]:
         """What is stored of the last :meth:`run` for the run's diagnostics."""
         if self._report is None:
-            return (unmeasured(self._worst.examples, self._assembly.outputs),)
+            return (unmeasured_report(self._worst.examples, self._assembly.outputs),)
         return self._report.build(self._worst.values, self._sums, self._worst.read, self._worst.predict)
 
     def baseline(self) -> BaselineResult | None:
@@ -182,13 +180,13 @@ class Validation:
     def _totals(self) -> int:
         return self._report.totals if self._report else 0
 
-    def _parts(self) -> Iterator[Part]:
+    def _parts(self) -> Iterator[ValidationPart]:
         if isinstance(self._data, Split):
             return row_parts(len(self._data), self._replicas, self._size)
         assert isinstance(self._feed, StreamFeed)  # noqa: S101 (the feed of a stream)
         return stream_parts(self._data, self._feed, self._replicas, self._limit)
 
-    def _run_part(self, part: Part) -> Iterator[npt.NDArray[np.float32]]:
+    def _run_part(self, part: ValidationPart) -> Iterator[npt.NDArray[np.float32]]:
         """Yield the sums and values of each batch of a part."""
         if self._assembly.coordinated:
             yield from self._run_on_workers(part.order)
@@ -236,7 +234,7 @@ class Validation:
         count = tf.reduce_sum(every)
         # Keras divides the whole loss by the number of replicas.
         own = tf.stack([mean_loss(loss) * assembly.replicas * count, count])
-        own = tf.concat([own, pack(states)], axis=0)
+        own = tf.concat([own, pack_states(states)], axis=0)
         if self._baseline:
             own = tf.concat([own, self._baseline.measure(batch, outputs, every)], axis=0)
         if self._report is None:

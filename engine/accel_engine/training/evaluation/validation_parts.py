@@ -17,7 +17,7 @@ from accel_engine.training.core.stream_feed import StreamFeed
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ValidationPart:
     """Some batches of one size.
 
     Attributes:
@@ -35,7 +35,7 @@ class Part:
     batch: Batch | None = None
 
 
-def row_parts(examples: int, replicas: int, size: int) -> Iterator[Part]:
+def row_parts(examples: int, replicas: int, size: int) -> Iterator[ValidationPart]:
     """Yield the batches of examples that are read by row.
 
     Args:
@@ -47,15 +47,15 @@ def row_parts(examples: int, replicas: int, size: int) -> Iterator[Part]:
     steps = examples // (replicas * size)
     whole, rest = np.split(rows, [steps * replicas * size])
     if steps:
-        yield Part(whole.reshape(steps, replicas, size), steps, replicas * size)
+        yield ValidationPart(whole.reshape(steps, replicas, size), steps, replicas * size)
     shared, last = np.split(rest, [len(rest) // replicas * replicas])
     if len(shared):
-        yield Part(shared.reshape(1, replicas, -1), 1, len(shared))
+        yield ValidationPart(shared.reshape(1, replicas, -1), 1, len(shared))
     if len(last):
-        yield Part(np.repeat(last, replicas).reshape(-1, replicas, 1), len(last), 1, 1.0 / replicas)
+        yield ValidationPart(np.repeat(last, replicas).reshape(-1, replicas, 1), len(last), 1, 1.0 / replicas)
 
 
-def stream_parts(stream: Stream, feed: StreamFeed, replicas: int, limit: int | None = None) -> Iterator[Part]:
+def stream_parts(stream: Stream, feed: StreamFeed, replicas: int, limit: int | None = None) -> Iterator[ValidationPart]:
     """Yield the batches of a stream, each shared by all replicas.
 
     Args:
@@ -69,13 +69,13 @@ def stream_parts(stream: Stream, feed: StreamFeed, replicas: int, limit: int | N
         shared = examples // replicas * replicas
         if shared:
             part = map_structure(lambda array, end=shared: array[:end], batch)
-            yield Part(feed.stacked(part), 1, shared, batch=part)
+            yield ValidationPart(feed.stacked(part), 1, shared, batch=part)
         for row in range(shared, examples):
             repeated = map_structure(
                 lambda array, row=row: np.repeat(np.asarray(array)[row : row + 1], replicas, axis=0), batch
             )
             one = map_structure(lambda array: array[:1], repeated)
-            yield Part(feed.stacked(repeated), 1, 1, 1.0 / replicas, one)
+            yield ValidationPart(feed.stacked(repeated), 1, 1, 1.0 / replicas, one)
 
 
 def _cut(batches: Iterable[Batch], most: int | None) -> Iterator[Batch]:

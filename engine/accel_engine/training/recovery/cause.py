@@ -16,7 +16,7 @@ from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.float16_range import LARGEST
 from accel_engine.training.core.metric_states import compute_loss, mean_loss
 from accel_engine.training.recovery.batch_at_fault import BatchAtFault, look_at
-from accel_engine.training.recovery.loss_watch import Trouble
+from accel_engine.training.recovery.loss_watch import LossTrouble
 from accel_engine.training.recovery.replay import Replay, ReplayEnded
 
 _INPUTS = "the inputs of the model are not finite"
@@ -59,7 +59,7 @@ class Cause:
 
 
 def find_cause(
-    trouble: Trouble,
+    trouble: LossTrouble,
     assemble_again: Callable[[], Assembly],
     directory: Path,
     first: int,
@@ -111,7 +111,7 @@ class _NotFiniteBefore(Exception):  # noqa: N818 (an answer, not an error)
 class _Search:
     """Looks for a cause in some steps."""
 
-    def __init__(self, trouble: Trouble, directory: Path, assembly: Assembly, replay: Replay) -> None:
+    def __init__(self, trouble: LossTrouble, directory: Path, assembly: Assembly, replay: Replay) -> None:
         self._trouble, self._directory = trouble, directory
         self._assembly, self._replay = assembly, replay
         self._checked = _CheckedStep(assembly)

@@ -14,12 +14,12 @@ from accel_engine.events import Warned
 from accel_engine.keras_support.optimizers import inner_optimizer
 from accel_engine.private_names.keras_names import output_losses
 from accel_engine.run.store.series_names import series_name
-from accel_engine.text import format_metric
 from accel_engine.training.checkpoints.checkpoint import NotFiniteError
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.float16_range import CURE, LARGEST
 from accel_engine.training.recovery.exploding_loss import CUSTOM_FACTOR, FACTOR, ExplodingLoss
 from accel_engine.training.reporting.run_reporter import RunReporter
+from accel_engine.words import numbers
 
 SCALED_STEPS = 20
 """Steps in a row whose losses may not be finite with ``mixed_float16``: the loss scale is halved at each of them."""
@@ -30,7 +30,7 @@ SMALLEST_SCALE = 2.0**-20
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class LossTrouble:
     """What was seen.
 
     Attributes:
@@ -54,7 +54,7 @@ class NotANumberError(RunError):
         trouble: What was seen.
     """
 
-    def __init__(self, trouble: Trouble) -> None:
+    def __init__(self, trouble: LossTrouble) -> None:
         super().__init__(trouble.text)
         self.trouble = trouble
 
@@ -102,9 +102,9 @@ class LossWatch:
         elif explosion:
             text = (
                 f"the loss explodes from step {explosion.step:,} on: it is far above its highest level before, "
-                f"{format_metric(explosion.level)}, and was {format_metric(explosion.loss)} at last"
+                f"{numbers.metric(explosion.level)}, and was {numbers.metric(explosion.loss)} at last"
             )
-            raise NotANumberError(Trouble(explosion.step, text, explodes=True, grew_from=explosion.step))
+            raise NotANumberError(LossTrouble(explosion.step, text, explodes=True, grew_from=explosion.step))
 
     def _first_of_row(self, wrong: npt.NDArray[np.bool_]) -> int | None:
         """The first step of a row of steps, long enough, with losses that are not finite; ``None`` if there is none.
@@ -132,7 +132,7 @@ class LossWatch:
         """
         if not self._goes_on:
             grew_from = self._exploding.grew_from
-            raise NotANumberError(Trouble(self._reporter.step, str(error), grew_from=grew_from)) from error
+            raise NotANumberError(LossTrouble(self._reporter.step, str(error), grew_from=grew_from)) from error
 
     def observe_scale(self) -> None:
         """Warn once if the loss scale tells that updates are left out for ever, although losses are finite."""
@@ -148,7 +148,7 @@ class LossWatch:
         noun = "loss" if name == "loss" else f"series {name}"
         if not self._goes_on:
             text, grew_from = f"the {noun} of step {step:,} is {shown}", self._exploding.grew_from
-            raise NotANumberError(Trouble(step, text, grew_from=grew_from))
+            raise NotANumberError(LossTrouble(step, text, grew_from=grew_from))
         if not self._warned:
             self._warned = True
             message = f"the {noun} of step {step} is NaN or infinite: try a lower learning rate"

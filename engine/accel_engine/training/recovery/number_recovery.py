@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from accel_engine.events import NOT_A_NUMBER
 from accel_engine.plan import Plan
 from accel_engine.training.recovery.cause import Cause
-from accel_engine.training.recovery.loss_watch import Trouble
-from accel_engine.training.recovery.repair import Repair
+from accel_engine.training.recovery.loss_watch import LossTrouble
+from accel_engine.training.recovery.repair import RecoveryAction
 
 MAX_REPAIRS = 3
 """Repairs of one run; after them it stops."""
@@ -25,7 +25,9 @@ class NumberRecovery:
     def __init__(self, repairs: int = 0) -> None:
         self._repairs = repairs
 
-    def repair(self, trouble: Trouble, cause: Cause, plan: Plan, checkpoints: Iterable[int]) -> Repair | None:
+    def repair(
+        self, trouble: LossTrouble, cause: Cause, plan: Plan, checkpoints: Iterable[int]
+    ) -> RecoveryAction | None:
         """How the run continues; ``None`` if it has to stop.
 
         Args:
@@ -51,9 +53,9 @@ class NumberRecovery:
             action = f"the learning rate is halved, to {factor:g} of the plan's"
             changes = {"learning_rate_factor": factor}
         reason = "; ".join(filter(None, (trouble.text, cause.text)))
-        return Repair(NOT_A_NUMBER, reason, action, start, changes)
+        return RecoveryAction(NOT_A_NUMBER, reason, action, start, changes)
 
-    def end(self, trouble: Trouble, cause: Cause, plan: Plan, checkpoints: Iterable[int]) -> tuple[str, str]:
+    def end(self, trouble: LossTrouble, cause: Cause, plan: Plan, checkpoints: Iterable[int]) -> tuple[str, str]:
         """Why the run stops, and what the user can do.
 
         Args:
@@ -76,7 +78,7 @@ class NumberRecovery:
         return reason, f"{advice}; the last checkpoint before it is of step {step:,}" if step else advice
 
 
-def start_of(trouble: Trouble, checkpoints: Iterable[int]) -> int | None:
+def start_of(trouble: LossTrouble, checkpoints: Iterable[int]) -> int | None:
     """The step of the checkpoint to return to after a trouble; 0 if there are none at all.
 
     No checkpoint has weights that are not finite. One of the step from which the loss grew has those that made it so.

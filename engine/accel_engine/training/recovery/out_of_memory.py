@@ -27,12 +27,12 @@ from accel_engine.private_names.keras_names import all_layers
 from accel_engine.run.directory import checkpoint_files
 from accel_engine.run.directory.run_paths import CHECKPOINTS
 from accel_engine.run.writing.writer import RunWriter
-from accel_engine.training.autotuning.candidates import alternative_mode, plan_mode
+from accel_engine.training.autotuning.mode_choice import alternative_mode, plan_mode
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.feed import CachedFeed, choose_feed
-from accel_engine.training.core.rematerialization.division import divide
-from accel_engine.training.recovery.repair import Repair
-from accel_engine.training.reporting.memory_errors import allocated, is_of_host, is_out_of_memory
+from accel_engine.training.core.rematerialization.division import divide_model
+from accel_engine.training.recovery.repair import RecoveryAction
+from accel_engine.training.reporting.error_explanation import allocated, is_of_host, is_out_of_memory
 
 _MIN_CACHED_BYTES = 1 << 24
 """Bytes of cached training data from which it is worthwhile to stream it instead."""
@@ -68,7 +68,7 @@ class OutOfMemory:
 
     def repair(
         self, error: BaseException, resolved: ResolvedPlan, step: int, *, compiled: bool = False
-    ) -> Repair | None:
+    ) -> RecoveryAction | None:
         """The repair of a run that is out of memory; ``None`` if it is not, or if nothing is left to do.
 
         Args:
@@ -89,11 +89,11 @@ class OutOfMemory:
         self._remat_before = plan.remat if found and "remat" in found.changes else ""
         if found is None:
             return None
-        return Repair(
+        return RecoveryAction(
             OUT_OF_MEMORY,
             _reason(error, step) if not before else f"rematerialization is impossible: {error}",
             f"the run {found.action}",
-            newest_whole(self._run.directory, step),
+            _newest_whole(self._run.directory, step),
             {**before, **found.changes},
             streams_data=found.streams_data,
             needs_process=self._facts is not None and self._facts.on_host and not found.streams_data,
@@ -113,7 +113,7 @@ class OutOfMemory:
         return next_repair(plan, replace(facts, can_recompute=can_recompute, tries_xla=facts.tries_xla and compiled))
 
 
-def newest_whole(directory: Path, limit: int) -> int:
+def _newest_whole(directory: Path, limit: int) -> int:
     """The step of the newest whole checkpoint of a run, up to a step; 0 if there is none."""
     folder = directory / CHECKPOINTS
     steps = [step for step in checkpoint_files.steps_in(folder) if step <= limit]
@@ -196,6 +196,6 @@ def _is_stateful(model: keras.Model) -> bool:
 def has_parts(model: keras.Model) -> bool:
     """Whether rematerialization would save memory; takes some tenths of a second for a large model."""
     try:
-        return divide(model).count > 0
+        return divide_model(model).count > 0
     except Exception:  # noqa: BLE001 (a user's layers may do anything)
         return False

@@ -8,7 +8,7 @@ from accel_engine.plan import Plan
 
 
 @dataclass(frozen=True, slots=True)
-class Repair:
+class RecoveryAction:
     """How a run continues after trouble.
 
     Attributes:
@@ -42,5 +42,5 @@ class NewProcess:
     """
 
     plan: Plan
-    repair: Repair
+    repair: RecoveryAction
     failed_step: int

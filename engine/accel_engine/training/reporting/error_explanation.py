@@ -1,20 +1,21 @@
-"""Explains why a run failed, with a hint for the user, and prints the traceback of its cause."""
+"""Explains why a run failed, such as for lack of memory, with a hint for the user and the cause's traceback."""
 
 import errno
 import os
+import re
 import sysconfig
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
 
+import tensorflow as tf
+
 from accel_engine import strategies
-from accel_engine.errors import AccelError, DatabaseError
-from accel_engine.graph_errors import frames_in
+from accel_engine.errors import AccelError, DatabaseError, frames_in
 from accel_engine.models.user_code import one_line
 from accel_engine.plan import Plan
 from accel_engine.plan.changed_plan import options_text
 from accel_engine.plan.memory_remedies import MIXED, MemoryFacts, advised
-from accel_engine.training.reporting.memory_errors import is_out_of_memory
 
 _DISK_FULL = (os.strerror(errno.ENOSPC), os.strerror(errno.EDQUOT), "database or disk is full")
 """Messages of the system and SQLite; TensorFlow raises the same type as for a device out of memory."""
@@ -107,3 +108,63 @@ def _frames(error: BaseException) -> Iterator[tuple[str, int | None]]:
     yield from reversed(frames_in(str(error)))  # of the code that built the part of the graph that failed
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         yield frame.filename, frame.lineno
+
+
+_OTHER_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.EMLINK, errno.EUSERS)
+_OTHER_RESOURCES = (*map(os.strerror, _OTHER_ERRORS), "database or disk is full", "message larger than max")
+"""Messages of what TensorFlow reports by the same type of error as memory."""
+
+_MESSAGES = re.compile(
+    r"out of memory|out_of_memory|resource_exhausted|\boom\b|bad_alloc|_alloc_failed|failed to allocate"
+    r"|unable to allocate|cannot allocate memory|could not execute a primitive|could not create a memory"
+    r"|status: 1, message: could not create",
+    re.IGNORECASE,
+)
+"""Messages of XLA, CUDA and its libraries, and of oneDNN, whose errors have various types.
+
+oneDNN says no more than that a primitive failed, when it cannot allocate its scratch pad. Its status 1 is
+``dnnl_out_of_memory``.
+"""
+
+_TYPES = (tf.errors.InternalError, tf.errors.UnknownError, tf.errors.AbortedError)
+"""Types of the errors that may have such a message."""
+
+_SHAPE = re.compile(r"tensor with shape\s*\[([\d,]+)\] and type (\w+)")
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an error, or one that caused it, says that the memory of a device or of the host does not suffice."""
+    return any(_is_out_of_memory(each) for each in _causes(error))
+
+
+def is_of_host(error: BaseException) -> bool:
+    """Whether an error of this kind is about the memory of the host, not that of an accelerator."""
+    return any(isinstance(each, MemoryError | OSError) or "allocator cpu" in str(each) for each in _causes(error))
+
+
+def allocated(error: BaseException) -> str:
+    """What could not be allocated, such as ``a float tensor of 64x1000``; empty if the error does not say so."""
+    for each in _causes(error):
+        if found := _SHAPE.search(str(each)):
+            return f"a {found[2]} tensor of {found[1].replace(',', 'x')}"
+    return ""
+
+
+def _is_out_of_memory(error: BaseException) -> bool:
+    if isinstance(error, MemoryError):
+        return True
+    if isinstance(error, OSError):
+        return error.errno == errno.ENOMEM
+    if isinstance(error, tf.errors.ResourceExhaustedError):
+        return not any(words in str(error) for words in _OTHER_RESOURCES)
+    return isinstance(error, _TYPES) and _MESSAGES.search(str(error)) is not None
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """An error, and those that it was raised from."""
+    cause: BaseException | None = error
+    seen: list[BaseException] = []
+    while cause is not None and cause not in seen:
+        seen.append(cause)
+        yield cause
+        cause = cause.__cause__ or (None if cause.__suppress_context__ else cause.__context__)

@@ -3,12 +3,16 @@
 MFU is the floating-point operations of the model per second over the devices' peak FLOP/s.
 """
 
+import math
+import time
+
 import tensorflow as tf
 
+from accel_engine.devices.host_probe import processors
 from accel_engine.devices.peaks import FLOAT32, TF32, Peak, peak, utilization
 from accel_engine.events import WorkCounted
+from accel_engine.measure.cache import Cache, Rate, key_of
 from accel_engine.training.core.assembly import Assembly
-from accel_engine.training.model_analysis import cpu_peak
 from accel_engine.training.model_analysis.flops import FlopCount, count_flops
 from accel_engine.training.reporting.run_reporter import RunReporter
 
@@ -78,7 +82,7 @@ class MfuMeter:
         before = self._peak
         if self._may_measure:
             self._due = NEXT_TRY * seconds
-            measured = cpu_peak.measure_peak(self._hardware[0])
+            measured = measure_peak(self._hardware[0])
             self._may_measure = measured is None
             self._peak = Peak(None, reason=CPU_IN_USE) if measured is None else Peak(measured, MEASURED_SOURCE)
         if self._peak.flops_per_second and achieved > self._peak.flops_per_second:
@@ -121,7 +125,7 @@ class MfuMeter:
             return Peak(None, reason="the number of CPUs of all workers is unknown")
         if self._arithmetic != FLOAT32:
             return Peak(None, reason=f"a CPU's peak is measured in float32 only, not in {self._arithmetic}")
-        known = cpu_peak.cached_peak(self._hardware[0])
+        known = cached_peak(self._hardware[0])
         if known is None:
             return Peak(None, reason=f"a CPU's peak is measured after {SETTLED_SECONDS:g} s of training")
         return Peak(known, MEASURED_SOURCE)
@@ -132,3 +136,58 @@ def _arithmetic(assembly: Assembly) -> str:
     dtype = str(assembly.model.compute_dtype)
     may_reduce = assembly.devices[0].startswith("GPU") and tf.config.experimental.tensor_float_32_execution_enabled()
     return TF32 if dtype == FLOAT32 and may_reduce else dtype
+
+
+SECONDS = 0.3
+"""How long a measurement takes, about."""
+
+_PEAKS = Cache[float]("cpu_peak", Rate, math.inf)
+_SIDES = (512, 1024, 2048, 4096)
+_MIN_SECONDS = 0.02  # of a product, so that the overhead of dispatch and threads is negligible
+_MIN_CPU_SHARE = 0.8  # of the cores' time in the fastest product, else other programs were using them
+
+
+def cached_peak(name: str) -> float | None:
+    """Return the peak that was measured earlier, in FLOP/s; ``None`` if there is none.
+
+    Args:
+        name: The processor's product name.
+    """
+    return _PEAKS.load(key_of([name]))
+
+
+def measure_peak(name: str) -> float | None:
+    """Measure the peak with all cores, and save it.
+
+    The fastest product counts, earlier measurements included.
+
+    Args:
+        name: The processor's product name.
+
+    Returns:
+        FLOP/s; ``None``, and nothing is saved, if other programs were using the cores.
+    """
+    best, share, spent = 0.0, 0.0, 0.0
+    sides = iter(_SIDES)
+    matrix = _matrix(next(sides))
+    while spent < SECONDS:
+        began, busy = time.perf_counter(), time.process_time()
+        with tf.device("CPU:0"):
+            tf.matmul(matrix, matrix)
+        seconds = time.perf_counter() - began
+        busy = time.process_time() - busy
+        best, share = max((best, share), (2 * matrix.shape[0] ** 3 / seconds, busy / seconds / processors()))
+        spent += seconds
+        if seconds < _MIN_SECONDS and (side := next(sides, None)):
+            matrix = _matrix(side)
+    if share < _MIN_CPU_SHARE:
+        return None
+    best = max(best, cached_peak(name) or 0.0)
+    _PEAKS.save({key_of([name]): best})
+    return best
+
+
+def _matrix(side: int) -> tf.Tensor:
+    # Not random: that would advance the run's random generator.
+    with tf.device("CPU:0"):
+        return tf.fill((side, side), 0.5)

@@ -10,10 +10,7 @@ from accel_engine.advice.cures.apply_cure import Method, apply, cure_of, last_cu
 from accel_engine.errors import AccelError, RunError
 from accel_engine.events import CommandAnswered, Event, LearningRateChanged, Outcome, PlanChanged, RunEnded
 from accel_engine.plan import Plan
-from accel_engine.plan.changed_plan import changed_plan, options_text
-from accel_engine.plan.live_changes import command_arguments
-from accel_engine.plan.scaled_rate import with_planned_rate
-from accel_engine.process import run_change
+from accel_engine.plan.changed_plan import changed_plan, command_arguments, options_text, with_planned_rate
 from accel_engine.run import RunReader, RunWriter, create
 from accel_engine.run.directory.checkpoint_files import write_checksums
 from accel_engine.run.runs.creation import create_recorded
@@ -57,22 +54,19 @@ def test_a_stopped_run_continues_with_the_changed_plan() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "outcome", "why"),
+    ("changes", "outcome", "steps", "why"),
     [
-        ({"batch_size": 128}, Outcome.STOPPED, "batch_size cannot change within a run"),
-        ({"clip_norm": 1.0}, Outcome.FINISHED, "cannot be continued"),
+        ({"batch_size": 128}, Outcome.STOPPED, (23,), "batch_size cannot change within a run"),
+        ({"clip_norm": 1.0}, Outcome.FINISHED, (23,), "is finished, and cannot be continued"),
+        ({"clip_norm": 1.0}, Outcome.STOPPED, (), "has no checkpoint to continue from"),
     ],
 )
-def test_otherwise_a_new_run_has_it(changes: dict[str, Any], outcome: Outcome, why: str) -> None:
-    directory, launched = ended(Plan(model="mlp"), outcome, 23), []
-    applied = apply(directory, changes, launch=launched.append)
-    assert applied.method is Method.NEW_RUN
-    assert launched == [applied.directory]
-    assert applied.directory != directory
-    assert why in applied.text
-    with closing(RunReader(applied.directory)) as reader:
-        assert reader.info().plan_values.items() >= changes.items()
-    assert changed_in(applied.directory)[0].reason == f"advice, from run {directory.name}"
+def test_otherwise_a_new_run_is_advised(
+    changes: dict[str, Any], outcome: Outcome, steps: tuple[int, ...], why: str
+) -> None:
+    directory = ended(Plan(model="mlp"), outcome, *steps)
+    with pytest.raises(RunError, match=rf"{why}: start a new run with accel-tui train .*{options_text(changes)}"):
+        apply(directory, changes, launch=pytest.fail)
     assert changed_in(directory) == []
 
 
@@ -161,6 +155,27 @@ def test_a_cure_is_taken_back_by_the_inverse_change_once() -> None:
         undo(directory, launch=pytest.fail)
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"patience": 3, "restore_best": "on"},
+        {"skip_steps": ("7",)},
+        {"micro_batches": 2, "remat": "on"},
+        {"learning_rate": 0.01},
+        {"xla": "on", "checkpoint_every": "2 epochs"},
+    ],
+    ids=lambda changes: "-".join(changes),
+)
+def test_a_plan_is_as_before_once_a_cure_is_taken_back(changes: dict[str, Any]) -> None:
+    plan = Plan(model="mlp", learning_rate=0.001)
+    directory = ended(plan, Outcome.STOPPED, 23)
+    apply(directory, changes, launch=lambda _: None)
+    stop_again(directory)
+    undo(directory, launch=lambda _: None)
+    with closing(RunReader(directory)) as reader:
+        assert reader.info().plan == plan.absolute()
+
+
 def stop_again(directory: Path) -> None:
     with closing(RunWriter(directory)) as writer:
         writer.begin()
@@ -173,7 +188,7 @@ def test_a_run_that_has_ended_cannot_be_continued_without_its_cure() -> None:
     with closing(RunWriter(directory)) as writer:
         writer.begin()
         writer.end(RunEnded(time=2.0, outcome=Outcome.FINISHED, steps=40, epochs=1, seconds=1.0))
-    with pytest.raises(RunError, match="is finished, and cannot be continued without its cure"):
+    with pytest.raises(RunError, match="is finished, and cannot be continued: start a new run with"):
         undo(directory, launch=pytest.fail)
 
 
@@ -186,21 +201,6 @@ def test_the_rate_of_an_optimizer_by_default_can_be_set_back() -> None:
     save(directory, 23)
     applied = apply(directory, {"learning_rate": 0.01}, launch=lambda _: None)
     assert applied.before == {"learning_rate": 0.002}
-
-
-def test_a_new_run_is_stopped_and_the_one_that_was_stopped_for_it_continues() -> None:
-    source, launched = ended(Plan(model="mlp"), Outcome.STOPPED, 23), []
-    new = apply(source, {"batch_size": 128}, launch=lambda _: None).directory
-    with closing(RunWriter(new)) as writer:
-        writer.begin()
-        writer.end(RunEnded(time=2.0, outcome=Outcome.STOPPED, steps=0, epochs=0, seconds=1.0))
-    undone = undo(new, launch=launched.append)
-    assert (undone.directory, launched) == (source, [])  # it was stopped before the cure
-    live = PlanChanged(time=3.0, step=0, changes={}, before={}, reason=f"advice, instead of run {source.name}")
-    run_change.record_change(new, 0, live.changes, live.before, live.reason)
-    undone = undo(new, launch=launched.append)
-    assert (undone.directory, launched) == (source, [source])
-    assert undone.text == f"the new run {new.name} was stopped, and run {source.name} was continued"
 
 
 def rate_set(rate: float, who: str) -> list[Event]:
@@ -224,14 +224,3 @@ def test_cures_are_taken_back_from_the_last_one_on() -> None:
     assert found
     assert (found.changes, found.reason) == ({"clip_norm": 1.0}, "advice spikes")
     assert last_cure([*events, plan_changed("undo of advice spikes", clip_norm=None)]) is None
-
-
-def test_a_new_run_has_the_run_that_it_came_from() -> None:
-    for words, was_live in (("from", False), ("instead of", True)):
-        found = last_cure([plan_changed(f"advice tiny-batch, {words} run k3fp", batch_size=64)])
-        assert found
-        assert (found.source, found.was_live) == ("k3fp", was_live)
-    stopped = CommandAnswered(
-        time=1.0, command="stop", who="me@here (undo of advice, from run k3fp)", obeyed=True, answer="", step=9
-    )
-    assert last_cure([plan_changed("advice, from run k3fp", batch_size=64), stopped]) is None

@@ -48,13 +48,13 @@ def test_a_speed_result_is_in_examples_a_second() -> None:
 
 
 def test_a_memory_result_is_the_peak_and_out_of_memory_is_one() -> None:
-    found = memory_result(trial(100.0, 4e9), trial(80.0, 2e9), task(Quantity.MEMORY))
-    assert (found.before, found.after, found.unit, found.better) == (4.0, 2.0, "GB", True)
+    found = memory_result(trial(100.0, 4 * 2**30), trial(80.0, 2 * 2**30), task(Quantity.MEMORY))
+    assert (found.before, found.after, found.unit, found.better) == (4.0, 2.0, "GiB", True)
     assert "slower" in found.text
     full = TrialFailedError("out of memory", out_of_memory=True)
-    found = memory_result(trial(1.0, problem=full), trial(80.0, 2e9), task(Quantity.MEMORY))
+    found = memory_result(trial(1.0, problem=full), trial(80.0, 2 * 2**30), task(Quantity.MEMORY))
     assert (found.before, found.after, found.better) == (math.inf, 2.0, True)
-    assert "2.00 GB with the changes, out of memory without" in found.text
+    assert "2.00 GiB with the changes, out of memory without" in found.text
     found = memory_result(trial(1.0, problem=full), trial(1.0, problem=full), task(Quantity.MEMORY))
     assert not found.better
     with pytest.raises(AccelError, match="with the changes cannot be tried: out of memory"):

@@ -175,8 +175,9 @@ def test_a_killed_run_is_continued_with_less_memory(directory: Path, writer: Run
     writer.write_memory_facts(MemoryFacts(batch=64, can_split=True))
     found = adapted(directory)
     assert found is not None
-    assert found.plan == Plan(model="cnn", name="first try", micro_batches=2)
-    assert found.repair.changes == {"micro_batches": 2}
+    plan, restart = found
+    assert plan == Plan(model="cnn", name="first try", micro_batches=2)
+    assert restart.changes == {"micro_batches": 2}
 
     writer.write_plan(Plan(micro_batches=64))
     assert adapted(directory) is None

@@ -118,9 +118,9 @@ def test_listing_ten_thousand_items_reads_no_bodies(directory: Path) -> None:
 @pytest.mark.parametrize(
     ("step", "name", "item", "message"),
     [
-        (0, "a", Image(RANDOM.integers(0, 255, (1500, 1500, 3), np.uint8)), "compressed, more than 4 MiB: make it"),
-        (0, "a", Image(np.zeros((5000, 5000, 3), np.uint8)), "more than 64 MiB: make it smaller"),
-        (0, "a", Text("é" * (MAX_TEXT_BYTES // 2 + 1)), "the text has 1 MiB, more than 1 MiB: log a part"),
+        (0, "a", Image(RANDOM.integers(0, 255, (1500, 1500, 3), np.uint8)), "compressed, more than 4.0 MiB: make it"),
+        (0, "a", Image(np.zeros((5000, 5000, 3), np.uint8)), "more than 64.0 MiB: make it smaller"),
+        (0, "a", Text("é" * (MAX_TEXT_BYTES // 2 + 1)), "the text has 1.0 MiB, more than 1.0 MiB: log a part"),
         (0, "", Text("a"), "a name has 1 to 200 bytes"),
         (0, "é" * 101, Text("a"), "a name has 1 to 200 bytes"),
         (0, "\udcff", Text("a"), "surrogates not allowed"),
@@ -149,7 +149,7 @@ def test_all_items_of_a_run_have_a_limit(directory: Path, monkeypatch: pytest.Mo
     write(directory, (1, "a", text))
     with closing(RunWriter(directory)) as writer:
         writer.begin(started(5))
-        with pytest.raises(RunError, match=r"images, texts and histograms would take more than .* MiB"):
+        with pytest.raises(RunError, match=r"images, texts and histograms would take more than .* KiB"):
             writer.write_media(2, 1.0, "a", text)
         writer.rewind(0)
         writer.write_media(2, 1.0, "a", text)

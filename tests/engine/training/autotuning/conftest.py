@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from accel_engine.training.autotuning import autotuner, loop_compilation, mode_choice
+from accel_engine.training.autotuning import autotuner, mode_choice
 from accel_engine.training.autotuning.autotuner import AutoTuner
 from accel_engine.training.core.feed import Segment
 from accel_engine.training.core.loop import ChunkResult, ExecutionMode
@@ -19,14 +19,14 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(autotuner, "COMPILE_FACTOR", 0.0)
     monkeypatch.setattr(mode_choice, "TURN_SECONDS", 0.0)
     monkeypatch.setattr(mode_choice, "TURN_CHUNKS", 1)
-    compile_ = loop_compilation.LoopCompilation.__init__
+    compile_ = autotuner.LoopCompilation.__init__
 
-    def wait(self: loop_compilation.LoopCompilation, *arguments: object, background: bool) -> None:
+    def wait(self: autotuner.LoopCompilation, *arguments: object, background: bool) -> None:
         del background
         compile_(self, *arguments, background=False)  # type: ignore[arg-type]
         self.seconds = 0.0
 
-    monkeypatch.setattr(loop_compilation.LoopCompilation, "__init__", wait)
+    monkeypatch.setattr(autotuner.LoopCompilation, "__init__", wait)
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from accel_engine.events import MicroBatchesTried, XlaTried
 from accel_engine.measure import cache
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import resolve
-from accel_engine.training.autotuning import autotuner, loop_compilation, remembered
+from accel_engine.training.autotuning import autotuner, remembered
 from accel_engine.training.autotuning.autotuner import AutoTuner
 from accel_engine.training.core import device_visibility
 from accel_engine.training.core.assembly import assemble
@@ -161,7 +161,7 @@ def test_a_failed_compilation_does_not_switch_xla_off_for_later_runs(
     ],
 )
 def test_why_xla_cannot_compile_is_said_with_the_cure(message: str, reason: str) -> None:
-    assert loop_compilation.why_not_compiled(ValueError(message)).startswith(reason)
+    assert autotuner.why_not_compiled(ValueError(message)).startswith(reason)
 
 
 def test_a_run_does_not_wait_for_the_compiler(gym: Gym, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,8 +15,8 @@ from accel_engine.training.autotuning import run_threads
 from accel_engine.training.autotuning.mode_choice import ModeTrial, TrialSpeeds
 from accel_engine.training.autotuning.remembered import load_rates, rates_key
 from accel_engine.training.autotuning.run_threads import WINDOW_SECONDS, RunThreads, SettledRate, ThreadSource
+from accel_engine.training.core.device_visibility import VARIABLE
 from accel_engine.training.core.loop import ChunkResult, ExecutionMode
-from accel_engine.training.core.operation_threads import VARIABLE
 from accel_engine.training.reporting.run_reporter import RunReporter
 
 from ..conftest import MACHINE, Gym

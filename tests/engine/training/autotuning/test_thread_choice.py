@@ -1,6 +1,6 @@
 import pytest
 
-from accel_engine.training.autotuning.run_threads import ThreadChoice, ThreadSource, choose
+from accel_engine.training.autotuning.run_threads import ThreadChoice, ThreadSource, choose_threads
 
 
 @pytest.mark.parametrize(
@@ -17,7 +17,7 @@ from accel_engine.training.autotuning.run_threads import ThreadChoice, ThreadSou
     ],
 )
 def test_the_fastest_number_is_chosen_if_it_is_clearly_faster(rates: dict[int, float], count: int) -> None:
-    choice = choose(None, None, 4, rates)
+    choice = choose_threads(None, None, 4, rates)
 
     assert choice.count == count
     if count == 4:
@@ -31,10 +31,10 @@ def test_the_fastest_number_is_chosen_if_it_is_clearly_faster(rates: dict[int, f
 def test_the_users_environment_is_preferred_to_earlier_runs_and_the_plan_to_both() -> None:
     rates = {1: 200.0, 4: 100.0}
 
-    of_user, planned = choose(None, 2, 4, rates), choose(3, 2, 4, rates)
+    of_user, planned = choose_threads(None, 2, 4, rates), choose_threads(3, 2, 4, rates)
 
     assert of_user == ThreadChoice(2, 4, ThreadSource.ENVIRONMENT)
     assert of_user.setting is None, "TensorFlow reads the variable"
     assert planned == ThreadChoice(3, 4, ThreadSource.PLAN)
     assert planned.setting == 3
-    assert choose(4, 1, 4, {}).setting == 4, "not the environment's"
+    assert choose_threads(4, 1, 4, {}).setting == 4, "not the environment's"

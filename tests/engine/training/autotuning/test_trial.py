@@ -59,14 +59,14 @@ def test_a_clear_difference_ends_a_trial_early(alternative: float, faster: bool)
 
 
 def test_rounds_that_disagree_are_not_settled() -> None:
-    speeds, rounds = run([100] * 9, [130, 80, 130, 80, 130, 80, 130, 80, 130])
+    speeds, rounds = run([100] * ROUNDS, [*[130, 80] * 7, 130])
 
     assert (speeds.settled, speeds.alternative_is_faster, rounds) == (False, True, ROUNDS)
 
 
 def test_one_disturbed_round_does_not_hide_a_distinct_difference() -> None:
-    assert run([100] * 9, [130, 130, 20, *[130] * 6])[0].settled
-    assert not run([1000] * 9, [1015, 1015, 200, *[1015] * 5, 990])[0].settled
+    assert run([100] * ROUNDS, [130, 130, 20, *[130] * 12])[0].settled
+    assert not run([1000] * ROUNDS, [1040, 1040, 200, *[1010, 950, 1040] * 4])[0].settled
 
 
 def test_a_difference_that_does_not_matter_is_settled_and_keeps_the_plans_mode() -> None:

@@ -16,7 +16,7 @@ from accel_engine.run.damage.repair import repair
 from accel_engine.run.directory.checkpoint_files import damage, has_checksums
 from accel_engine.run.directory.run_paths import CHECKPOINTS, MODEL, checkpoint_steps
 from accel_engine.trained.open_trained import open_trained
-from accel_engine.training.core.finiteness import Finiteness
+from accel_engine.training.checkpoints.checkpoint import Finiteness
 
 from ..conftest import Gym, Trained
 

@@ -8,13 +8,14 @@ import pytest
 import tensorflow as tf
 
 from accel_engine.devices.device_types import Device, Inventory, Reading, Sample
-from accel_engine.errors import PlanError
+from accel_engine.errors import PlanError, UsageError
 from accel_engine.events import TensorFlowDevice
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import resolve
 from accel_engine.strategies.cluster_spec import ClusterSpec
 from accel_engine.training.core import device_visibility
-from accel_engine.training.core.allocated_memory import AllocatedMemory
+from accel_engine.training.core.device_visibility import VARIABLE, threads_in_use, threads_of_user
+from accel_engine.training.memory_meters import AllocatedMemory
 
 configure, place = (
     device_visibility.configure,
@@ -207,3 +208,19 @@ def test_a_missing_allocator_reading_has_a_reason(monkeypatch: pytest.MonkeyPatc
     assert sample.readings["allocated"] == Reading.missing(
         "TensorFlow does not report it: Allocator stats not available for device 'GPU:0'", "B"
     )
+
+
+@pytest.mark.parametrize(("text", "count"), [("", None), ("3", 3), ("0", 2), ("many", 2)])
+def test_the_variable_is_read_as_tensorflow_does(monkeypatch: pytest.MonkeyPatch, text: str, count: int | None) -> None:
+    monkeypatch.setattr(device_visibility, "processors", lambda: 2)
+    monkeypatch.setenv(VARIABLE, text)
+
+    assert threads_of_user() == count
+    assert threads_in_use() == (count or 2), "these tests set no number in TensorFlow"
+
+
+def test_a_negative_number_with_which_tensorflow_aborts_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, "-1")
+
+    with pytest.raises(UsageError, match=r"TF_NUM_INTRAOP_THREADS = -1 in the environment: must be at least 1"):
+        threads_of_user()

@@ -4,7 +4,7 @@ import pytest
 from accel_engine.events import ModelBuilt
 from accel_engine.plan import Plan
 from accel_engine.training.core import batches, feed
-from accel_engine.training.core.chunk_size import MAX_STEPS, ChunkSize
+from accel_engine.training.core.compiled_chunk import MAX_STEPS, ChunkSize
 
 from ..conftest import Gym
 

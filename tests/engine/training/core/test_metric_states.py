@@ -17,11 +17,12 @@ from accel_engine.run.store.series_names import SeriesNames
 from accel_engine.training.core import metric_states
 from accel_engine.training.core.metric_states import (
     MAX_STATE,
+    EpochStates,
     MetricStates,
     compute_loss,
     mean_loss,
     not_additive,
-    pack,
+    pack_states,
     update_metrics,
 )
 
@@ -199,7 +200,7 @@ def measured(states: MetricStates, model: keras.Model, batch: Batch) -> tuple[fl
 
     def measure(batch: Batch) -> tuple[tf.Tensor, tf.Tensor]:
         loss, found = states.measure(batch, call_model(model, batch.inputs, training=False), training=False)
-        return mean_loss(loss), pack(found)
+        return mean_loss(loss), pack_states(found)
 
     loss, vector = tf.function(measure, autograph=False)(map_structure(tf.constant, batch))
     return float(loss), vector.numpy()
@@ -241,7 +242,7 @@ def over_two_replicas(strategy: tf.distribute.Strategy, model: keras.Model, batc
         index = tf.distribute.get_replica_context().replica_id_in_sync_group
         own = map_structure(lambda array: array[half * index : half * index + half], batch)
         loss, found = states.measure(own, call_model(model, own.inputs, training=False), training=False)
-        return tf.concat([[mean_loss(loss)], pack(found)], axis=0)
+        return tf.concat([[mean_loss(loss)], pack_states(found)], axis=0)
 
     @tf.function(autograph=False)
     def both(batch: Batch) -> tf.Tensor:
@@ -370,7 +371,7 @@ def test_losses_of_layers_count_and_have_gradients(monkeypatch: pytest.MonkeyPat
     def gradients(batch: Batch) -> tuple[tf.Tensor, Any, tf.Tensor]:
         with tf.GradientTape() as tape:
             loss, found = states.measure(batch, call_model(model, batch.inputs, training=True), training=True)
-        return loss, tape.gradient(loss, model.trainable_variables), pack(found)
+        return loss, tape.gradient(loss, model.trainable_variables), pack_states(found)
 
     loss, found, vector = tf.function(gradients, autograph=False)(map_structure(tf.constant, batch))
 
@@ -490,3 +491,13 @@ def test_the_loss_of_an_output_is_the_mean_over_examples_of_batches_of_any_size(
     found = states.results([tf.add_n(each) for each in zip(*parts, strict=True)])
     for name, each in outputs.items():
         assert float(found[f"{name}_loss"]) == pytest.approx(np.mean((each - targets[name]) ** 2), rel=1e-5)
+
+
+def test_states_of_other_metrics_in_a_checkpoint_are_left() -> None:
+    states = EpochStates()
+    states.restore([3.0, 10.0])  # one value, which would be added to each of two
+    states.add(np.array([1.0, 2.0]), 2)
+    states.add(np.array([1.0, 2.0]), 1)
+
+    assert states.steps == 3
+    assert states.sums.tolist() == [2.0, 4.0]

@@ -1,11 +1,11 @@
 from accel_engine.training.core.loop import ChunkResult
-from accel_engine.training.core.step_rate import StepRate
+from accel_engine.training.core.step_rate import ChunkRate
 
 CHUNKS = [ChunkResult(count, 0.0, seconds, {}, 1) for count, seconds in ((4, 9.0), (10, 0.5), (20, 0.25))]
 
 
 def test_a_rate_is_that_of_all_chunks_together() -> None:
-    rate = StepRate()
+    rate = ChunkRate()
     assert rate.value == 0
     for chunk in CHUNKS:
         rate.add(chunk)
@@ -15,7 +15,7 @@ def test_a_rate_is_that_of_all_chunks_together() -> None:
 
 
 def test_a_warm_up_does_not_count() -> None:
-    rate = StepRate(warm_up=True)
+    rate = ChunkRate(warm_up=True)
     for chunk in CHUNKS:
         rate.add(chunk)
 

@@ -6,11 +6,11 @@ import pytest
 from accel_engine.plan import Plan
 from accel_engine.training.core.feed import Segment
 from accel_engine.training.recovery.cause import Cause
-from accel_engine.training.recovery.loss_watch import Trouble
+from accel_engine.training.recovery.loss_watch import LossTrouble
 from accel_engine.training.recovery.number_recovery import NumberRecovery, start_of
-from accel_engine.training.recovery.skipped_steps import separated
+from accel_engine.training.recovery.replay import separated
 
-TROUBLE = Trouble(57, "the loss of step 57 is NaN")
+TROUBLE = LossTrouble(57, "the loss of step 57 is NaN")
 BAD_DATA = Cause(step=56, batch="inputs not finite", examples="training examples 3")
 
 
@@ -18,22 +18,22 @@ BAD_DATA = Cause(step=56, batch="inputs not finite", examples="training examples
     ("trouble", "step"),
     [
         (TROUBLE, 50),
-        (Trouble(50, ""), 50),
-        (Trouble(49, ""), 40),
-        (Trouble(39, ""), None),
-        (Trouble(57, "", grew_from=50), 40),
-        (Trouble(57, "", explodes=True, grew_from=57), 50),
-        (Trouble(57, "", grew_from=8), 40),
-        (Trouble(57, "", explodes=True, grew_from=40), 40),
+        (LossTrouble(50, ""), 50),
+        (LossTrouble(49, ""), 40),
+        (LossTrouble(39, ""), None),
+        (LossTrouble(57, "", grew_from=50), 40),
+        (LossTrouble(57, "", explodes=True, grew_from=57), 50),
+        (LossTrouble(57, "", grew_from=8), 40),
+        (LossTrouble(57, "", explodes=True, grew_from=40), 40),
     ],
 )
-def test_a_run_returns_to_a_checkpoint_from_before(trouble: Trouble, step: int | None) -> None:
+def test_a_run_returns_to_a_checkpoint_from_before(trouble: LossTrouble, step: int | None) -> None:
     assert start_of(trouble, [60, 40, 50]) == step
     assert start_of(trouble, []) == 0
 
 
 def test_a_run_without_a_checkpoint_from_before_keeps_the_others_and_stops() -> None:
-    early = Trouble(9, "the loss explodes", explodes=True, grew_from=9)
+    early = LossTrouble(9, "the loss explodes", explodes=True, grew_from=9)
 
     assert NumberRecovery().repair(early, Cause(), Plan(), [40, 50]) is None
     hint = NumberRecovery().end(early, Cause(), Plan(), [40, 50])[1]

@@ -11,7 +11,6 @@ from accel_engine.measure.cache import key_of
 from accel_engine.plan import Plan
 from accel_engine.run.directory.run_paths import home
 from accel_engine.training.core import device_visibility
-from accel_engine.training.model_analysis import cpu_peak
 from accel_engine.training.model_analysis.flops import FlopCount
 from accel_engine.training.reporting import mfu
 from accel_engine.training.reporting.mfu import MfuMeter
@@ -73,16 +72,16 @@ def test_a_short_run_counts_flops_without_a_measurement(gym: Gym, monkeypatch: p
     assert work.reason == "a CPU's peak is measured after 600 s of training"
     assert trained.ended.flops_per_second == pytest.approx(STEP * trained.ended.steps_per_second)
     assert trained.ended.mfu is None
-    assert not (home() / "cpu_peak.json").exists()
+    assert not (home() / "mfu.json").exists()
 
 
 def test_a_cpu_is_measured_once_without_changing_the_run(gym: Gym, monkeypatch: pytest.MonkeyPatch) -> None:
     undisturbed = gym.train(PLAN.replace(model="cnn"))
     monkeypatch.setattr(mfu, "SETTLED_SECONDS", 0.0)
-    monkeypatch.setattr(cpu_peak, "SECONDS", 0.01)
-    monkeypatch.setattr(cpu_peak, "_MIN_CPU_SHARE", 0.0)
-    measure = cpu_peak.measure_peak
-    monkeypatch.setattr(cpu_peak, "measure_peak", lambda name: 1e6 * (measure(name) or 0.0))  # nothing is faster
+    monkeypatch.setattr(mfu, "SECONDS", 0.01)
+    monkeypatch.setattr(mfu, "_MIN_CPU_SHARE", 0.0)
+    measure = mfu.measure_peak
+    monkeypatch.setattr(mfu, "measure_peak", lambda name: 1e6 * (measure(name) or 0.0))  # nothing is faster
 
     first = gym.train(PLAN.replace(model="cnn"))
     before, after = first.all(WorkCounted)
@@ -92,34 +91,34 @@ def test_a_cpu_is_measured_once_without_changing_the_run(gym: Gym, monkeypatch: 
     assert after.peak > 0
     assert first.ended.mfu == pytest.approx(first.ended.flops_per_second / after.peak)
     assert first.series["loss"].tolist() == undisturbed.series["loss"].tolist()
-    monkeypatch.setattr(cpu_peak, "cached_peak", lambda _: 1e18)  # so that nothing could be faster
+    monkeypatch.setattr(mfu, "cached_peak", lambda _: 1e18)  # so that nothing could be faster
     assert gym.train(PLAN).only(WorkCounted).peak == 1e18
 
 
 def test_an_exceeded_peak_is_measured_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cpu_peak, "SECONDS", 0.01)
-    monkeypatch.setattr(cpu_peak, "_MIN_CPU_SHARE", 0.0)
-    cpu_peak._PEAKS.save({key_of(["a processor"]): 1.0})
+    monkeypatch.setattr(mfu, "SECONDS", 0.01)
+    monkeypatch.setattr(mfu, "_MIN_CPU_SHARE", 0.0)
+    mfu._PEAKS.save({key_of(["a processor"]): 1.0})
     cpu, told = on(("CPU:0",), ("a processor",), monkeypatch)
     assert told.last["peak"] == 1.0
 
     cpu.update_peak(10.0, 1e-12)  # 100 FLOP/s
 
     assert told.last["peak"] > 100
-    assert cpu_peak.cached_peak("a processor") == told.last["peak"]
+    assert mfu.cached_peak("a processor") == told.last["peak"]
 
 
 def test_a_peak_measured_beside_other_programs_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cpu_peak, "SECONDS", 0.01)
-    monkeypatch.setattr(cpu_peak, "_MIN_CPU_SHARE", 1e9)
+    monkeypatch.setattr(mfu, "SECONDS", 0.01)
+    monkeypatch.setattr(mfu, "_MIN_CPU_SHARE", 1e9)
     cpu, told = on(("CPU:0",), ("another processor",), monkeypatch)
 
     cpu.update_peak(10.0, 1e-12)
 
     assert (told.last["peak"], told.last["reason"]) == (None, mfu.CPU_IN_USE)
     assert cpu.achieved(1e-12) == (100.0, None)
-    assert cpu_peak.cached_peak("another processor") is None
-    monkeypatch.setattr(cpu_peak, "_MIN_CPU_SHARE", 0.0)
+    assert mfu.cached_peak("another processor") is None
+    monkeypatch.setattr(mfu, "_MIN_CPU_SHARE", 0.0)
     cpu.update_peak(99.0, 1e-12)  # too early to spend time on it again
     assert told.last["peak"] is None
     cpu.update_peak(100.0, 1e-12)
@@ -128,7 +127,7 @@ def test_a_peak_measured_beside_other_programs_is_none(monkeypatch: pytest.Monke
 
 def test_no_share_of_a_peak_that_training_exceeds(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same of a CPU whose peak was just measured, and of a GPU's, which cannot be measured."""
-    monkeypatch.setattr(cpu_peak, "measure_peak", lambda _: 50e12)
+    monkeypatch.setattr(mfu, "measure_peak", lambda _: 50e12)
     for device, name in (("CPU:0", "a processor"), ("GPU:0", "NVIDIA H100 80GB HBM3")):
         meter, told = on((device,), (name,), monkeypatch)
 
@@ -141,7 +140,7 @@ def test_no_share_of_a_peak_that_training_exceeds(monkeypatch: pytest.MonkeyPatc
 
 
 def test_logical_cpus_share_one_peak(monkeypatch: pytest.MonkeyPatch) -> None:
-    cpu_peak._PEAKS.save({key_of(["a processor"]): 5e9})
+    mfu._PEAKS.save({key_of(["a processor"]): 5e9})
 
     _, told = on(("CPU:0", "CPU:1"), ("a processor",) * 2, monkeypatch)
 
@@ -180,11 +179,11 @@ def test_unknown_values_have_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_corrupt_cache_is_ignored() -> None:
-    cpu_peak._PEAKS.save({"other": 1.0})
-    path: Path = home() / "cpu_peak.json"
+    mfu._PEAKS.save({"other": 1.0})
+    path: Path = home() / "mfu.json"
     for words in ("", "[]", json.dumps({key_of(["a processor"]): "fast"})):
         path.write_text(words)
-        assert cpu_peak.cached_peak("a processor") is None
+        assert mfu.cached_peak("a processor") is None
 
 
 def test_hardware_names_fall_back_to_tensorflows() -> None:

@@ -8,8 +8,9 @@ from textual.content import Content
 from textual.widgets.option_list import Option
 
 from accel_engine.advice import Cure, Finding
-from accel_engine.text import format_metric, percent, printable_line
-from accel_tui.formatting import numbers
+from accel_engine.text import printable_line
+from accel_engine.words import numbers
+from accel_engine.words.numbers import percent
 from accel_tui.formatting.advice import capitalized, cure_text, options_text
 from accel_tui.formatting.text import hanging
 from accel_tui.run_state.advice import Advice
@@ -125,4 +126,4 @@ def _measured(result: "CureResult") -> Iterator[Line]:
 def _value(value: float) -> str:
     if not math.isfinite(value):
         return "out of memory"
-    return numbers.compact(value) if abs(value) >= 10 else format_metric(value)
+    return numbers.compact(value) if abs(value) >= 10 else numbers.metric(value)

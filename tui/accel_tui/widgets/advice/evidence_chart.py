@@ -4,7 +4,7 @@ from textual import on
 
 from accel_engine.advice import Finding
 from accel_engine.run.store.steps import THROUGHPUT
-from accel_tui.formatting import numbers
+from accel_engine.words import numbers
 from accel_tui.run_state.advice import Advice, chart_name
 from accel_tui.run_state.marks import with_advice
 from accel_tui.widgets.chart.chart import Chart

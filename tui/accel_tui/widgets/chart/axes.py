@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from accel_engine.text import format_metric
+from accel_engine.words import numbers
 from accel_tui.run_state.curve import Floats
 
 NARROW = 2.0
@@ -190,7 +190,7 @@ def labels(ticks: Sequence[float]) -> list[str]:
 
 def significant(value: float) -> str:
     """A measured value as everywhere, and ``-`` where there is none."""
-    return format_metric(value) if math.isfinite(value) else "-"
+    return numbers.metric(value) if math.isfinite(value) else "-"
 
 
 def _power(value: float, step: float) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from accel_engine.words import numbers
 from accel_tui.widgets.chart.axes import Axis, labels
 from accel_tui.widgets.chart.background import mark_legend
 from accel_tui.widgets.chart.chart_view import ChartView, Series
@@ -41,7 +42,7 @@ def legend_of(view: ChartView, width: int) -> Legend:
     """The legend of a frame whose plot is ``width`` cells wide."""
     dense = [series.curve for series in view.series if not series.is_resampled and not series.curve.is_sparse]
     gaps = sum(curve.gaps for curve in dense)
-    gap = f"{gaps} gap{'s' * (gaps != 1)}" if gaps else ""
+    gap = numbers.counted(gaps, "gap") if gaps else ""
     beyond = describe_hidden(view.series, view.x, view.y, clipped=view.options.clip or not view.is_log)
     return Legend(
         [_CURVE if series.curve.end_step else _POINTS if view.has_dots else POINT for series in view.series],
@@ -195,17 +196,13 @@ def describe_hidden(series: Sequence[Series], x: Axis, y: Axis, *, clipped: bool
     if any(one.is_resampled for one in series):
         return [f"some hidden {sides}", "some hidden"]
     counts = [(each, name) for each, name in ((steps, "step"), (points, "point")) if each.above + each.below]
-    few = " and ".join(f"{_number(each)} {_several(name, each.above + each.below)}" for each, name in counts)
+    few = " and ".join(f"{_number(each)} {numbers.plural(each.above + each.below, name)}" for each, name in counts)
     shortest = f"{_number(counts[0][0])} hidden"  # only the steps, if points are hidden too
     return [f"{few} hidden {sides}", f"{few} hidden", shortest]
 
 
 def _number(found: Hidden) -> str:
     return f"{found.above + found.below:,}{'' if found.exact else '+'}"
-
-
-def _several(name: str, number: int) -> str:
-    return name if number == 1 else f"{name}s"
 
 
 def _brief(value: float) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from accel_tui.formatting import numbers
+from accel_engine.words import numbers
 from accel_tui.run_state.curve import Curve, Floats, step_times
 from accel_tui.widgets.chart.axes import Axis
 

@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterable, Sequence
 from textual.content import Content
 
 from accel_engine.devices.device_types import Device, Reading
-from accel_tui.formatting import numbers
+from accel_engine.words import numbers
 from accel_tui.formatting.sparkline import sparkline
-from accel_tui.run_state.device_meter import Meter
+from accel_tui.run_state.device_curves import Meter
 
 ID_WIDTH = 6
 """Width of a device id on this machine."""
@@ -87,7 +87,7 @@ def small_cell(device: Device, meter: Meter | None, ids: int = ID_WIDTH) -> Cont
         return Content.assemble(prefix, " ", _without_readings(meter))
     use = meter.reading("utilization")
     return Content.assemble(
-        prefix, _warning(meter), *_block(use), f" {_plain(meter, 'memory_used', '', numbers.size):>5}"
+        prefix, _warning(meter), *_block(use), f" {_plain(meter, 'memory_used', '', numbers.short_size):>5}"
     )
 
 
@@ -114,7 +114,7 @@ def worker_cell(name: str, meters: Sequence[Meter | None], *, memory: bool) -> C
     if not memory:
         return content
     used = [meter.reading("memory_used").value if meter else None for meter in meters]
-    total = numbers.size(sum(amount for amount in used if amount)) if any(used) else _MISSING
+    total = numbers.short_size(sum(amount for amount in used if amount)) if any(used) else _MISSING
     return Content.assemble(content, f" {total:>5}")
 
 
@@ -141,10 +141,10 @@ def _details(meter: Meter) -> list[Content]:
 def _host_details(meter: Meter) -> list[Content]:
     parts = []
     if "engine_memory" in meter.sample.readings:
-        cpu, memory = _plain(meter, "engine_cpu", "{:.0f}%"), _plain(meter, "engine_memory", "", numbers.size)
+        cpu, memory = _plain(meter, "engine_cpu", "{:.0f}%"), _plain(meter, "engine_memory", "", numbers.short_size)
         parts.append(_labelled("engine", f"{cpu} {memory}"))
     if meter.reading("swap_total").value:
-        used, total = (_plain(meter, name, "", numbers.size) for name in ("swap_used", "swap_total"))
+        used, total = (_plain(meter, name, "", numbers.short_size) for name in ("swap_used", "swap_total"))
         parts.append(_labelled("swap", f"{used}/{total}"))
     parts += _both(meter, "disk", ("disk_read", "disk_written"), "rw")
     return parts + _both(meter, "net", ("network_received", "network_sent"), "↓↑")
@@ -153,7 +153,7 @@ def _host_details(meter: Meter) -> list[Content]:
 def _accelerator_details(meter: Meter) -> list[Content]:
     parts = []
     if meter.reading("allocated").value is not None:
-        now, peak = (_plain(meter, name, "", numbers.size) for name in ("allocated", "allocated_peak"))
+        now, peak = (_plain(meter, name, "", numbers.short_size) for name in ("allocated", "allocated_peak"))
         parts.append(_labelled("allocated", f"{now}, peak {peak}"))
     clocks = [meter.reading(name).value for name in ("clock_sm", "clock_memory")]
     if clocks[0] is not None:
@@ -173,8 +173,8 @@ def _accelerator_details(meter: Meter) -> list[Content]:
         parts.append(Content.assemble(("ECC ", "$text-muted"), (text, style)))
     for name in ("processes", "instances"):
         for part in meter.reading(name).items:
-            memory = "" if part.memory is None else f" {numbers.size(part.memory)}"
-            total = "" if part.total is None else f"/{numbers.size(part.total)}"
+            memory = "" if part.memory is None else f" {numbers.short_size(part.memory)}"
+            total = "" if part.total is None else f"/{numbers.short_size(part.total)}"
             parts.append(
                 Content.assemble(
                     part.name, (f" {part.id}" if name == "processes" else "", "$text-muted"), memory + total
@@ -187,7 +187,7 @@ def _both(meter: Meter, label: str, names: tuple[str, str], marks: str) -> list[
     """Two rates, if either is known."""
     if all(meter.reading(name).value is None for name in names):
         return []
-    rates = (f"{mark} {_plain(meter, name, '', numbers.size)}/s" for name, mark in zip(names, marks, strict=True))
+    rates = (f"{mark} {_plain(meter, name, '', numbers.short_size)}/s" for name, mark in zip(names, marks, strict=True))
     return [_labelled(label, " ".join(rates))]
 
 
@@ -212,7 +212,7 @@ def _percent(reading: Reading) -> str:
 
 
 def _amounts(meter: Meter) -> str:
-    used, total = (_plain(meter, name, "", numbers.size) for name in ("memory_used", "memory_total"))
+    used, total = (_plain(meter, name, "", numbers.short_size) for name in ("memory_used", "memory_total"))
     return f"{f'{used}/{total}':<11}"
 
 

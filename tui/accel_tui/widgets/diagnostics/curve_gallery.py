@@ -12,7 +12,7 @@ from textual.strip import Strip
 
 from accel_engine.run.diagnostics import Example, ForecastReport
 from accel_engine.run.diagnostics.views import Curve
-from accel_tui.formatting import numbers
+from accel_engine.words import numbers
 from accel_tui.run_state.curve import Floats
 from accel_tui.widgets.chart.chart_view import Colour
 from accel_tui.widgets.chart.plot import LINE, Plot, PlotSeries

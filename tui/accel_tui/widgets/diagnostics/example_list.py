@@ -12,8 +12,8 @@ from textual.strip import Strip
 
 from accel_engine.run.diagnostics import Example
 from accel_engine.run.diagnostics.views import Parts, Row, Text, Tokens, View
+from accel_engine.words import numbers
 from accel_tui.appearance import colour_scales
-from accel_tui.formatting import numbers
 from accel_tui.formatting.text import fit
 from accel_tui.widgets.diagnostics.examples import Examples, are_characters, captions, is_correct, is_next_token, joined
 from accel_tui.widgets.diagnostics.scroll_page import ScrollPage

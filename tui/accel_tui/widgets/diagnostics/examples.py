@@ -12,8 +12,8 @@ from accel_engine.run.diagnostics import (
     SequenceReport,
 )
 from accel_engine.run.diagnostics.views import Labels, Parts, Row, Tokens, View
-from accel_engine.text import percent
-from accel_tui.formatting import numbers
+from accel_engine.words import numbers
+from accel_engine.words.numbers import percent
 from accel_tui.widgets.styled_text import TextSpan
 
 WORST, RANDOM = "highest loss first", "random"

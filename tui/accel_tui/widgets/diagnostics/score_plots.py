@@ -12,8 +12,8 @@ from textual.strip import Strip
 
 from accel_engine.run.diagnostics import ClassificationReport, MultiLabelReport, OutputReport
 from accel_engine.run.diagnostics.figures import Curves, calibration, curves
-from accel_engine.text import percent
-from accel_tui.formatting import numbers
+from accel_engine.words import numbers
+from accel_engine.words.numbers import percent
 from accel_tui.formatting.text import shorten
 from accel_tui.widgets.chart.axes import Axis
 from accel_tui.widgets.chart.plot import Plot, PlotSeries

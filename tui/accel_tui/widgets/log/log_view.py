@@ -16,7 +16,7 @@ from textual.reactive import reactive
 from textual.widget import Widget
 from textual.widgets import Input, Label, Static
 
-from accel_tui.formatting.numbers import counted
+from accel_engine.words.numbers import counted
 from accel_tui.run_state.log_tail import LogLine, Logs
 from accel_tui.run_state.log_text import NAMES, Filter, Level
 from accel_tui.widgets.custom_keys import custom_keys

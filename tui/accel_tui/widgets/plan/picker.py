@@ -106,9 +106,15 @@ class Picker(Widget):
 
     @dataclass
     class Completed(Message):
-        """The text is complete: the focus is to go to the next field, which the text may show only now."""
+        """The text is complete: the focus is to go to the next field, which the text may show only now.
+
+        Attributes:
+            picker: The sender.
+            is_entered: Whether by enter, not by a key that goes to the next field.
+        """
 
         picker: "Picker"
+        is_entered: bool
 
         @property
         def control(self) -> "Picker":
@@ -194,7 +200,7 @@ class Picker(Widget):
     def action_accept_and_advance(self) -> None:
         """Accept the highlighted choice, and focus the next field."""
         self._accept()
-        self.post_message(self.Completed(self))
+        self.post_message(self.Completed(self, is_entered=False))
 
     def action_open_or_accept(self) -> None:
         """Accept the highlighted choice, or what was typed and focus the next field; else open the list, if any."""
@@ -203,7 +209,7 @@ class Picker(Widget):
         elif self.choices and self.value == self._value_before:
             self._open_list(self.choices)
         else:
-            self.post_message(self.Completed(self))
+            self.post_message(self.Completed(self, is_entered=True))
 
     @on(Input.Submitted)
     def _entered(self, event: Input.Submitted) -> None:

@@ -4,10 +4,10 @@ from textual.reactive import reactive
 
 from accel_engine.events import Outcome, Phase
 from accel_engine.run import Status
-from accel_engine.text import percent
-from accel_tui.formatting import numbers
+from accel_engine.words import numbers
+from accel_engine.words.numbers import percent
 from accel_tui.run_state.state import RunState
-from accel_tui.widgets.run.run_line import RunLine
+from accel_tui.widgets.run.run_view import RunLine
 from accel_tui.widgets.styled_text import TextSpan, length
 
 _ENDS = {

@@ -7,14 +7,13 @@ from textual.reactive import reactive
 
 from accel_engine.events import Outcome, RunEnded
 from accel_engine.run import RunInfo
-from accel_engine.text import percent
-from accel_tui.formatting import numbers
+from accel_engine.words import numbers
+from accel_engine.words.numbers import percent
 from accel_tui.formatting.bench_figures import described
-from accel_tui.formatting.metrics import ranges
-from accel_tui.formatting.run_damage import DIRECTORY_LOST, how_lost
+from accel_tui.formatting.runs import DIRECTORY_LOST, how_lost, ranges
 from accel_tui.run_state.hardware import host_memory_used
 from accel_tui.run_state.state import RunState
-from accel_tui.widgets.run.run_text import RunText
+from accel_tui.widgets.run.run_view import RunText
 
 _VALIDATION = "validation_"
 

@@ -3,11 +3,11 @@
 from textual.content import Content
 
 from accel_engine.events import Outcome, Phase
-from accel_tui.formatting import numbers
+from accel_engine.words import numbers
 from accel_tui.run_state.state import RunState
 from accel_tui.run_state.worker_follower import WorkerStatus, reduction_name, workers_of
 from accel_tui.widgets.run.phase_line import phase
-from accel_tui.widgets.run.run_text import RunText
+from accel_tui.widgets.run.run_view import RunText
 
 _ACTIVE_PHASES = (Phase.TRAINING, Phase.VALIDATING, Phase.CHECKPOINTING)
 """Phases that all workers share, so that they are shown as "active"."""
@@ -126,4 +126,4 @@ def _engine(state: RunState) -> str:
     """CPU and memory use of a worker's own process."""
     meter = state.meters.get("cpu:0")
     cpu, memory = (meter.reading(name).value if meter else None for name in ("engine_cpu", "engine_memory"))
-    return "" if cpu is None or memory is None or state.has_ended else f"{cpu:.0f}% {numbers.size(memory)}"
+    return "" if cpu is None or memory is None or state.has_ended else f"{cpu:.0f}% {numbers.short_size(memory)}"

@@ -15,7 +15,7 @@ from accel_engine.data.dataset import Dataset
 from accel_engine.data.structure import ArraySpec, Batch
 from accel_engine.errors import PlanError
 from accel_engine.plan import Plan
-from accel_engine.plan.augmentation import MIXING, augmentation_errors, parts_of, weights_of
+from accel_engine.plan.augmentation import MIXING, augmentation_errors, augmentations_of, weights_of
 from accel_engine.training.core.task import INPUTS, Task
 from accel_engine.training.model_analysis.flops import UNCOUNTED
 
@@ -64,7 +64,7 @@ _LAYERS: dict[str, Callable[[_Images, int], keras.Layer]] = {
 """The layer of each part."""
 
 
-def layer_of(part: str, value_range: tuple[float, float], channels: int, seed: int) -> keras.Layer:
+def _layer_of(part: str, value_range: tuple[float, float], channels: int, seed: int) -> keras.Layer:
     """The Keras layer of a part.
 
     Args:
@@ -92,7 +92,7 @@ class Augmentation:
     ) -> None:
         self._task = task
         self._layers = [
-            layer_of(part, value_range, channels, (seed + number) % _SEEDS) for number, part in enumerate(parts, 1)
+            _layer_of(part, value_range, channels, (seed + number) % _SEEDS) for number, part in enumerate(parts, 1)
         ]
         self._mixes = any(part in MIXING for part in parts)
 
@@ -184,7 +184,7 @@ def choose_augmentation(
         raise PlanError("augmentation", names, "the data has images as targets, which would not change with the inputs")
     if task.name == "segmentation" and not (isinstance(spec.targets, ArraySpec) and len(spec.targets.shape) in (2, 3)):
         raise PlanError("augmentation", names, "the data has no masks of shape (height, width)")
-    parts, channels = parts_of(names, task.name), (dataset.shape or (0,))[-1] or 0
+    parts, channels = augmentations_of(names, task.name), (dataset.shape or (0,))[-1] or 0
     if "randaugment" in parts and (channels == 1 or task.name == "segmentation") and _fails_without_colors():
         reason = f"randaugment of Keras {keras.__version__} fails for images with one channel and for masks: "
         raise PlanError("augmentation", names, reason, "leave it out, or update Keras to 3.15")

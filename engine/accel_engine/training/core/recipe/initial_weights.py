@@ -19,12 +19,11 @@ from accel_engine.keras_support.model_structure import parameter_count, walk
 from accel_engine.models.pretrained_application import HEAD
 from accel_engine.models.user_code import reason
 from accel_engine.plan import Plan
-from accel_engine.plan.choices import IMAGENET
+from accel_engine.plan.task_choices import IMAGENET
 from accel_engine.private_names.keras_names import all_layers
 from accel_engine.run.directory.run_paths import CHECKPOINTS, trained_model
 from accel_engine.run.history.chosen_checkpoint import chosen_step
-from accel_engine.training.core.readable_checkpoint import reading
-from accel_engine.training.core.saved_weights import has_averages, restore_weights
+from accel_engine.training.core.saved_weights import has_averages, restore_weights, whole_checkpoint
 
 _ATTEMPTS = 2
 """Number of checkpoints to try: one of a run that is still training may be deleted before it is read."""
@@ -73,7 +72,7 @@ def _from_run(model: keras.Model, plan: Plan, directory: Path) -> tuple[set[int]
         try:
             if not (step := chosen_step(directory)):
                 break
-            with reading(directory / CHECKPOINTS, step) as path:
+            with whole_checkpoint(directory / CHECKPOINTS, step) as path:
                 kind = "moving averages of " if has_averages(path) else ""
                 if _restore(model, path):
                     return {id(weight) for weight in model.weights}, f"{kind}step {step} of run {directory.name}"

@@ -1,4 +1,4 @@
-"""Builds a plan's learning-rate schedule from Keras' own schedules."""
+"""Builds a plan's learning-rate schedule from Keras' own schedules, and multiplies learning rates by a factor."""
 
 from typing import Any
 
@@ -6,9 +6,11 @@ import keras
 from keras.optimizers import schedules
 
 from accel_engine.errors import FieldValue, PlanError
+from accel_engine.keras_support.optimizers import every_optimizer, has_constant_rate, read_rate, schedule_name
 from accel_engine.plan import Plan
 from accel_engine.plan.fit_checks import wrong_drops, wrong_warmup
 from accel_engine.plan.interval import drop_steps, warmup_steps
+from accel_engine.private_names.keras_names import schedule_of
 
 EXPONENTIAL_END = 0.01
 """Where an exponential schedule ends, as a share of the highest rate, unless the plan says otherwise."""
@@ -105,3 +107,42 @@ def _decay(plan: Plan, highest: float, steps: int, warmup: int, total_steps: int
             rates = [highest * plan.rate_drop_factor**number for number in range(len(boundaries) + 1)]
             return schedules.PiecewiseConstantDecay(boundaries, rates)
     return schedules.CosineDecay(highest, steps, alpha=plan.final_rate or 0.0)
+
+
+class MultipliedSchedule(schedules.LearningRateSchedule):  # type: ignore[misc]  # Keras has no types
+    """Follows another schedule, at a multiple of its rate.
+
+    Args:
+        schedule: The other schedule.
+        factor: The multiple.
+        description: What it is, for the user.
+    """
+
+    def __init__(self, schedule: schedules.LearningRateSchedule, factor: float, description: str) -> None:
+        self.schedule, self.factor, self.description = schedule, factor, description
+
+    def __call__(self, step: Any) -> Any:
+        """The learning rate of a step."""
+        return self.factor * self.schedule(step)
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments, for Keras."""
+        return {"schedule": self.schedule, "factor": self.factor, "description": self.description}
+
+
+def multiply_rates(model: Any, factor: float) -> None:
+    """Multiply the learning rates of all optimizers of a model, those of schedules at all steps."""
+    if factor == 1:
+        return
+    multiply_constant_rates(model, factor)
+    for optimizer in every_optimizer(model):
+        if schedule := schedule_of(optimizer):
+            description = f"{schedule_name(optimizer)} times {factor:g}"
+            optimizer.learning_rate = MultipliedSchedule(schedule, factor, description)
+
+
+def multiply_constant_rates(model: Any, factor: float) -> None:
+    """Multiply the learning rates that are variables; schedules stay."""
+    for optimizer in every_optimizer(model):
+        if has_constant_rate(optimizer):
+            optimizer.learning_rate = float(read_rate(optimizer)) * factor

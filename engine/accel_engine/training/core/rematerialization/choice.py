@@ -9,14 +9,13 @@ from accel_engine.keras_support.losses import is_keras_defined
 from accel_engine.keras_support.model_structure import parameter_count, walk
 from accel_engine.memory import available_memory
 from accel_engine.plan import Plan
-from accel_engine.plan.remat_rule import saves_enough, step_bytes
+from accel_engine.plan.array_bytes import saves_enough, step_bytes
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.private_names.keras_names import all_layers
 from accel_engine.text import suggestion
-from accel_engine.training.core.rematerialization.division import divide, divide_by_layers
+from accel_engine.training.core.rematerialization.division import divide_by_layers, divide_model
 from accel_engine.training.core.rematerialization.parts import ModelParts
-
-_GIB = 1 << 30
+from accel_engine.words import numbers
 
 
 def choose_parts(
@@ -57,7 +56,7 @@ def planned_parts(plan: Plan, model: keras.Model, *, custom_step: bool) -> tuple
     if custom_step:
         reason = f"model {plan.model} has a custom train_step, which computes its gradients itself: use "
         raise PlanError("remat", "on", reason, FieldValue("remat", "off"))
-    parts = divide_by_layers(model, _chosen_layers(model, plan)) if plan.remat_layers else divide(model)
+    parts = divide_by_layers(model, _chosen_layers(model, plan)) if plan.remat_layers else divide_model(model)
     if not parts.count:
         return parts, ["rematerialization has no effect: the model has no parts that would save memory"]
     return parts, [_described(parts)]
@@ -65,11 +64,11 @@ def planned_parts(plan: Plan, model: keras.Model, *, custom_step: bool) -> tuple
 
 def _parts_if_needed(resolved: ResolvedPlan, model: keras.Model, memory: int) -> tuple[ModelParts, list[str]]:
     """The parts of a model that may not fit in so many bytes otherwise, and notes for the user."""
-    parts = divide(model) if is_all_keras(model) else ModelParts()
+    parts = divide_model(model) if is_all_keras(model) else ModelParts()
     needed = _estimated_memory(resolved, model, parts)
     if needed is None or needed <= memory:
         return ModelParts(), []
-    why = f"a step may need {needed / _GIB:.1f} GiB, and a device has {memory / _GIB:.1f} GiB; --remat off turns it off"
+    why = f"a step may need {numbers.size(needed)}, and a device has {numbers.size(memory)}; --remat off turns it off"
     return parts, [f"{_described(parts)}: {why}"]
 
 

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from accel_engine.keras_support.model_structure import override_calls
 from accel_engine.private_names.keras_graph_names import graph_nodes, run_node, standard_inputs
-from accel_engine.training.core.rematerialization.recomputation import Part, Tracing, run_part
+from accel_engine.training.core.rematerialization.recomputation import RecomputedPart, Tracing, run_part
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ def _run_nodes(
         return [inner[key] for key in given]
 
     layers = dict.fromkeys(node.operation for node in own if isinstance(node.operation, keras.Layer))
-    outputs = run_part(Part(compute, tuple(layers)), [tensors[key] for key in needed], tracing)
+    outputs = run_part(RecomputedPart(compute, tuple(layers)), [tensors[key] for key in needed], tracing)
     tensors.update(zip(given, outputs, strict=True))
 
 
@@ -134,7 +134,7 @@ def _layer_call(layer: keras.Layer, tracing: Tracing) -> Callable[..., Any]:
             result[:] = [own_call(*again, **named)]
             return _tensors(result[0])
 
-        outputs = run_part(Part(compute, (layer,), caller=layer), _tensors((arguments, options)), tracing)
+        outputs = run_part(RecomputedPart(compute, (layer,), caller=layer), _tensors((arguments, options)), tracing)
         return _filled(result[0], outputs)
 
     return call

@@ -5,7 +5,7 @@ updates moving averages twice. Here the part is a pure function. Its variables a
 that the recomputation draws the same numbers; what the first computation assigns is assigned once, after it.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from accel_engine.private_names.keras_names import (
     set_mask,
     unautocast_value,
 )
-from accel_engine.training.core.rematerialization.repeatability import unrepeatable
+from accel_engine.private_names.tensorflow_names import function_graph
 from accel_engine.training.model_analysis.flops import RECOMPUTED
 
 PartFunction = Callable[[list[tf.Tensor]], list[tf.Tensor]]
@@ -71,7 +71,7 @@ def _with_same_draws(draws: NumberedDraws | None, first: int) -> Iterator[None]:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class RecomputedPart:
     """A part of a model.
 
     Attributes:
@@ -104,7 +104,7 @@ class Tracing:
     unseeded: tuple[keras.Variable, ...] = ()
 
 
-def run_part(part: Part, tensors: Sequence[tf.Tensor], tracing: Tracing) -> list[tf.Tensor]:
+def run_part(part: RecomputedPart, tensors: Sequence[tf.Tensor], tracing: Tracing) -> list[tf.Tensor]:
     """Run a part whose gradient will compute it again; inside the ``call`` of a Keras model, in a graph.
 
     Args:
@@ -154,7 +154,7 @@ class _Run:
         values: All that it depends on: inputs, their masks, and its layers' variables.
     """
 
-    def __init__(self, part: Part, tensors: Sequence[tf.Tensor], training: Any, tracing: Tracing) -> None:
+    def __init__(self, part: RecomputedPart, tensors: Sequence[tf.Tensor], training: Any, tracing: Tracing) -> None:
         self._part = part
         self._training = training
         self._in_xla = tracing.in_xla
@@ -291,3 +291,32 @@ class _Replay(keras.Layer):  # type: ignore[misc]
     def call(self, placeholder: tf.Tensor, training: bool | None = None) -> tf.Tensor:  # noqa: ARG002
         self._function()
         return placeholder
+
+
+_FUNCTIONS = ("body", "cond", "then_branch", "else_branch", "f")
+"""Attributes that name functions which an operation calls."""
+
+_RANDOM = ("Random", "TruncatedNormal", "Multinomial", "ParameterizedTruncatedNormal")
+_STATEFUL_RANDOM = ("StatefulStandardNormal", "StatefulUniform", "StatefulTruncatedNormal", "StatefulRandom")
+_ASSIGNMENTS = ("Assign", "ResourceScatter", "ResourceApply")
+"""How the types begin of operations that draw from TensorFlow's own generators, or change a variable."""
+
+
+def unrepeatable(operations: Iterable[tf.Operation]) -> Iterator[str]:
+    """Yield the types of operations that must not be computed again, also in functions that they call."""
+    for operation in operations:
+        if operation.type.startswith((*_RANDOM, *_STATEFUL_RANDOM, *_ASSIGNMENTS)):
+            yield operation.type
+        for attribute in {each.name for each in operation.op_def.attr} & set(_FUNCTIONS):
+            yield from unrepeatable(_called(operation, attribute))
+
+
+def _called(operation: tf.Operation, attribute: str) -> list[tf.Operation]:
+    """The operations of a function that an operation calls; none if its graph is unknown."""
+    name = getattr(operation.get_attr(attribute), "name", "")
+    graph: Any = operation.graph
+    while graph is not None:
+        if (found := function_graph(graph, name)) is not None:
+            return list(found.get_operations())
+        graph = getattr(graph, "outer_graph", None)
+    return []

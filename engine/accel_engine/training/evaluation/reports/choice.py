@@ -10,15 +10,15 @@ from accel_engine.keras_support.losses import Loss, loss_name, single_loss
 from accel_engine.private_names.keras_names import loss_takes_logits
 from accel_engine.run.diagnostics import CustomReport, ValidationReport
 from accel_engine.training.core.task import INPUTS, SEVERAL_OUTPUTS, Task
-from accel_engine.training.evaluation.reports.classification import ClassificationBuilder
-from accel_engine.training.evaluation.reports.custom import CustomBuilder
+from accel_engine.training.evaluation.reports.classification import (
+    ClassificationBuilder,
+    MultiLabelBuilder,
+    SegmentationBuilder,
+)
 from accel_engine.training.evaluation.reports.example_views import InputViews
 from accel_engine.training.evaluation.reports.forecast import ForecastBuilder
-from accel_engine.training.evaluation.reports.multi_label import MultiLabelBuilder
-from accel_engine.training.evaluation.reports.output_report import ModelOutput, OutputReportBuilder
-from accel_engine.training.evaluation.reports.reconstruction import ReconstructionBuilder
-from accel_engine.training.evaluation.reports.regression import RegressionBuilder
-from accel_engine.training.evaluation.reports.segmentation import SegmentationBuilder
+from accel_engine.training.evaluation.reports.output_report import CustomBuilder, ModelOutput, OutputReportBuilder
+from accel_engine.training.evaluation.reports.regression import ReconstructionBuilder, RegressionBuilder
 from accel_engine.training.evaluation.reports.sequence import SequenceBuilder
 from accel_engine.training.evaluation.reports.validation_report import ValidationReportBuilder
 
@@ -85,7 +85,7 @@ def report_for(
     return ValidationReportBuilder(builders, stream=stream)
 
 
-def unmeasured(examples: int, outputs: Structure, reason: str = CUSTOM_STEP_REASON) -> ValidationReport:
+def unmeasured_report(examples: int, outputs: Structure, reason: str = CUSTOM_STEP_REASON) -> ValidationReport:
     """The report of a model whose outputs are not known.
 
     Args:

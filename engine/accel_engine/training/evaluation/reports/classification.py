@@ -1,4 +1,4 @@
-"""Builds the report of a classifier: a class for each example."""
+"""Builds the reports of classifiers: a class or any number of labels for each example, or a class for each pixel."""
 
 import math
 from typing import Any
@@ -8,17 +8,38 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from accel_engine.data.structure import Batch
-from accel_engine.run.diagnostics import ClassificationReport, SamplePrediction, Scores
-from accel_engine.run.diagnostics.reports import MAX_CLASSES, MAX_WORST, SCORE_BINS
+from accel_engine.run.diagnostics import (
+    ClassificationReport,
+    MultiLabelReport,
+    SamplePrediction,
+    Scores,
+    SegmentationReport,
+)
+from accel_engine.run.diagnostics.reports import (
+    MAX_CLASSES,
+    MAX_PIXEL_CLASSES,
+    MAX_SCORED_LABELS,
+    MAX_WORST,
+    SCORE_BINS,
+)
+from accel_engine.run.diagnostics.views import MAX_COLUMNS, Labels, View
 from accel_engine.training.evaluation.reports.measures import (
+    EPSILON,
+    broadcast,
     class_indices,
+    compared_classes,
+    confusion,
+    counted_cells,
     example_losses,
+    histogram,
     negative_log,
     no_totals,
     probabilities,
+    scores,
     take_class,
 )
-from accel_engine.training.evaluation.reports.output_report import Floats, OutputReportBuilder, Shown
+from accel_engine.training.evaluation.reports.output_report import Floats, ModelOutput, OutputReportBuilder, Shown
+from accel_engine.training.evaluation.reports.pixels import mask_view
 from accel_engine.training.evaluation.task_report import Predict
 
 _LABEL, _PREDICTED, _CONFIDENCE, _TRUE = range(1, 5)
@@ -65,8 +86,8 @@ class ClassificationBuilder(OutputReportBuilder):
             examples=len(values),
             names=names,
             counts=counts,
-            scores=score_histograms(np.where(second, true, 1 - true), second) if is_binary else None,
-            confidence=score_histograms(values[:, _CONFIDENCE], right),
+            scores=_score_histograms(np.where(second, true, 1 - true), second) if is_binary else None,
+            confidence=_score_histograms(values[:, _CONFIDENCE], right),
             worst=tuple(
                 SamplePrediction(
                     row=int(row),
@@ -83,7 +104,7 @@ class ClassificationBuilder(OutputReportBuilder):
         )
 
 
-def score_histograms(values: npt.NDArray[np.float32], positive: npt.NDArray[np.bool_]) -> Scores:
+def _score_histograms(values: npt.NDArray[np.float32], positive: npt.NDArray[np.bool_]) -> Scores:
     """Histograms of probabilities with one label; those that are not finite are left out.
 
     Args:
@@ -99,3 +120,111 @@ def score_histograms(values: npt.NDArray[np.float32], positive: npt.NDArray[np.b
 def _finite(value: np.float32) -> float:
     """A probability; 0 for NaN."""
     return float(value) if math.isfinite(value) else 0.0
+
+
+_THRESHOLD = 0.5
+
+
+class MultiLabelBuilder(OutputReportBuilder):
+    """Counts the predictions of each label, right and wrong, and how high its probabilities are."""
+
+    def __init__(self, output: ModelOutput) -> None:
+        super().__init__(output)
+        self._counted = min(output.units, MAX_CLASSES)
+        self._scored = min(output.units, MAX_SCORED_LABELS)
+        self.totals = 4 * self._counted + 2 * self._scored * SCORE_BINS
+
+    def measure(self, batch: Batch, target: Any, output: Any, mask: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """See :class:`OutputReportBuilder`."""
+        del batch
+        chances = scores(output, logits=self.output.logits)
+        positive = tf.cast(target, tf.float32) > _THRESHOLD
+        safe = tf.clip_by_value(chances, EPSILON, 1 - EPSILON)
+        own = -tf.where(positive, tf.math.log(safe), tf.math.log(1 - safe))
+        losses = example_losses(self.output.loss, target, output, own)
+        some = slice(self._counted)
+        cells = tf.range(self._counted) * 4 + 2 * tf.cast(positive[:, some], tf.int32)
+        cells += tf.cast(chances[:, some] > _THRESHOLD, tf.int32)
+        weights = tf.broadcast_to(mask[:, tf.newaxis], tf.shape(cells))
+        counts = counted_cells(cells, weights, 4 * self._counted)
+        some = slice(self._scored)
+        return losses[:, tf.newaxis], tf.concat([counts, histogram(chances[:, some], positive[:, some], mask)], axis=0)
+
+    def build(
+        self, values: npt.NDArray[np.float32], totals: Floats, shown: Shown, predict: Predict | None
+    ) -> MultiLabelReport:
+        """See :class:`OutputReportBuilder`."""
+        del predict
+        counts, histograms = np.split(np.rint(totals).astype(np.int64), [4 * self._counted])
+        positives, negatives = histograms.reshape(2, self._scored, SCORE_BINS)
+        names, units = self.output.class_names, self.output.units
+        targets = [
+            Labels(tuple(np.flatnonzero(each > _THRESHOLD)[:MAX_COLUMNS].tolist())) for each in _rows(shown.target)
+        ]
+        chances = scores(tf.constant(shown.output, tf.float32), logits=self.output.logits).numpy() if targets else ()
+        return MultiLabelReport(
+            output=self.output.name,
+            examples=len(values),
+            names=names if len(names) == units else tuple(map(str, range(units))),
+            counts=counts.reshape(self._counted, 2, 2),
+            scores=Scores(positives, negatives),
+            reason=f"confusion of the first {MAX_CLASSES:,} of {units:,} labels" if units > MAX_CLASSES else "",
+            **shown.examples(targets, [_predicted(each) for each in chances]),
+        )
+
+
+def _rows(target: npt.NDArray[Any] | None) -> npt.NDArray[Any]:
+    return np.zeros((0, 0)) if target is None else target
+
+
+def _predicted(chances: npt.NDArray[np.float32]) -> Labels:
+    order = np.argsort(-chances, kind="stable")[:MAX_COLUMNS]
+    labels = order[chances[order] > _THRESHOLD]
+    return Labels(tuple(labels.tolist()), tuple(round(float(chance), 6) for chance in chances[labels]))
+
+
+class SegmentationBuilder(OutputReportBuilder):
+    """Counts true and predicted classes of pixels."""
+
+    def __init__(self, output: ModelOutput) -> None:
+        super().__init__(output)
+        self._classes = max(2, output.units)
+        self._counts = self._classes <= MAX_PIXEL_CLASSES
+        self.totals = self._classes**2 + 1 if self._counts else 0
+
+    def measure(self, batch: Batch, target: Any, output: Any, mask: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """See :class:`OutputReportBuilder`."""
+        del batch
+        classes, predicted, own = compared_classes(output, target, logits=self.output.logits)
+        losses = example_losses(self.output.loss, target, output, own)
+        if not self._counts:
+            return losses[:, tf.newaxis], no_totals()
+        return losses[:, tf.newaxis], confusion(classes, predicted, broadcast(mask, classes), self._classes)
+
+    def build(
+        self, values: npt.NDArray[np.float32], totals: Floats, shown: Shown, predict: Predict | None
+    ) -> SegmentationReport:
+        """See :class:`OutputReportBuilder`."""
+        del predict
+        names = self.output.class_names
+        counts = np.rint(totals).astype(np.int64)
+        views = []
+        if shown.target is not None and len(shown.rows):
+            with tf.device("CPU:0"):
+                both = compared_classes(
+                    tf.constant(shown.output), tf.constant(shown.target), logits=self.output.logits
+                )[:2]
+            views = [_views(each.numpy()) for each in both]
+        return SegmentationReport(
+            output=self.output.name,
+            examples=len(values),
+            names=names + tuple(map(str, range(len(names), self._classes))),
+            counts=counts[:-1].reshape(self._classes, self._classes) if self._counts else None,
+            ignored=int(counts[-1]) if self._counts else 0,
+            reason="" if self._counts else f"no confusion matrix: more than {MAX_PIXEL_CLASSES} classes",
+            **shown.examples(*views),
+        )
+
+
+def _views(masks: npt.NDArray[np.int32]) -> list[View | None]:
+    return [mask_view(mask) if mask.ndim == 2 else None for mask in masks]

@@ -13,18 +13,19 @@ from accel_engine.run.diagnostics.views import (
     MAX_COLUMNS,
     MAX_POINTS,
     MAX_SERIES,
+    MAX_SIDE,
     MAX_TEXT,
     MAX_TOKENS,
     Curve,
     Parts,
     Row,
+    Spectrogram,
     Text,
     Tokens,
     View,
 )
-from accel_engine.text import format_value
-from accel_engine.training.evaluation.reports.pixels import image_views, is_picture, value_range
-from accel_engine.training.evaluation.reports.spectrogram import spectrogram
+from accel_engine.training.evaluation.reports.pixels import image_views, is_picture, pixel_range
+from accel_engine.words import numbers
 
 Array = npt.NDArray[Any]
 
@@ -84,13 +85,13 @@ class InputViews:
         if x.dtype.kind in "OUS":
             if x.size > len(x):
                 return row_views(list(x.reshape(len(x), -1).T), self.feature_names)
-            return [text_view(value) for value in x.reshape(len(x))]
+            return [_text_view(value) for value in x.reshape(len(x))]
         if self.kind == "audio" and len(shape) <= 2 and max(shape, default=0) > 1:
             return [spectrogram(each, self.sample_rate) for each in x]
         if x.dtype.kind in "iu" and len(shape) == 1 and (self.vocabulary or self.kind in ("text", "tokens")):
             return [tokens_view(each, self.vocabulary) for each in x]
         if is_picture(x, self.kind):
-            return list(image_views(x, self.limits or value_range(x)))
+            return list(image_views(x, self.limits or pixel_range(x)))
         if len(shape) > 2:
             return [None] * len(x)
         if self.kind == "table" or (x[:1].size <= MAX_COLUMNS and len(shape) < 2):
@@ -109,21 +110,21 @@ def row_views(columns: Sequence[Array], names: Sequence[str]) -> list[View | Non
         names = [str(index) for index in range(len(columns))]
     shown = [column.reshape(len(column)) for column in columns[:MAX_COLUMNS]]
     return [
-        Row(tuple(names[:MAX_COLUMNS]), tuple(value_text(column[index]) for column in shown), len(columns))
+        Row(tuple(names[:MAX_COLUMNS]), tuple(example_text(column[index]) for column in shown), len(columns))
         for index in range(len(columns[0]) if columns else 0)
     ]
 
 
-def value_text(value: Any) -> str:
+def example_text(value: Any) -> str:
     """A single value as text, at most 100 characters; a number in six digits, or all before the decimal point."""
     if isinstance(value, bytes):
         value = value.decode(errors="replace")
     if isinstance(value, float | np.floating):
-        return format_value(float(value))
+        return numbers.value(float(value))
     return str(value)[:100]
 
 
-def text_view(value: Any) -> Text:
+def _text_view(value: Any) -> Text:
     """A text, which may be bytes in UTF-8."""
     text = value.decode(errors="replace") if isinstance(value, bytes) else str(value)
     return Text(text[:MAX_TEXT], len(text))
@@ -172,3 +173,41 @@ def _is_value(x: Array) -> bool:
 def _parts(parts: list[tuple[str, View | None]]) -> View | None:
     known = [(name, view) for name, view in parts if view is not None]
     return Parts(tuple(name for name, _ in known), tuple(view for _, view in known)) if known else None
+
+
+FRAME = 512
+"""Samples of a frame; fewer for short sounds."""
+
+DECIBELS = 80.0
+"""Range of the levels below the loudest."""
+
+
+def spectrogram(sound: npt.NDArray[Any], sample_rate: int) -> Spectrogram:
+    """Power of a sound by frequency and time: Hann windows that overlap by half, averaged to 64 x 64.
+
+    Args:
+        sound: Samples ``[samples]`` or ``[samples, channels]``, whose first channel is used; NaN is silence.
+        sample_rate: Samples per second; 0 if unknown.
+    """
+    samples = np.nan_to_num(sound.reshape(len(sound), -1)[:, 0].astype(np.float32))
+    frame = min(FRAME, max(2, len(samples) // 2 * 2))
+    starts = np.arange(0, max(len(samples) - frame, 0) + 1, max(1, frame // 2))
+    columns = min(MAX_SIDE, len(starts))
+    edges = np.linspace(0, len(starts), columns + 1).astype(np.intp)
+    window = np.hanning(frame).astype(np.float32)
+    padded = np.pad(samples, (0, max(0, frame - len(samples))))
+    bands = np.linspace(0, frame // 2 + 1, min(MAX_SIDE, frame // 2 + 1) + 1).astype(np.intp)[:-1]
+    sizes = np.diff([*bands, frame // 2 + 1])
+    power = np.empty((len(bands), columns), np.float32)
+    for column in range(columns):  # a minute of sound would be hundreds of megabytes at once
+        frames = padded[starts[edges[column] : edges[column + 1], np.newaxis] + np.arange(frame)] * window
+        mean = np.mean(np.abs(np.fft.rfft(frames, axis=1)) ** 2, axis=0)
+        power[:, column] = np.add.reduceat(mean, bands) / sizes
+    loudest = max(float(power.max()), 1e-20)
+    levels = 10 * np.log10(np.maximum(power / loudest, 1e-30)) / DECIBELS + 1
+    return Spectrogram(
+        np.rint(np.clip(levels, 0, 1) * 255).astype(np.uint8),
+        len(samples) / (sample_rate or 1),
+        sample_rate / 2,
+        DECIBELS,
+    )

@@ -111,7 +111,7 @@ def negative_log(chances: tf.Tensor) -> tf.Tensor:
     return -tf.math.log(tf.maximum(chances, EPSILON))
 
 
-def compared(outputs: tf.Tensor, targets: tf.Tensor, *, logits: bool) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+def compared_classes(outputs: tf.Tensor, targets: tf.Tensor, *, logits: bool) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
     """True classes, predicted classes and cross-entropies of outputs that may be large, without all probabilities.
 
     Args:
@@ -134,7 +134,7 @@ def compared(outputs: tf.Tensor, targets: tf.Tensor, *, logits: bool) -> tuple[t
     return classes, tf.argmax(outputs, axis=-1, output_type=tf.int32), losses
 
 
-def counted(cells: tf.Tensor, weights: tf.Tensor, size: int) -> tf.Tensor:
+def counted_cells(cells: tf.Tensor, weights: tf.Tensor, size: int) -> tf.Tensor:
     """Count indices from 0 to before ``size`` where their weight is 1, float32 ``[size]``.
 
     Counting in float32 would end at 2**24.
@@ -156,7 +156,7 @@ def confusion(true: tf.Tensor, predicted: tf.Tensor, weights: tf.Tensor, classes
     """
     known = (true >= 0) & (true < classes)
     cells = tf.where(known, true * classes + tf.clip_by_value(predicted, 0, classes - 1), classes * classes)
-    return counted(cells, weights, classes * classes + 1)
+    return counted_cells(cells, weights, classes * classes + 1)
 
 
 def histogram(values: tf.Tensor, positive: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
@@ -173,7 +173,7 @@ def histogram(values: tf.Tensor, positive: tf.Tensor, weights: tf.Tensor) -> tf.
     cells = tf.where(positive, 0, labels) + tf.range(labels)
     cells = cells * SCORE_BINS + tf.clip_by_value(bins, 0, SCORE_BINS - 1)
     count = tf.where(finite, tf.cast(weights, tf.int32)[:, tf.newaxis], 0)
-    return counted(cells, count, 2 * labels * SCORE_BINS)
+    return counted_cells(cells, count, 2 * labels * SCORE_BINS)
 
 
 def error_sums(errors: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:

@@ -12,9 +12,10 @@ import tensorflow as tf
 from accel_engine.data.standardization import Standardization
 from accel_engine.data.structure import Batch, Structure, flatten
 from accel_engine.keras_support.losses import Loss
-from accel_engine.run.diagnostics import Example, OutputReport
+from accel_engine.run.diagnostics import CustomReport, Example, OutputReport
 from accel_engine.run.diagnostics.views import View
 from accel_engine.training.evaluation.reports.example_views import InputViews
+from accel_engine.training.evaluation.reports.measures import loss_values, mean_of_examples, no_totals
 from accel_engine.training.evaluation.task_report import Predict
 
 Array = npt.NDArray[Any]
@@ -60,17 +61,16 @@ class ModelOutput:
         """Its target among all; ``None`` if it has none."""
         return None if self.target is None or targets is None else flatten(targets)[self.target]
 
-    def restored(self, values: Any, columns: Sequence[int] | slice = slice(None)) -> Any:
+    def restored(self, values: Any) -> Any:
         """Targets or outputs in their original units.
 
         Args:
             values: ``[..., columns]``.
-            columns: Which of the columns of the targets they are.
         """
         units = self.units_of_targets
         if units is None:
             return values
-        scale, mean = (np.asarray(each, np.float32)[columns] for each in (units.scale, units.mean))
+        scale, mean = (np.asarray(each, np.float32) for each in (units.scale, units.mean))
         return values * scale + mean
 
     @property
@@ -186,3 +186,40 @@ def random_rows(examples: int, count: int) -> npt.NDArray[np.int64]:
     """Some indices, in order, the same for the same number of examples."""
     chosen: npt.NDArray[np.int64] = np.random.default_rng(SEED).permutation(examples)[:count]
     return np.sort(chosen)
+
+
+class CustomBuilder(OutputReportBuilder):
+    """Measures the loss of each example, if the model's loss gives one.
+
+    Args:
+        output: The output.
+        shapes: Name and spec of each output of the model.
+        reason: Why the output cannot be interpreted.
+    """
+
+    def __init__(self, output: ModelOutput, shapes: Sequence[tuple[str, str]], reason: str) -> None:
+        super().__init__(output)
+        self._shapes, self._reason = tuple(shapes), reason
+        self.worst = 0 if output.loss is None else 24
+
+    def measure(self, batch: Batch, target: Any, output: Any, mask: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """See :class:`OutputReportBuilder`. Values are NaN if the loss gives none for each example."""
+        del batch
+        losses = loss_values(self.output.loss, target, output)
+        if losses is None:
+            return tf.fill([tf.shape(mask)[0], 1], np.float32(np.nan)), no_totals()
+        return mean_of_examples(tf.cast(losses, tf.float32))[:, tf.newaxis], no_totals()
+
+    def build(
+        self, values: npt.NDArray[np.float32], totals: Floats, shown: Shown, predict: Predict | None
+    ) -> CustomReport:
+        """See :class:`OutputReportBuilder`."""
+        del totals, predict
+        known = not np.isnan(values[:, 0]).all()
+        return CustomReport(
+            output=self.output.name,
+            examples=len(values),
+            worst=shown.examples()["worst"] if known else (),
+            reason=self._reason,
+            shapes=self._shapes,
+        )

@@ -27,7 +27,7 @@ def is_picture(x: npt.NDArray[Any], kind: str) -> bool:
     return kind == "images" or x.dtype == np.uint8 or square
 
 
-def value_range(x: npt.NDArray[Any]) -> tuple[float, float]:
+def pixel_range(x: npt.NDArray[Any]) -> tuple[float, float]:
     """The usual range that contains the finite values, ``[0, 1]``, ``[-1, 1]`` or ``[0, 255]``; else their own."""
     if x.dtype.name in _LARGEST:
         return 0.0, _LARGEST[x.dtype.name]

@@ -1,4 +1,4 @@
-"""Builds the report of a regression: one or more numbers for each example."""
+"""Builds the reports of regressions: numbers, vectors or images for each example."""
 
 from typing import Any
 
@@ -6,10 +6,11 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
-from accel_engine.data.structure import Batch
-from accel_engine.run.diagnostics import RegressionReport
+from accel_engine.data.structure import Batch, flatten
+from accel_engine.run.diagnostics import ReconstructionReport, RegressionReport
 from accel_engine.run.diagnostics.reports import MAX_REGRESSION_POINTS, MAX_UNITS, RESIDUAL_BINS
-from accel_engine.training.evaluation.reports.example_views import row_views
+from accel_engine.run.diagnostics.views import View
+from accel_engine.training.evaluation.reports.example_views import curve_view, row_views, spectrogram
 from accel_engine.training.evaluation.reports.measures import error_sums, example_losses, flat
 from accel_engine.training.evaluation.reports.output_report import (
     SEED,
@@ -19,6 +20,7 @@ from accel_engine.training.evaluation.reports.output_report import (
     OutputReportBuilder,
     Shown,
 )
+from accel_engine.training.evaluation.reports.pixels import image_views, is_picture, pixel_range
 from accel_engine.training.evaluation.task_report import Predict
 
 
@@ -56,7 +58,7 @@ class RegressionBuilder(OutputReportBuilder):
         true, predicted = np.split(values[finite, 1:].astype(np.float64), 2, axis=1)
         chosen = np.sort(np.random.default_rng(SEED).permutation(len(true))[:MAX_REGRESSION_POINTS])
         residuals = predicted - true
-        histograms = [histogram_of(each) for each in residuals.T]
+        histograms = [residual_histogram(each) for each in residuals.T]
         absolute, squared, count = totals
         names = self.output.target_names
         if len(names) != self._units:
@@ -84,7 +86,7 @@ class RegressionBuilder(OutputReportBuilder):
         return row_views(list(self.output.restored(numbers.reshape(len(numbers), -1)).T), self.output.target_names)
 
 
-def histogram_of(values: npt.NDArray[np.floating[Any]]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
+def residual_histogram(values: npt.NDArray[np.floating[Any]]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
     """Counts ``[RESIDUAL_BINS]`` and edges of finite values.
 
     The outermost 0.5 percent are in the first and the last bin, as a single outlier would leave all others in one.
@@ -107,3 +109,75 @@ def _determination(true: Floats, residuals: Floats) -> Floats:
     spread = ((true - true.mean(axis=0)) ** 2).sum(axis=0)
     found: Floats = 1 - (residuals**2).sum(axis=0) / np.where(spread == 0, np.nan, spread)
     return found
+
+
+class ReconstructionBuilder(OutputReportBuilder):
+    """Measures the errors of outputs of any shape.
+
+    Args:
+        output: The output.
+        scale: The factor of raw inputs, where they are the targets.
+        targets_are_inputs: Whether the targets are the scaled inputs.
+    """
+
+    totals = 3
+    random = 8
+
+    def __init__(self, output: ModelOutput, scale: float = 1.0, *, targets_are_inputs: bool = False) -> None:
+        super().__init__(output)
+        self._scale = scale
+        self._targets_are_inputs = targets_are_inputs
+
+    def measure(self, batch: Batch, target: Any, output: Any, mask: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """See :class:`OutputReportBuilder`."""
+        if target is None:
+            target = flatten(batch.inputs)[0]
+        predicted = tf.cast(output, tf.float32)
+        errors = predicted - tf.reshape(tf.cast(target, tf.float32), tf.shape(predicted))
+        losses = example_losses(self.output.loss, target, output, tf.abs(errors))
+        return losses[:, tf.newaxis], error_sums(errors, mask)
+
+    def build(
+        self, values: npt.NDArray[np.float32], totals: Floats, shown: Shown, predict: Predict | None
+    ) -> ReconstructionReport:
+        """See :class:`OutputReportBuilder`."""
+        del predict
+        losses = values[:, 0]
+        finite = np.isfinite(losses)
+        errors, edges = residual_histogram(losses[finite])
+        absolute, squared, count = totals
+        same, targets, outputs = self._views(shown)
+        return ReconstructionReport(
+            output=self.output.name,
+            examples=len(values),
+            mae=float(absolute / count) if count else np.nan,
+            rmse=float(np.sqrt(squared / count)) if count else np.nan,
+            errors=errors,
+            error_edges=edges,
+            same_target=same,
+            not_finite=int((~finite).sum()),
+            **shown.examples(targets, outputs),
+        )
+
+    def _views(self, shown: Shown) -> tuple[bool, list[View | None] | None, list[View | None] | None]:
+        """Whether targets are the inputs, and views of targets (if they are not) and outputs."""
+        inputs = flatten(shown.batch.inputs)
+        if not len(shown.rows):
+            return self._targets_are_inputs, None, None
+        if self._targets_are_inputs or shown.target is None:
+            target = inputs[0].astype(np.float32) * self._scale
+            return True, None, self._images_or_curves(shown.output, target)
+        same = len(inputs) == 1 and np.array_equal(inputs[0], shown.target)
+        targets = None if same else self._images_or_curves(shown.target, shown.target)
+        return same, targets, self._images_or_curves(shown.output, shown.target)
+
+    def _images_or_curves(self, values: Array, target: Array) -> list[View | None]:
+        """Views of outputs or targets; images have the range of values of the targets."""
+        kind = self.output.views.kind
+        if is_picture(values, kind):
+            return list(image_views(values, pixel_range(target)))
+        if values.ndim > 3:
+            return [None] * len(values)
+        if kind == "audio":
+            return [spectrogram(each, self.output.views.sample_rate) for each in values]
+        return [curve_view(each, ()) for each in values]

@@ -13,7 +13,7 @@ from accel_engine.events import Outcome, Validated, Warned, WorkCounted
 from accel_engine.plan import Plan
 from accel_engine.plan.estimate import count_steps
 from accel_engine.training.core.batches import epoch_orders
-from accel_engine.training.core.recipe.mixed_targets import mixed_metrics_note
+from accel_engine.training.core.recipe.loss import mixed_metrics_note
 
 from ...conftest import Gym
 

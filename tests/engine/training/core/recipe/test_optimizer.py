@@ -13,7 +13,7 @@ from accel_engine import data
 from accel_engine.data.dataset import Split
 from accel_engine.events import ModelBuilt, Outcome, Validated, Warned
 from accel_engine.models.build import build
-from accel_engine.plan import USES, Plan, choices
+from accel_engine.plan import USES, Plan, task_choices
 from accel_engine.plan.estimate import count_steps
 from accel_engine.trained.open_trained import open_trained
 from accel_engine.training.core.batches import epoch_orders
@@ -366,6 +366,6 @@ def test_a_custom_step_is_validated_with_its_weights_and_saved_with_their_averag
 
 
 def test_arguments_of_fields_are_those_of_optimizers_of_keras() -> None:
-    kinds = [kind for name, kind in vars(keras.optimizers).items() if name.lower() in choices.OPTIMIZERS]
+    kinds = [kind for name, kind in vars(keras.optimizers).items() if name.lower() in task_choices.OPTIMIZERS]
     known = {name for kind in kinds for name in inspect.signature(kind).parameters}
     assert {use.argument for use in USES.values() if use.argument} <= known

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from accel_engine.run.diagnostics.views import Curve, Image, Row, Spectrogram, Text, Tokens
-from accel_engine.training.evaluation.reports.example_views import InputViews
-from accel_engine.training.evaluation.reports.pixels import mask_view, preview, value_range
-from accel_engine.training.evaluation.reports.spectrogram import spectrogram
+from accel_engine.training.evaluation.reports.example_views import InputViews, spectrogram
+from accel_engine.training.evaluation.reports.pixels import mask_view, pixel_range, preview
 
 
 @pytest.mark.parametrize(
@@ -86,7 +85,7 @@ def test_tokens_have_their_text_and_no_padding() -> None:
     ],
 )
 def test_the_range_of_images(x: Any, expected: tuple[float, float]) -> None:
-    assert value_range(x) == expected
+    assert pixel_range(x) == expected
 
 
 def test_previews_of_large_images() -> None:

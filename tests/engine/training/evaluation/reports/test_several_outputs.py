@@ -20,7 +20,7 @@ from accel_engine.run.diagnostics import (
 )
 from accel_engine.run.diagnostics.views import Image, Parts, Row, Text
 from accel_engine.training.core.task import SEVERAL_OUTPUTS, Task
-from accel_engine.training.evaluation.reports.choice import output_task, report_for, unmeasured
+from accel_engine.training.evaluation.reports.choice import output_task, report_for, unmeasured_report
 from accel_engine.training.evaluation.reports.measures import loss_values, mean_of_examples
 
 from .measuring import dataset, measured, reports
@@ -145,7 +145,7 @@ def test_models_with_their_own_loss(numbers: np.random.Generator) -> None:
     assert report.shapes == (("code", "float32 4"),)
     assert report.worst == ()
     assert "computes its own loss" in report.reason
-    (step,) = unmeasured(3, None).outputs
+    (step,) = unmeasured_report(3, None).outputs
     assert isinstance(step, CustomReport)
     assert (step.examples, step.shapes) == (3, ())
     assert "train_step" in step.reason

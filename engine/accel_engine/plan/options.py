@@ -1,0 +1,99 @@
+"""Options of commands and jobs: each is declared once, at the field of the dataclass that takes it."""
+
+import dataclasses
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from accel_engine.errors import PlanError, UsageError
+from accel_engine.plan.field_spec import FieldSpec
+
+_LATENCY = re.compile(r"(\d+(?:\.\d+)?)\s*(us|µs|ms|s)")
+_UNITS = {"us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0}
+
+
+@dataclass(frozen=True, slots=True)
+class OptionSpec(FieldSpec):
+    """The specification of an option, from which its option of commands and its row of forms are made.
+
+    Attributes:
+        label: Its label in forms, if that is not its name.
+        hint: What an empty row of a form stands for, or an example.
+        metavar: The word for its value in the help of commands.
+        flags: The options of commands, if they are not made from its name.
+        notes: What each choice means.
+        suffixes: Suffixes of the files that are completed, if it is a path; empty for folders only.
+        goes_with: Another option and some of its values; forms hide it without any of these.
+        repeats: Whether a command may have it several times, each with one value.
+        read: Makes its value of a text as it is, if that is not one of the type; raises a ``UsageError``.
+    """
+
+    none: str = "nothing"
+    label: str = ""
+    hint: str = ""
+    metavar: str = ""
+    flags: tuple[str, ...] = ()
+    notes: Mapping[str, str] = field(default_factory=dict)
+    suffixes: tuple[str, ...] | None = None
+    goes_with: tuple[str, tuple[str, ...]] | None = None
+    repeats: bool = False
+    read: Callable[[str], Any] | None = None
+
+    def value_of(self, name: str, text: str) -> Any:
+        """The value that a text gives the option of a name.
+
+        Raises:
+            UsageError: It is none.
+        """
+        if self.read is not None:
+            return self.read(text)
+        return None if self.optional and not text.strip() else self.parse(name, text)
+
+
+def option(default: Any, spec: OptionSpec) -> Any:
+    """A field of a dataclass that is an option."""
+    return field(default=default, metadata={"option": spec})
+
+
+def specs_of(kind: type) -> dict[str, OptionSpec]:
+    """The options of a dataclass by the names of its fields."""
+    return {each.name: each.metadata["option"] for each in dataclasses.fields(kind) if "option" in each.metadata}
+
+
+def default_of(kind: type, name: str) -> Any:
+    """The default of a field of a dataclass."""
+    return next(each.default for each in dataclasses.fields(kind) if each.name == name)
+
+
+def text_of(value: Any) -> str:
+    """The value of an option as a text, which gives the value again; empty for none."""
+    if value is None:
+        return ""
+    if isinstance(value, tuple):
+        return ",".join(map(text_of, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def problem_of(error: UsageError, text: str) -> str:
+    """What is wrong with the text of an option."""
+    if not isinstance(error, PlanError):
+        return str(error)
+    colon = "" if error.allowed.startswith("must be") else ":"
+    wrong = error.value if isinstance(error.value, str) else text  # one name of a list, else the whole text
+    return f"{wrong!r}{colon} {error.allowed}"
+
+
+def latency(text: str) -> float | None:
+    """Parse a time with its unit, such as ``10ms``; gives seconds, ``None`` for an empty text.
+
+    Raises:
+        UsageError: It is none.
+    """
+    if not text.strip():
+        return None
+    found = _LATENCY.fullmatch(text.strip())
+    if not found or not 0 < float(found[1]) < math.inf:
+        raise UsageError(f"{text!r} is no latency: give one with its unit, such as 10ms, 500us or 1.5s")
+    return float(found[1]) * _UNITS[found[2]]

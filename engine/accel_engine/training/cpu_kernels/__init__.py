@@ -1,1 +1,0 @@
-"""Replaces Keras' layers with faster CPU kernels while a step is traced."""

@@ -1,0 +1,1 @@
+"""How amounts read, on screens, in commands and in errors."""

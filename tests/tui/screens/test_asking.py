@@ -1,0 +1,71 @@
+"""Actions that await dialogs."""
+
+import asyncio
+from typing import ClassVar
+
+from textual.app import App
+from textual.binding import Binding, BindingType
+from textual.screen import Screen
+
+from accel_engine.errors import UsageError
+from accel_tui.screens.asking import ask, awaiting
+from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
+from tui.stand_ins import until
+
+YES = Answer("yes", "Yes", "y")
+
+
+class AskingScreen(Screen[None]):
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("a", "ask_twice"), Binding("f", "fail")]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.answers: list[str | None] = []
+
+    @awaiting
+    async def action_ask_twice(self) -> None:
+        for number in range(2):
+            self.answers.append(await ask(self, QuestionScreen(f"Really {number}?", "", (YES, CANCEL))))
+
+    @awaiting
+    async def action_fail(self) -> None:
+        try:
+            await asyncio.to_thread(self.refuse)
+        except UsageError as error:
+            self.answers.append(str(error))
+
+    def refuse(self) -> None:
+        raise UsageError("not now")
+
+
+async def test_a_question_is_open_when_the_action_returns_and_others_follow_its_answer() -> None:
+    app: App[None] = App()
+    async with app.run_test() as pilot:
+        screen = AskingScreen()
+        await app.push_screen(screen)
+        screen.action_ask_twice()
+        assert isinstance(app.screen, QuestionScreen), "the key that is typed next is for it"
+        await pilot.press("y", "escape")
+        await until(pilot, lambda: screen.answers == ["yes", None], "both answers")
+
+
+async def test_what_is_raised_where_it_waits_is_raised_in_the_action() -> None:
+    app: App[None] = App()
+    async with app.run_test() as pilot:
+        screen = AskingScreen()
+        await app.push_screen(screen)
+        await pilot.press("f")
+        await until(pilot, lambda: screen.answers == ["not now"], "the reason")
+
+
+async def test_a_screen_that_is_closed_waits_no_longer() -> None:
+    app: App[None] = App()
+    async with app.run_test() as pilot:
+        screen = AskingScreen()
+        await app.push_screen(screen)
+        screen.action_ask_twice()
+        question = app.screen
+        await screen.remove()
+        question.dismiss("yes")
+        await pilot.pause()
+        assert screen.answers == []

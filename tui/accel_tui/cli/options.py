@@ -1,0 +1,113 @@
+"""The options of a dataclass as options of a command, which gets them as one value."""
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial, wraps
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from accel_engine.errors import UsageError
+from accel_engine.plan.options import OptionSpec, default_of, problem_of, specs_of, text_of
+
+_METAVARS = {int: "N", float: "X"}
+
+Command = Callable[..., Any]
+"""A function that click makes a command of."""
+
+
+class FiniteNumber(click.FloatRange):
+    """A number in a range; :class:`click.FloatRange` also takes ``nan`` and, without a maximum, ``inf``."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """See :class:`click.ParamType`."""
+        number = float(super().convert(value, param, ctx))
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is not a finite number", param, ctx)
+        return number
+
+
+def takes(
+    kind: type, name: str, *, only: Sequence[str] = (), without: Sequence[str] = (), if_given: bool = False
+) -> Callable[[Command], Command]:
+    """Add options to a command.
+
+    Args:
+        kind: The dataclass that declares them.
+        name: The argument of the command that gets them.
+        only: The options that are added; empty for all.
+        without: Those that are not.
+        if_given: Whether the command gets a dictionary of those that are given, not the dataclass with its defaults.
+    """
+    names = [each for each in specs_of(kind) if each not in without and (not only or each in only)]
+    options = {each: _option(kind, each, if_given=if_given) for each in names}
+
+    def add(command: Command) -> Command:
+        @wraps(command)
+        def run(**values: Any) -> Any:
+            chosen = {each: values.pop(option.name or "") for each, option in options.items()}
+            if if_given:
+                chosen = {each: value for each, value in chosen.items() if value not in (None, ())}
+            return command(**values, **{name: chosen if if_given else kind(**chosen)})
+
+        parameters = getattr(run, "__click_params__", [])
+        run.__click_params__ = [*parameters, *reversed(options.values())]  # type: ignore[attr-defined]
+        return run
+
+    return add
+
+
+def _option(kind: type, name: str, *, if_given: bool) -> click.Option:
+    """The option of a field."""
+    spec, default = specs_of(kind)[name], default_of(kind, name)
+    flags = spec.flags or (f"--{name.replace('_', '-')}",)
+    parameter = max(flags, key=len).removeprefix("--").replace("-", "_")
+    if spec.type is bool:
+        flags = (f"{flags[0]}/--no-{flags[0].removeprefix('--')}",)
+        return click.Option([*flags, parameter], default=None if if_given else default, help=_help(spec, default))
+    return click.Option(
+        [*flags, parameter],
+        default=None if if_given else (() if spec.repeats else default),
+        callback=None if spec.repeats else partial(_read, spec, name),
+        type=click.UNPROCESSED,
+        multiple=spec.repeats,
+        metavar=_metavar(spec),
+        help=_help(spec, default),
+        shell_complete=partial(_complete, spec),
+    )
+
+
+def _metavar(spec: OptionSpec) -> str:
+    if spec.metavar:
+        return spec.metavar
+    if spec.choices and spec.type is not tuple:
+        return f"[{'|'.join(spec.choices)}]"
+    return f"{spec.choices[0]},..." if spec.choices else _METAVARS.get(spec.type, "TEXT")
+
+
+def _help(spec: OptionSpec, default: Any) -> str:
+    """What it is, with its default where there is one that the user does not expect."""
+    names = f"{', '.join(spec.choices)}; " if spec.choices and spec.type is tuple and not spec.metavar else ""
+    if default is None or default in ("", ()):
+        return f"{spec.doc}  [{names.removesuffix('; ')}]" if names else spec.doc
+    shown = {True: "yes", False: "no"}[default] if isinstance(default, bool) else text_of(default)
+    if isinstance(default, tuple) and len(default) == len(spec.choices):
+        shown = "all"
+    return f"{spec.doc}  [{names}default: {shown}]"
+
+
+def _complete(spec: OptionSpec, _: click.Context, __: click.Parameter, typed: str) -> list[CompletionItem]:
+    """The choices that begin with what is typed."""
+    names = (*spec.choices, *(each for each in spec.notes if each not in spec.choices))
+    return [CompletionItem(each, help=spec.notes.get(each)) for each in names if each.startswith(typed)]
+
+
+def _read(spec: OptionSpec, name: str, context: click.Context, option: click.Parameter, text: Any) -> Any:
+    """The value of an option that is given; its default as it is."""
+    if not isinstance(text, str) or text == option.default:
+        return text
+    try:
+        return spec.value_of(name, text)
+    except UsageError as error:
+        raise click.BadParameter(problem_of(error, text), context, option) from error

@@ -1,0 +1,66 @@
+"""Actions that await dialogs."""
+
+import asyncio
+import types
+from collections.abc import Callable, Coroutine, Generator
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from textual.dom import DOMNode
+from textual.screen import Screen
+
+_Answer = TypeVar("_Answer")
+_Node = TypeVar("_Node", bound=DOMNode)
+_Arguments = ParamSpec("_Arguments")
+
+
+async def ask(node: DOMNode, dialog: Screen[_Answer]) -> _Answer | None:
+    """Open a dialog; returns its result once it is closed."""
+    closed: asyncio.Future[_Answer | None] = asyncio.get_running_loop().create_future()
+
+    def close(answer: _Answer | None) -> None:
+        if not closed.done():  # the action was not cancelled
+            closed.set_result(answer)
+
+    node.app.push_screen(dialog, close)
+    return await closed
+
+
+def awaiting(
+    action: Callable[Concatenate[_Node, _Arguments], Coroutine[Any, Any, None]],
+) -> Callable[Concatenate[_Node, _Arguments], None]:
+    """Make an action of a coroutine, whose rest is done in a worker.
+
+    What comes before its first wait is done at once. In a worker it would begin after the key that is typed next, which
+    would then be for the screen in place of the dialog.
+    """
+
+    @wraps(action)
+    def begin(node: _Node, /, *arguments: _Arguments.args, **options: _Arguments.kwargs) -> None:
+        coroutine = action(node, *arguments, **options)
+        try:
+            awaited = coroutine.send(None)
+        except StopIteration:
+            return
+        node.run_worker(_rest(coroutine, awaited), exit_on_error=False, group="actions")
+
+    return begin
+
+
+async def _rest(coroutine: Coroutine[Any, Any, None], awaited: object) -> None:
+    await _steps(coroutine, awaited)
+
+
+@types.coroutine
+def _steps(coroutine: Coroutine[Any, Any, None], awaited: object) -> Generator[object, None, None]:
+    """The steps of a coroutine that has begun, from the first wait on."""
+    while True:
+        problem: BaseException | None = None
+        try:
+            yield awaited
+        except BaseException as error:  # noqa: BLE001 (it is the coroutine's)
+            problem = error
+        try:
+            awaited = coroutine.throw(problem) if problem else coroutine.send(None)
+        except StopIteration:
+            return

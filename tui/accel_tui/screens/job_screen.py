@@ -1,0 +1,349 @@
+"""Base of the screens with a long job: its options, its progress and what it has found."""
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, ClassVar
+
+from textual import getters, on, work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.widget import Widget
+from textual.widgets import Static
+
+from accel_engine.errors import AccelError, UsageError
+from accel_engine.requests.protocol.request import ExamplesDone
+from accel_engine.text import printable
+from accel_engine.words import numbers
+from accel_tui.screens.job import Job, reported
+from accel_tui.screens.question_screen import CANCEL, QuestionScreen
+from accel_tui.screens.working_screen import WorkingScreen
+from accel_tui.widgets.jobs.option_form import OptionForm
+from accel_tui.widgets.key_bar import KeyBar
+from accel_tui.widgets.top_bar import TopBar
+
+DRAW_SECONDS = 0.1
+"""Seconds between two drawings of what is found, at least."""
+
+LEAST_SECONDS = 2.0
+"""Seconds of examples after which the time for the rest is told."""
+
+
+class JobScreen(WorkingScreen):
+    """A form of options; then the progress of the job with them, in a thread; then what it has found.
+
+    The job *runs* from its start until its thread has ended. The user may *cancel* it, then what is found so far stays
+    on the screen. Leaving the screen *closes* it: it is cancelled, and nothing is shown any more.
+    """
+
+    CSS_PATH: ClassVar[Any] = "job_screen.tcss"
+    AUTO_FOCUS = ""
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding(
+            "s,ctrl+s", "start", "Start", id="job.start", tooltip="Start with these options; in a field, enter does"
+        ),
+        Binding("s,ctrl+s", "again", "Again", id="job.start", tooltip="Start once more with the same options"),
+        Binding("o", "options", "Options", id="job.options", tooltip="Choose other options; ends a job that runs"),
+        Binding("down", "app.focus_next", id="job.next", tooltip="Next option"),
+        Binding("up", "app.focus_previous", id="job.previous", tooltip="Previous option"),
+        Binding("escape", "end", "End", id="job.back", tooltip="End the job; what is found stays"),
+        Binding("escape", "back", "Back", id="job.back", tooltip="Go back"),
+    ]
+
+    NOUN: ClassVar[str]
+    """The job in questions, such as ``the race``."""
+    KEPT: ClassVar[str] = "What is found so far stays on the screen."
+    """What ending the job means, in a sentence."""
+    FIRST_WORDS: ClassVar[str] = "starting an engine"
+    """The progress before the first part."""
+
+    _about = getters.query_one("#about", Static)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._job: Job | None = None
+        self.options: Any = None
+        """The options of the last start; ``None`` before one."""
+        self._drawn_at = self._counted_at = 0.0
+        self._counted = 0
+        self._will_draw = self._is_checking = False
+
+    @property
+    def heading(self) -> str:
+        """The title in the top bar."""
+        raise NotImplementedError
+
+    @property
+    def first_options(self) -> Any | None:
+        """Options to start with when the screen is opened; ``None`` if the form is shown first."""
+        return None
+
+    def make_form(self) -> OptionForm | None:
+        """The form; ``None`` if :meth:`set_form` follows."""
+        raise NotImplementedError
+
+    def compose_result(self) -> ComposeResult:
+        """Compose what is shown below the progress."""
+        raise NotImplementedError
+
+    def prepare(self, options: Any) -> Any:
+        """What :meth:`run` needs, before the form is left; in a thread.
+
+        Raises:
+            AccelError: The job cannot be done with these options.
+        """
+        return options
+
+    def question(self, prepared: Any) -> QuestionScreen | None:
+        """What is to be asked before the job starts; ``None`` for nothing. All answers but Cancel start it."""
+        del prepared
+        return None
+
+    def run(self, job: Job, prepared: Any) -> Any:
+        """Do the job, in a thread; returns what is found. It ends soon once the job is cancelled.
+
+        Raises:
+            AccelError: It cannot be done.
+        """
+        raise NotImplementedError
+
+    def begin(self, prepared: Any) -> None:
+        """Forget what was found before."""
+        raise NotImplementedError
+
+    def take(self, part: Any) -> None:
+        """Take note of a part of the answer, and tell the progress."""
+        raise NotImplementedError
+
+    def draw(self) -> None:
+        """Show what was found so far; not after each part if there are many."""
+
+    async def finish(self, found: Any) -> Sequence[str]:
+        """Show what was found at the end, ``None`` if the job has failed or was cancelled; returns lines about it."""
+        raise NotImplementedError
+
+    def compose(self) -> ComposeResult:
+        """Compose the form, the progress and what is found."""
+        yield TopBar(self.heading)
+        if form := self.make_form():
+            yield form
+        yield Static(id="about", markup=False)
+        yield from self.compose_result()
+        yield KeyBar()
+
+    def on_mount(self) -> None:
+        """Show the form, or start."""
+        if self.first_options is None:
+            self._show_form()
+        else:
+            self.start(self.first_options)
+
+    def on_unmount(self) -> None:
+        """End the job, of which nothing more is shown."""
+        job, self._job = self._job, None
+        if job:
+            job.cancel()
+
+    async def set_form(self, form: OptionForm) -> None:
+        """Show a form that was made later."""
+        await self.mount(form, before="#about")
+        self._show_form()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Start from the form, or again once the job has ended; end it while it runs."""
+        del parameters
+        is_form = self.has_class("-form")
+        match action:
+            case "start":
+                return is_form and bool(self.query(OptionForm))
+            case "again":
+                return not is_form and not self.is_working and self.options is not None
+            case "options":
+                return not is_form
+            case "end":
+                return self.is_working
+            case "back":
+                return not self.is_working
+        return True
+
+    @property
+    def is_working(self) -> bool:
+        """Whether a job has been started that has neither ended nor been cancelled."""
+        return self._job is not None and not self._job.is_cancelled
+
+    @property
+    def work_in_progress(self) -> str:
+        """The job, while it runs."""
+        return self.NOUN if self.is_working else ""
+
+    @property
+    def work_detail(self) -> str:
+        """How far the job is, and what is kept of it."""
+        return self.KEPT
+
+    def action_start(self) -> None:
+        """Start with the options of the form."""
+        self.query_one(OptionForm).submit()
+
+    def action_again(self) -> None:
+        """Start with the options of before."""
+        self.start(self.options)
+
+    def action_options(self) -> None:
+        """Show the form; ends a job that runs, which asks first."""
+        self.ask_to_end(self._show_form)
+
+    def action_end(self) -> None:
+        """End the job, which asks first."""
+        self.ask_to_end(lambda: None)
+
+    def ask_to_end(self, end: Callable[[], object]) -> None:
+        """Ask, if the job runs, then cancel it and do something."""
+
+        def cancel() -> None:
+            self.cancel()
+            end()
+
+        super().ask_to_end(cancel)
+
+    def cancel(self) -> None:
+        """End the job; what was found so far is shown once its thread has ended."""
+        if self._job and not self._job.is_cancelled:
+            self.tell("ending")
+            self._job.cancel()
+            self.refresh_bindings()
+
+    def tell(self, words: str, seconds_left: float | None = None) -> None:
+        """Tell how far the job is, and about how long the rest takes if that is known."""
+        left = f", about {numbers.duration(seconds_left)} left" if seconds_left and round(seconds_left) else ""
+        self._show_about((f"{words}{left}",), "$text-accent")
+
+    def tell_examples(self, part: ExamplesDone, lead: str = "") -> None:
+        """Tell how many examples are done."""
+        now = time.monotonic()
+        if part.done < self._counted or not self._counted:
+            self._counted_at = now
+        self._counted = part.done
+        taken = now - self._counted_at
+        left = taken / part.done * (part.of - part.done) if taken > LEAST_SECONDS and part.of and part.done else None
+        self.tell(f"{lead}{numbers.examples_done(part.done, part.of)}", left)
+
+    def warn(self, warnings: Iterable[str]) -> None:
+        """Notify of warnings, from any thread."""
+        for warning in filter(None, warnings):
+            self.app.notify(warning, severity="warning", markup=False)
+
+    @on(OptionForm.Submitted)
+    def _submitted(self, event: OptionForm.Submitted) -> None:
+        event.stop()
+        self.start(event.options)
+
+    def start(self, options: Any) -> None:
+        """Check the options, ask what is to be asked, and start the job."""
+        if self._is_checking or self.is_working:
+            self.app.bell()
+            return
+        self._is_checking = True
+        self._check(options)
+
+    @work(thread=True, exit_on_error=False, group="check")
+    def _check(self, options: Any) -> None:
+        try:
+            prepared = self.prepare(options)
+        except AccelError as error:
+            self.call_later(self._refuse, error)
+        else:
+            self.call_later(self._ask, options, prepared)
+
+    def _refuse(self, error: AccelError) -> None:
+        self._is_checking = False
+        if form := next(iter(self.query(OptionForm)), None):
+            self._show_form()
+            form.show_problem(error if isinstance(error, UsageError) else str(error))
+
+    def _ask(self, options: Any, prepared: Any) -> None:
+        question = self.question(prepared)
+        if question is None:
+            self._start(options, prepared)
+            return
+
+        def answered(answer: str | None) -> None:
+            self._is_checking = False
+            if answer not in (None, CANCEL.id):
+                self._start(options, prepared)
+
+        self.app.push_screen(question, answered)
+
+    def _start(self, options: Any, prepared: Any) -> None:
+        self._is_checking, self.options, self._counted = False, options, 0
+        job = Job(lambda: self.call_later(self._wake, job))
+        self._job = job
+        self.remove_class("-form")
+        self.begin(prepared)
+        self.tell(self.FIRST_WORDS)
+        self.focus_result()
+        self.refresh_bindings()
+        self._work(job, prepared)
+
+    def focus_result(self) -> None:
+        """Focus what is found."""
+        self.set_focus(
+            next((each for each in self.query("#result, #result *").results(Widget) if each.focusable), None)
+        )
+
+    @work(thread=True, exit_on_error=False, group="job")
+    def _work(self, job: Job, prepared: Any) -> None:
+        found, problem = None, ""
+
+        def report(text: str) -> None:
+            nonlocal problem
+            problem = text
+
+        try:
+            with reported(report):
+                found = self.run(job, prepared)
+        finally:
+            if job is self._job:
+                self.call_later(self._finish, job, found, problem)
+
+    def _wake(self, job: Job) -> None:
+        """Take the parts now, or when the last drawing was long enough ago."""
+        wait = self._drawn_at + DRAW_SECONDS - time.monotonic()
+        if wait > 0:
+            self.set_timer(wait, lambda: self._take(job))
+        else:
+            self._take(job)
+
+    def _take(self, job: Job) -> None:
+        if job is not self._job:
+            return
+        for part in job.taken():
+            self.take(part)
+        self.draw()
+        self._drawn_at = time.monotonic()
+
+    async def _finish(self, job: Job, found: Any, problem: str) -> None:
+        if job is not self._job:
+            return
+        self._take(job)
+        self._job = None
+        self.close_question()
+        lines = await self.finish(found)
+        if job.is_cancelled:
+            self._show_about((" ".join(("Ended.", *lines[:1])), *lines[1:]), "$text-muted")
+        else:
+            self._show_about((problem, *lines) if problem else lines, "$text-error" if problem else "$text-success")
+        self.refresh_bindings()
+
+    def _show_about(self, lines: Sequence[str], style: str) -> None:
+        """Show lines, the first one in a style."""
+        first, *others = (printable(line) for line in (*lines, "")[: len(lines) or 1])
+        content = Content("\n").join([Content.styled(first, style), *map(Content, others)])
+        if self._about.content != content:
+            self._about.update(content)
+
+    def _show_form(self) -> None:
+        self.add_class("-form")
+        if form := next(iter(self.query(OptionForm)), None):
+            form.focus_first()
+        self.refresh_bindings()

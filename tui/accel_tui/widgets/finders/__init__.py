@@ -1,1 +1,0 @@
-"""Widgets of the Find screen, and their plots, which commands print too."""

@@ -1,0 +1,107 @@
+"""An input for a path, which completes it."""
+
+import asyncio
+import os
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual.binding import Binding, BindingType
+from textual.suggester import Suggester
+
+from accel_engine.text import printable_line
+from accel_engine.user_paths import user_path
+from accel_tui.widgets.line_input import LineInput
+
+
+class PathInput(LineInput):
+    """Suggests the rest of a path, which tab accepts.
+
+    Args:
+        value: Initial text.
+        suffixes: Suffixes of the files that are suggested; empty for folders only.
+        placeholder: Shown while there is no text.
+        id: The widget's id.
+    """
+
+    BINDING_GROUP_TITLE = "In a path"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("tab", "complete", "Complete", id="path.complete", tooltip="Complete the path")
+    ]
+
+    def __init__(
+        self,
+        value: str = "",
+        *,
+        suffixes: Sequence[str] = (),
+        placeholder: str = "",
+        id: str | None = None,  # noqa: A002 (Textual's own name)
+    ) -> None:
+        self._paths = PathSuggester(suffixes)
+        super().__init__(value, placeholder=placeholder, suggester=self._paths, id=id, compact=True)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Completing needs a suggestion; without one, tab goes to the next field."""
+        if action == "complete":
+            return bool(self._paths.suggestion_for(self.value))
+        return super().check_action(action, parameters)
+
+    def action_complete(self) -> None:
+        """Accept the suggestion."""
+        if suggestion := self._paths.suggestion_for(self.value):
+            self.value = suggestion
+            self.cursor_position = len(suggestion)
+
+
+class PathSuggester(Suggester):
+    """Suggests paths of files and folders.
+
+    Args:
+        suffixes: See :func:`complete_path`.
+    """
+
+    def __init__(self, suffixes: Sequence[str]) -> None:
+        super().__init__(use_cache=False, case_sensitive=True)
+        self._suffixes = tuple(suffixes)
+        self._asked = ""
+        self._suggestion: str | None = None
+
+    def suggestion_for(self, value: str) -> str | None:
+        """The suggestion for a text, if it was the last one to be completed."""
+        return self._suggestion if self._asked == value else None
+
+    async def get_suggestion(self, value: str) -> str | None:
+        """The completed path; ``None`` if there is none."""
+        self._asked, self._suggestion = value, None
+        suggestion = await asyncio.to_thread(complete_path, value, self._suffixes)
+        if self._asked == value:  # the thread of an earlier text may end later
+            self._suggestion = suggestion
+        return suggestion
+
+
+def complete_path(text: str, suffixes: Sequence[str] = ()) -> str | None:
+    """The text with the rest of the first name that begins with what was typed; ``None`` if there is none.
+
+    Args:
+        text: The beginning of a path; a folder is completed with a separator.
+        suffixes: Suffixes of the files that count; folders count always.
+    """
+    folder, typed = os.path.split(text)
+    if not text or not typed:
+        return None
+    try:
+        with os.scandir(user_path(folder or ".")) as entries:
+            found = sorted(_name(entry) for entry in entries if _counts(entry, typed, suffixes))
+    except (OSError, ValueError):
+        return None
+    completed = os.path.join(folder, found[0]) if found else text
+    return completed if completed != text else None
+
+
+def _name(entry: "os.DirEntry[str]") -> str:
+    return entry.name + (os.sep if entry.is_dir() else "")
+
+
+def _counts(entry: "os.DirEntry[str]", typed: str, suffixes: Sequence[str]) -> bool:
+    if not entry.name.startswith(typed) or entry.name != printable_line(entry.name):
+        return False
+    return entry.is_dir() or entry.name.lower().endswith(tuple(suffixes) or "\0")
