@@ -11,7 +11,7 @@ from accel_engine.events import EpochEnded
 from accel_engine.recording.loop_session import _built
 from accel_engine.run import Chunk, RunInfo, RunSummary, Status, Update
 from accel_tui.cli.event_text import format_event
-from accel_tui.cli.progress import phase_progress as progress_text
+from accel_tui.cli.progress import progress as progress_text
 from accel_tui.run_list.comparison import ComparedRun, compared_runs
 from accel_tui.run_state.fold_events import apply_update
 from accel_tui.run_state.state import RunState
