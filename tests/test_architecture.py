@@ -125,7 +125,7 @@ print(*Painted(make_engine=engine).run(headless=True))
             {"accel_engine.run", "accel_engine.process.start_run", "psutil", "sqlite3"},
         ),
         ("accel_engine.engine_main.main", {"accel_engine.tensorboard.run_log", "accel_engine.training.trainer"}),
-        ("accel_engine.training.distributed.tpu_builder", {"accel_engine.doctor"}),  # each engine imports it
+        ("accel_engine.training.distributed.strategy_builders", {"accel_engine.doctor"}),  # each engine imports it
     ],
 )
 def test_what_a_start_waits_for_imports_nothing_else(module: str, later: set[str]) -> None:

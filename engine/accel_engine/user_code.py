@@ -14,8 +14,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from accel_engine.errors import AccelError
-from accel_engine.graph_errors import cause_first, frames_in
+from accel_engine.errors import AccelError, cause_first, frames_in
 from accel_engine.text import printable, suggestion
 from accel_engine.user_paths import user_path
 

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from accel_engine.errors import PlanError, UsageError
 from accel_engine.plan import SPECS, Plan
-from accel_engine.plan.plan_errors import InvalidPlanError, valid_part
-from accel_engine.plan.plan_file import read_plan_file
+from accel_engine.plan.plan_file import InvalidPlanError, read_plan_file, valid_part
 from accel_engine.text import printable
 from accel_tui.settings.user_settings import SETTINGS, SettingsError, read
 from fuzzing.texts import edited

@@ -24,8 +24,8 @@ from accel_tui.run_state.diagnostics import DiagnosticsReading, read_diagnostics
 from accel_tui.run_state.fold_events import apply_update
 from accel_tui.run_state.run_follower import EVENTS, SAMPLES
 from accel_tui.run_state.state import RunState
-from accel_tui.widgets.run.notices import Notices
 from accel_tui.widgets.run.run_details import RunDetails
+from accel_tui.widgets.run.run_lines import Notices
 from accel_tui.widgets.run.run_outcome import RunOutcome
 
 Damage = Callable[[Path], None]

@@ -28,11 +28,10 @@ from accel_tui.widgets.chart.chart import Chart
 from accel_tui.widgets.chart_panels.compare_charts import CompareCharts
 from accel_tui.widgets.chart_panels.run_charts import RunCharts
 from accel_tui.widgets.run.phase_line import phase, progress
-from accel_tui.widgets.run.progress_line import ProgressLine
 from accel_tui.widgets.run.run_details import RunDetails
+from accel_tui.widgets.run.run_lines import ProgressLine, RunTitle
 from accel_tui.widgets.run.run_outcome import RunOutcome
-from accel_tui.widgets.run.run_title import RunTitle
-from accel_tui.widgets.runs.selected_run import SelectedRun
+from accel_tui.widgets.runs.runs_table import SelectedRun
 from accel_tui.widgets.styled_text import plain
 from tui.fake_engine import FakeEngine
 from tui.stand_ins import StubApp, begun, shows, text_of, until

@@ -13,11 +13,10 @@ from accel_tui.run_state.fold_events import apply_update
 from accel_tui.run_state.state import RunState
 from accel_tui.screens.run_screen import RunScreen
 from accel_tui.widgets.run.phase_line import phase, progress
-from accel_tui.widgets.run.progress_line import ProgressLine
 from accel_tui.widgets.run.run_details import RunDetails
+from accel_tui.widgets.run.run_lines import ProgressLine, RunTitle
 from accel_tui.widgets.run.run_outcome import RunOutcome
-from accel_tui.widgets.run.run_title import RunTitle
-from accel_tui.widgets.runs.selected_run import SelectedRun
+from accel_tui.widgets.runs.runs_table import SelectedRun
 from accel_tui.widgets.styled_text import plain
 
 TABLE = "step,time,loss\n0,1700000000,0.5\n1,1700000002,0.25\n"

@@ -22,22 +22,19 @@ confusion.right=right confusion.up=up diagnostics.back=escape,w diagnostics.quit
 diagnostics.tab-2=2 diagnostics.tab-3=3 diagnostics.validate=V dialog.back=escape dialog.down=down dialog.up=up
 gallery.end=end gallery.filter=ampersand gallery.home=home
 gallery.larger=plus,equals_sign gallery.next=right,pagedown,down gallery.previous=left,pageup,up
-gallery.smaller=minus help.close=escape,question_mark,f1,q layers.down=down layers.end=end layers.home=home
-layers.page-down=pagedown,space layers.page-up=pageup layers.up=up log.close=escape
-log.down=down,j log.end=end log.filter=ampersand log.home=home log.level=L log.next=n log.page-down=pagedown
-log.page-up=pageup log.previous=N log.search=slash log.up=up,k new-run.copy=c,f5 new-run.defaults=d,f6
-new-run.down=down new-run.leave=escape new-run.page-down=pagedown new-run.page-up=pageup new-run.runs=r,ctrl+r
-new-run.start=s,ctrl+s new-run.up=up picker.accept=tab picker.close=escape picker.down=down picker.enter=enter
-picker.page-down=pagedown picker.page-up=pageup picker.up=up question.back=escape question.next=right,down
-question.previous=left,up run.back=escape run.checkpoint=c run.continue=R run.detach=d run.details=i
-run.diagnostics=w run.learning-rate=r run.log=l run.pause=p,space run.quit=q run.search=slash run.stop=s
-runs.back=escape runs.compare=c runs.continue=R runs.delete=D,delete runs.down=j,down runs.duplicate=n
-runs.edit=e runs.end=end runs.filter=slash runs.home=home runs.new-run=p runs.open=enter
-runs.open-newest=enter runs.page-down=pagedown runs.page-up=pageup runs.reverse=o runs.select=space
-runs.select-down=shift+down runs.select-up=shift+up runs.sort=greater_than_sign
-runs.sort-previous=less_than_sign runs.up=k,up select-charts.default=d select-charts.done=escape,a,q
-select-charts.toggle=space,enter table.down=down table.end=end table.home=home table.left=left
-table.page-down=pagedown table.page-up=pageup table.right=right table.up=up
+gallery.smaller=minus help.close=escape,question_mark,f1,q list.down=j,down
+list.end=end list.home=home list.left=left list.page-down=pagedown list.page-up=pageup list.right=right
+list.up=k,up log.close=escape log.filter=ampersand log.level=L log.next=n log.previous=N log.search=slash
+new-run.copy=c,f5 new-run.defaults=d,f6 new-run.down=down new-run.leave=escape new-run.page-down=pagedown
+new-run.page-up=pageup new-run.runs=r,ctrl+r new-run.start=s,ctrl+s new-run.up=up picker.accept=tab
+picker.close=escape picker.down=down picker.enter=enter picker.page-down=pagedown picker.page-up=pageup
+picker.up=up question.back=escape question.next=right,down question.previous=left,up run.back=escape
+run.checkpoint=c run.continue=R run.detach=d run.details=i run.diagnostics=w run.learning-rate=r run.log=l
+run.pause=p,space run.quit=q run.search=slash run.stop=s runs.back=escape runs.compare=c runs.continue=R
+runs.delete=D,delete runs.duplicate=n runs.edit=e runs.filter=slash runs.new-run=p runs.open-newest=enter
+select-charts.default=d select-charts.done=escape,a,q select-charts.toggle=space,enter table.open=enter
+table.reverse=o table.select-down=shift+down table.select-up=shift+up table.select=space
+table.sort-previous=less_than_sign table.sort=greater_than_sign
 """
 """Ids that settings may have, with their default keys."""
 
@@ -61,7 +58,7 @@ def test_an_unknown_theme_is_told() -> None:
 
 def test_every_key_is_known_with_what_it_does() -> None:
     keys = key_bindings()
-    assert {"app.help", "new-run.start", "picker.close", "run.pause", "charts.in", "runs.open", "help.close"} <= set(
+    assert {"app.help", "new-run.start", "picker.close", "run.pause", "charts.in", "table.open", "help.close"} <= set(
         keys
     )
     assert keys["app.help"].keys == ("question_mark", "f1")

@@ -17,7 +17,7 @@ from accel_tui.run_state.fold_events import apply_update
 from accel_tui.run_state.state import RunState
 from accel_tui.widgets.run.phase_line import progress
 from accel_tui.widgets.run.run_details import RunDetails
-from accel_tui.widgets.run.run_title import RunTitle
+from accel_tui.widgets.run.run_lines import RunTitle
 from accel_tui.widgets.styled_text import plain
 
 VALUES: dict[str, Any] = {"name": "mine", "data": "loop.py", "config": {"lr": 0.5, "model.max_depth": 3}}

@@ -30,7 +30,7 @@ from accel_tui.device_sampling import DeviceSampling, MakeSampler
 from accel_tui.host import Host, Screens
 from accel_tui.palette import KeyCommands
 from accel_tui.run_launcher import LaunchState, MakeEngine, RunLauncher
-from accel_tui.run_state.device_meter import Meter, record
+from accel_tui.run_state.device_curves import Meter, record
 from accel_tui.screens.new_run_screen import NewRunScreen
 from accel_tui.screens.too_small_screen import TooSmallScreen, is_too_small
 from accel_tui.settings.settings_paths import settings_path
@@ -295,10 +295,10 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
 
     def on_runs_table_opened(self, event: "RunsTable.Opened") -> None:
         """Open the run, or show why it cannot be read."""
-        if event.run.info:
-            self.open_screen(Screens.RUN, event.run.directory)
+        if event.row.info:
+            self.open_screen(Screens.RUN, event.row.directory)
         else:
-            self.notify(event.run.problem, title=event.run.id, severity="warning")
+            self.notify(event.row.problem, title=event.row.id, severity="warning")
 
     @work(thread=True, exclusive=True, exit_on_error=False, group="import")
     def _import_remaining(self) -> None:

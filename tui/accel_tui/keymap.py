@@ -23,9 +23,11 @@ AUTO = "auto"
 """Selects a theme by the colours of the terminal."""
 
 SHARED_SCREENS = (
-    frozenset({"run", "charts", "log"}),
+    frozenset({"run", "charts", "log", "list"}),
     frozenset({"new-run", "picker", "field", "group", "finder"}),
-    frozenset({"search", "searches", "item-table"}),
+    frozenset({"search", "searches", "table", "list"}),
+    *(frozenset({family, "table", "list"}) for family in ("runs", "queue", "diagnostics", "gallery", "predict")),
+    *(frozenset({family, "list"}) for family in ("advice", "race", "compare", "lines")),
 )
 """Groups of binding ids whose keys are active on the same screen."""
 

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.data.dataset import Split
-from accel_engine.data_profile.sampled_rows import in_memory, some_rows
+from accel_engine.data_profile.values import in_memory, some_rows
 
 MAX_BYTES = 1 << 25
 """Bytes of inputs that are compared, of training and validation each."""

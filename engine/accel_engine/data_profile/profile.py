@@ -8,8 +8,8 @@ import numpy.typing as npt
 from accel_engine.data.dataset import Examples, Split
 from accel_engine.data.structure import ArraySpec
 from accel_engine.data_profile.equal_rows import agreement, compare_rows
-from accel_engine.data_profile.sampled_rows import SampledRows, sample
 from accel_engine.data_profile.values import (
+    SampledRows,
     class_counts,
     class_runs,
     constant_features,
@@ -18,6 +18,7 @@ from accel_engine.data_profile.values import (
     find_shift,
     input_profile,
     labels_of,
+    sample,
     share_not_finite,
     target_numbers,
 )

@@ -35,14 +35,12 @@ class HostProbe:
     there, usually those of the whole machine.
 
     Args:
-        cpuinfo: Path of ``/proc/cpuinfo``.
         engine: Process id of an engine, whose own usage is read, too.
     """
 
     kind = "cpu"
 
-    def __init__(self, cpuinfo: Path = Path("/proc/cpuinfo"), engine: int | None = None) -> None:
-        self._cpuinfo = cpuinfo
+    def __init__(self, engine: int | None = None) -> None:
         self._engine = None if engine is None else EngineUsage(engine)
         self._traffic = HostTraffic()
         self._before: list[_Times] = []
@@ -51,7 +49,7 @@ class HostProbe:
         """Describe the CPU."""
         cores = psutil.cpu_count() or os.cpu_count() or 0
         memory = _used_and_total("memory", _memory)["memory_total"].value
-        name = processor_name(self._cpuinfo)
+        name = processor_name()
         return Inventory((Device("cpu:0", "cpu", name, None if memory is None else int(memory), cores),))
 
     def sample(self) -> tuple[Sample, ...]:

@@ -22,7 +22,7 @@ from accel_engine.plan import SPECS, Plan
 from accel_engine.plan.estimate import StepCounts, count_steps
 from accel_engine.plan.fit_checks import errors_of_fit
 from accel_engine.plan.placement import Placement, check_isolation, find_cluster, find_tpu, place
-from accel_engine.plan.plan_errors import InvalidPlanError
+from accel_engine.plan.plan_file import InvalidPlanError
 from accel_engine.plan.purposes import Situation, kind_of_devices
 from accel_engine.plan.task_choices import IMAGENET
 from accel_engine.strategies import StrategyEntry

@@ -5,9 +5,8 @@ from typing import Any
 from accel_engine import clock
 from accel_engine.data.structure import ArraySpec
 from accel_engine.events import ModelBuilt
-from accel_engine.keras_support.losses import loss_name
+from accel_engine.keras_support.losses import loss_name, output_activation, takes_logits
 from accel_engine.keras_support.model_structure import parameter_count
-from accel_engine.keras_support.output_form import output_activation, takes_logits
 from accel_engine.recording.error_guard import value_or_none
 from accel_engine.recording.learning_rates import optimizers_in_use
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from accel_engine.errors import cause_first
 from accel_engine.files import open_log
-from accel_engine.graph_errors import cause_first
 from accel_engine.recording.supervised.wire import Message
 from accel_engine.run.directory.log_file import LogFile, follow_run
 from accel_engine.scripts.attached_terminal import AttachedTerminal

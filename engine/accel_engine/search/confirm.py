@@ -2,7 +2,7 @@
 
 import math
 import statistics
-from collections.abc import Callable
+from collections.abc import Iterable
 from dataclasses import replace
 
 from accel_engine.run.engine.status import Status
@@ -29,21 +29,19 @@ class Confirm:
         self._values: dict[str, float] = {}
         self._is_interrupted = False
 
-    def run(self, best: Trial, wait: Callable[[], object], before: Callable[[], object]) -> bool:
+    def run(self, best: Trial, turns: Iterable[None]) -> bool:
         """Train until all runs have ended; they are stopped, to be continued later, once trials train again.
 
         Args:
             best: The best trial.
-            wait: Waits a moment.
-            before: Called before each step; may stop the search, and start or continue trials.
+            turns: Handles commands before each step, which may stop the search, and waits a moment after it.
 
         Returns:
             Whether the plan is confirmed; otherwise the search is to be run again.
         """
         scheduler = self._scheduler
         confirmation = self._resume(best)
-        while True:
-            before()
+        for _ in turns:
             if (scheduler.step() or scheduler.is_over) and not self._is_interrupted:
                 self._is_interrupted = True
                 self._stop()
@@ -51,8 +49,8 @@ class Confirm:
                 confirmation = self._start(confirmation, best)
             confirmation = self._observe(confirmation)
             if not self._live and (self._is_interrupted or len(confirmation.runs) >= scheduler.definition.confirm):
-                return not self._is_interrupted
-            wait()
+                break
+        return not self._is_interrupted
 
     def _resume(self, best: Trial) -> Confirmation:
         """Continue the runs of an earlier confirmation of the same trial."""

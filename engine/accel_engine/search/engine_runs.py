@@ -1,8 +1,8 @@
 """The runs of trials: ordinary runs, trained by engine processes that the search or the queue starts."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from functools import cache
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -65,23 +65,24 @@ class EngineRuns:
 
     Args:
         starter: Starts them.
-        devices: Finds the devices of the machine.
     """
 
-    def __init__(
-        self, starter: TrialStarter, devices: Callable[[], Sequence[Device]] = lambda: detect().devices
-    ) -> None:
+    def __init__(self, starter: TrialStarter) -> None:
         self._starter = starter
-        self._devices = cache(devices)  # finding them takes some milliseconds, and the search looks often
         self._followed: dict[str, _FollowedRun] = {}
+
+    @cached_property
+    def _devices(self) -> Sequence[Device]:
+        """The devices of the machine: finding them takes some milliseconds, and the search looks often."""
+        return detect().devices
 
     def slots(self) -> int:
         """The number of accelerators; 1 without any."""
-        return max(1, sum(device.kind != "cpu" for device in self._devices()))
+        return max(1, sum(device.kind != "cpu" for device in self._devices))
 
     def create(self, plan: Plan, study: str, trial: int | None) -> str:
         """Create a run that waits, tagged with the search's name."""
-        directory = prepare_run(plan, self._devices(), queued=True, study=study, trial=trial)
+        directory = prepare_run(plan, self._devices, queued=True, study=study, trial=trial)
         with suppress(RunError):  # it is another name for the same runs
             set_tags(directory, [study[:TAG_LENGTH]])
         return directory.name

@@ -1,42 +1,28 @@
 """The process that runs a search, from where the one before it was to its end."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
-
-from optuna.trial import TrialState as OptunaState
 
 from accel_engine import clock
 from accel_engine.errors import AccelError
 from accel_engine.search.command_handlers import handle_commands, refuse_outdated_stops
 from accel_engine.search.confirm import Confirm
-from accel_engine.search.definition import StudyDefinition
-from accel_engine.search.parameter_names import RemoteTrial
 from accel_engine.search.progress import trials_done
 from accel_engine.search.proposals import Proposals
 from accel_engine.search.results import best_trial, search_ended
 from accel_engine.search.scheduler import Scheduler
 from accel_engine.search.study_database import StudyDatabase
 from accel_engine.search.study_paths import JOURNAL
-from accel_engine.search.trial import Trial, TrialReport, TrialState
 from accel_engine.search.trial_runs import TrialRuns
-from accel_engine.search.trial_store import TrialStore
 
 INTERVAL = 0.2
 """Seconds from one poll of the runs to the next."""
 
 SHARED_INTERVAL = 2.0
 """Seconds from one poll of what other machines do to the next."""
-
-_STATES = {
-    OptunaState.WAITING: TrialState.WAITING,
-    OptunaState.RUNNING: TrialState.RUNNING,
-    OptunaState.COMPLETE: TrialState.FINISHED,
-    OptunaState.PRUNED: TrialState.PRUNED,
-}
 
 
 def run_search(
@@ -75,19 +61,15 @@ def _run(database: StudyDatabase, runs: TrialRuns, wait: Callable[[float], objec
     is_shared = definition.storage not in ("", own)
     proposals = Proposals(definition, definition.storage or own, database.member, is_shared=is_shared)
 
-    def refresh(trials: TrialStore) -> None:
-        if is_shared:
-            _take_over(trials, database, proposals)
-
-    scheduler = Scheduler(database, proposals, runs, refresh)
+    scheduler = Scheduler(database, proposals, runs)
     refuse_outdated_stops(scheduler, since)
     scheduler.resume()
-    poll = _Poll(scheduler, refresh)
+    poll = _Poll(scheduler, wait)
     is_confirmed = False
     while not is_confirmed and not scheduler.is_over:
-        scheduler.run(lambda: wait(INTERVAL), poll.before)
-        refresh(scheduler.trials)  # another machine may have just started a trial
-        is_confirmed = not scheduler.step() and _confirm(scheduler, wait, poll.before, is_shared=is_shared)
+        scheduler.run(poll.turns())
+        scheduler.refresh()  # another machine may have just started a trial
+        is_confirmed = not scheduler.step() and _confirm(scheduler, poll)
     poll.note_time()
     outcome = "failed" if scheduler.failure else "stopped" if scheduler.stopping else "finished"
     reason = scheduler.failure or ("stopped by a user" if scheduler.stopping else scheduler.limit)
@@ -100,42 +82,46 @@ def _run(database: StudyDatabase, runs: TrialRuns, wait: Callable[[float], objec
     return ended
 
 
-def _confirm(
-    scheduler: Scheduler, wait: Callable[[float], object], before: Callable[[], object], *, is_shared: bool
-) -> bool:
+def _confirm(scheduler: Scheduler, poll: "_Poll") -> bool:
     """Confirm the best plan, unless another machine does; returns whether nothing is left to do."""
     best = best_trial(scheduler.definition, scheduler.trials)
     if best is None or not scheduler.definition.confirm or scheduler.is_over:
         return True
-    if is_shared:
+    if scheduler.proposals.is_shared:
         scheduler.proposals.claim_confirmation(best.number)
-        wait(SHARED_INTERVAL)  # until a claim of the same moment is there, too
+        poll.wait(SHARED_INTERVAL)  # until a claim of the same moment is there, too
         if not scheduler.proposals.claim_confirmation(best.number):
             return True
-    return Confirm(scheduler).run(best, lambda: wait(INTERVAL), before)
+    return Confirm(scheduler).run(best, poll.turns())
 
 
 class _Poll:
-    """What a search does before each poll of its runs.
+    """Polls the runs of a search.
 
     Args:
         scheduler: The search.
-        refresh: Takes over what other machines have done.
+        wait: Waits for seconds.
     """
 
-    def __init__(self, scheduler: Scheduler, refresh: Callable[[TrialStore], object]) -> None:
+    def __init__(self, scheduler: Scheduler, wait: Callable[[float], object]) -> None:
         self._scheduler = scheduler
-        self._refresh = refresh
+        self.wait = wait
         self._next = 0.0
         self._done = self._done_elsewhere()
 
-    def before(self) -> None:
-        """Handle commands; now and then note the time and take over what other machines have done."""
-        handle_commands(self._scheduler)
-        if time.monotonic() >= self._next:
-            self._next = time.monotonic() + SHARED_INTERVAL
-            self.note_time()
-            self._refresh(self._scheduler.trials)
+    def turns(self) -> Iterator[None]:
+        """The turns of a loop, with time between them.
+
+        Before each, commands are handled; now and then the time is noted, and what other machines have done taken over.
+        """
+        while True:
+            handle_commands(self._scheduler)
+            if time.monotonic() >= self._next:
+                self._next = time.monotonic() + SHARED_INTERVAL
+                self.note_time()
+                self._scheduler.refresh()
+            yield
+            self.wait(INTERVAL)
 
     def note_time(self) -> None:
         """Note for how long the search has run, and had when another machine ended a trial."""
@@ -145,41 +131,3 @@ class _Poll:
     def _done_elsewhere(self) -> int:
         """The number of trials that other machines have done."""
         return trials_done(trial for trial in self._scheduler.trials if trial.machine)
-
-
-def _take_over(book: TrialStore, database: StudyDatabase, proposals: Proposals) -> None:
-    """Take over trials, and changes of ranges and of the number of trials."""
-    for remote in proposals.others():
-        if remote.state in _STATES and remote.values:
-            known = book.get(remote.number)
-            found = _trial(remote, proposals.definition)
-            if known is None or known.state.live or (known.state, known.machine) != (found.state, found.machine):
-                book.put(found)
-                for number, value in remote.reports.items():
-                    book.add_report(TrialReport(remote.number, number, number, remote.started, value))
-    theirs, ours = proposals.shared_definition(), proposals.definition
-    if (theirs.parameters, theirs.trials) != (ours.parameters, ours.trials):
-        changed = replace(ours, parameters=theirs.parameters, trials=theirs.trials)
-        database.set_definition(changed)
-        proposals.set_definition(changed, share=False)
-
-
-def _trial(remote: RemoteTrial, definition: StudyDefinition) -> Trial:
-    names = [each.name for each in definition.objectives]
-    state = _STATES[remote.state]
-    if remote.is_lost:
-        state = TrialState.LOST
-    elif remote.has_failed:
-        state = TrialState.OUT_OF_MEMORY if remote.reason == "out of memory" else TrialState.FAILED
-    return Trial(
-        number=remote.number,
-        run="",
-        state=state,
-        values=remote.values,
-        objectives=dict(zip(names, remote.results, strict=False)),
-        reason="its machine no longer responds" if remote.is_lost else remote.reason,
-        started=remote.started,
-        ended=clock.now() if remote.is_lost else remote.ended,
-        machine=remote.machine,
-        proposal=remote.proposal,
-    )

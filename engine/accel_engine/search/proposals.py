@@ -66,7 +66,7 @@ class Proposals:
     def __init__(self, definition: StudyDefinition, storage: str, member: str, *, is_shared: bool) -> None:
         self._address = storage
         self._member = member
-        self._is_shared = is_shared
+        self.is_shared = is_shared
         self.definition = definition
         with reaching(storage):
             self._storage = open_storage(storage, is_own=not is_shared)
@@ -161,7 +161,7 @@ class Proposals:
         """This member's proposals that have no result; those that a killed process left incomplete are dropped."""
         with reaching(self._address):
             for each in self._study.get_trials(deepcopy=False, states=(OptunaState.RUNNING,)):
-                if each.user_attrs.get(MEMBER, "" if self._is_shared else self._member) != self._member:
+                if each.user_attrs.get(MEMBER, "" if self.is_shared else self._member) != self._member:
                     continue
                 values = values_of(self.definition.parameters, each)
                 if each.user_attrs.get(CONTINUES) is None and len(values) == len(self.definition.parameters):
@@ -283,7 +283,7 @@ class Proposals:
 
     def others(self) -> Iterator[RemoteTrial]:
         """The trials of other machines, each as of its last continuation; tells those that this one is alive."""
-        if not self._is_shared:
+        if not self.is_shared:
             return
         latest, hosts = dict[int, FrozenTrial](), {self._member: socket.gethostname()}
         with reaching(self._address):

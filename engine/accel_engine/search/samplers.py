@@ -82,22 +82,19 @@ FACTOR = 3
 """One of so many trials is promoted from a rung to the next."""
 
 
-def promotable(
-    pruned: Collection[int], values: Mapping[int, Sequence[float]], *, maximize: bool, factor: int = FACTOR
-) -> int | None:
+def promotable(pruned: Collection[int], values: Mapping[int, Sequence[float]], *, maximize: bool) -> int | None:
     """The pruned trial to continue; ``None`` if none is among the best where it was pruned.
 
     Args:
         pruned: Numbers of the pruned trials that may be continued.
         values: The reported values of all trials by number, in order.
         maximize: Whether larger values are better.
-        factor: The inverse of the share of the best.
 
     Returns:
         Of those with the most reports, the best one.
     """
     found = [(len(values[number]), _rank(number, values, maximize), number) for number in pruned if values.get(number)]
-    among = [(-reports, rank, number) for reports, (rank, count), number in found if rank < count // factor]
+    among = [(-reports, rank, number) for reports, (rank, count), number in found if rank < count // FACTOR]
     return min(among)[2] if among else None
 
 

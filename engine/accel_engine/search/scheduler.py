@@ -6,7 +6,7 @@ effect, so that a process continues where one before it was killed.
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Iterable
 from dataclasses import replace
 
 from accel_engine import clock
@@ -21,7 +21,7 @@ from accel_engine.search.samplers import promotable
 from accel_engine.search.study_database import StudyDatabase
 from accel_engine.search.trial import PendingAction, Trial, TrialReport, TrialState
 from accel_engine.search.trial_runs import Observation, TrialRuns, proposal_of, reason_after, state_after
-from accel_engine.search.trial_store import TrialStore
+from accel_engine.search.trial_store import TrialStore, take_over
 from accel_engine.words import numbers
 
 STOPPED_WITH_SEARCH = "the search is stopped"
@@ -35,7 +35,6 @@ class Scheduler:
         database: The search.
         proposals: Proposes values.
         runs: The runs of the trials.
-        refresh: Takes over what other machines have done; called before a trial starts.
 
     Attributes:
         trials: Those of the search, also of other machines.
@@ -50,12 +49,10 @@ class Scheduler:
         database: StudyDatabase,
         proposals: Proposals,
         runs: TrialRuns,
-        refresh: Callable[[TrialStore], object] = lambda _: None,
     ) -> None:
         self.database = database
         self.proposals = proposals
         self.runs = runs
-        self._refresh = refresh
         self.trials = TrialStore(database)
         self.new_trials = NewTrials(self.trials, proposals, runs)
         self.stopping = False
@@ -130,18 +127,20 @@ class Scheduler:
             self._stop_all()
         return bool(self.trials.live) or (self.trials.others_live and not self.is_over)
 
-    def run(self, wait: Callable[[], object], before: Callable[[], object]) -> None:
+    def refresh(self) -> None:
+        """Take over what other machines have done."""
+        if self.proposals.is_shared:
+            take_over(self.trials, self.database, self.proposals)
+
+    def run(self, turns: Iterable[None]) -> None:
         """Run until nothing is live and no further trial starts.
 
         Args:
-            wait: Waits a moment.
-            before: Called before each step.
+            turns: Handles commands before each step, and waits a moment after it.
         """
-        while True:
-            before()
+        for _ in turns:
             if not self.step():
                 return
-            wait()
 
     # What trials do
 
@@ -239,7 +238,7 @@ class Scheduler:
                 continue
             self.limit = self.new_trials.limit
             if not self.limit:
-                self._refresh(self.trials)
+                self.refresh()
                 self.limit = self.new_trials.start()
             if self.limit:
                 return

@@ -6,8 +6,7 @@ from typing import Any
 
 from accel_engine.errors import PlanError
 from accel_engine.plan.interval import parse_duration
-from accel_engine.plan.plan_errors import InvalidPlanError, valid_part
-from accel_engine.plan.plan_file import PlanFile
+from accel_engine.plan.plan_file import InvalidPlanError, PlanFile, valid_part
 from accel_engine.search.definition import DIRECTIONS, MAX_TRIALS, PRUNERS, SAMPLERS
 from accel_engine.search.new_study import LEAST, SearchOptions
 from accel_engine.search.over import parameter_of

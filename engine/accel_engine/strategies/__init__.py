@@ -70,7 +70,7 @@ CATALOGUE: dict[str, StrategyEntry] = {
             "tpu",
             "A replica of the model on every TPU core; gradients are summed at each step",
             ("a TPU in this machine, or one set with ", FieldValue("tpu"), ", COLAB_TPU_ADDR or TPU_NAME"),
-            "accel_engine.training.distributed.tpu_builder:tpu",
+            "accel_engine.training.distributed.strategy_builders:tpu",
             kind="tpu",
             precision="mixed_bfloat16",
         ),

@@ -18,8 +18,8 @@ from accel_engine.data.data_options import Progress, no_progress
 from accel_engine.data.dataset import Dataset, Examples
 from accel_engine.data.structure import Batch, Structure, map_structure
 from accel_engine.errors import ModelError, RunError, join_words
+from accel_engine.keras_support.losses import logits_note
 from accel_engine.keras_support.model_structure import fixed_batch, has_custom_train_step
-from accel_engine.keras_support.output_form import logits_note
 from accel_engine.models.build import output_specs
 from accel_engine.models.exported_model import categories
 from accel_engine.models.model_call import call_model
@@ -40,7 +40,7 @@ from accel_engine.training.core.recipe.loss import change_loss, loss_of_uncompil
 from accel_engine.training.core.run_scaling import decide_scaling, scaler
 from accel_engine.training.core.saved_weights import restore_weights, whole_checkpoint
 from accel_engine.training.core.task import INPUTS, Task, task_of_model
-from accel_engine.training.evaluation.input_specs import input_spec_of
+from accel_engine.training.evaluation.task_report import input_spec_of
 from accel_engine.training.model_analysis.layer_table import changed_layer
 from accel_engine.training.reporting.data_formats import data_format_of, dataset_of
 

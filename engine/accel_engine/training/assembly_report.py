@@ -10,10 +10,9 @@ from accel_engine.data.fingerprint import fingerprint
 from accel_engine.data.structure import ArraySpec, describe
 from accel_engine.devices.device_types import Inventory
 from accel_engine.events import DevicesFound, LearningRateChanged, ModelBuilt, TensorFlowDevice, Warned
-from accel_engine.keras_support.losses import loss_name
+from accel_engine.keras_support.losses import loss_name, output_activation, takes_logits
 from accel_engine.keras_support.model_structure import parameter_count
 from accel_engine.keras_support.optimizers import optimizer_name, schedule_name
-from accel_engine.keras_support.output_form import output_activation, takes_logits
 from accel_engine.plan.estimate import estimate_disk
 from accel_engine.run.diagnostics import DataFingerprint, read
 from accel_engine.run.directory.disk_space import shortage
@@ -22,7 +21,7 @@ from accel_engine.training.core import device_visibility
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.gradient_norms import GradientNorms
 from accel_engine.training.core.metric_states import MAX_STATE, MetricStates
-from accel_engine.training.evaluation.input_specs import input_spec_of
+from accel_engine.training.evaluation.task_report import input_spec_of
 from accel_engine.training.reporting.data_formats import data_format_of
 from accel_engine.training.reporting.run_reporter import RunReporter
 

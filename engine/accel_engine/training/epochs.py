@@ -5,16 +5,16 @@ import time
 from accel_engine import clock
 from accel_engine.events import EpochEnded, Outcome, Phase, Validated, Warned
 from accel_engine.training.autotuning.autotuner import AutoTuner
-from accel_engine.training.autotuning.candidates import plan_mode
+from accel_engine.training.autotuning.mode_choice import plan_mode
 from accel_engine.training.autotuning.run_threads import RunThreads
 from accel_engine.training.checkpoints.run_saver import RunSaver
 from accel_engine.training.commands.command_handler import CommandHandler
 from accel_engine.training.commands.command_mailbox import CommandMailbox
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.batches import Batches
-from accel_engine.training.core.epoch_states import EpochStates
 from accel_engine.training.core.feed import Segment
 from accel_engine.training.core.loop import ChunkResult, Loop
+from accel_engine.training.core.metric_states import EpochStates
 from accel_engine.training.distributed.coordinated_loop import CoordinatedLoop
 from accel_engine.training.distributed.worker_sync import SharedCommands, WorkerSync
 from accel_engine.training.evaluation.adaptive_validation import AdaptiveValidation

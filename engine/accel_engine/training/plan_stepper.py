@@ -23,7 +23,7 @@ from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
 from accel_engine.requests.try_plan import Turn
 from accel_engine.run import diagnostics
 from accel_engine.strategies.cluster_spec import ClusterSpec
-from accel_engine.training.autotuning.candidates import plan_mode
+from accel_engine.training.autotuning.mode_choice import plan_mode
 from accel_engine.training.checkpoints.checkpoint import Checkpoints
 from accel_engine.training.core import device_visibility
 from accel_engine.training.core.assembly import Assembly, assemble, build_strategy
@@ -31,7 +31,7 @@ from accel_engine.training.core.batches import Batches, training_batches
 from accel_engine.training.core.compiled_model import compile_model
 from accel_engine.training.core.feed import PREFETCH, Segment
 from accel_engine.training.core.loop import ChunkResult, Loop
-from accel_engine.training.distributed import tpu_builder
+from accel_engine.training.distributed import strategy_builders
 from accel_engine.training.distributed.coordinated_loop import CoordinatedLoop
 from accel_engine.training.distributed.worker_sync import WorkerSync
 from accel_engine.training.evaluation.validation import Validation
@@ -305,7 +305,7 @@ def _assembled(
 
 def _configured(resolved: ResolvedPlan, inventory: Inventory) -> tuple[ResolvedPlan, tuple[str, ...]]:
     if resolved.tpu is not None:
-        return resolved, tpu_builder.connect_tpu(resolved.tpu)
+        return resolved, strategy_builders.connect_tpu(resolved.tpu)
     placed = device_visibility.place_on_visible(resolved, inventory)
     return placed, device_visibility.configure(placed, inventory, placed.plan.threads)
 

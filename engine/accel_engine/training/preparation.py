@@ -25,17 +25,16 @@ from accel_engine.training.checkpoints.checkpoint import Checkpoints
 from accel_engine.training.checkpoints.run_saver import RunSaver
 from accel_engine.training.commands.command_mailbox import CommandMailbox
 from accel_engine.training.core import device_visibility
-from accel_engine.training.core.allocated_memory import AllocatedMemory, release_models
 from accel_engine.training.core.assembly import Assembly, assemble, build_strategy
 from accel_engine.training.core.batches import Batches, training_batches
 from accel_engine.training.core.deadline import Deadline
 from accel_engine.training.core.metric_states import MAX_EPOCH_STATE
-from accel_engine.training.distributed import tpu_builder
-from accel_engine.training.distributed.strategy_builders import reduction_over_workers
-from accel_engine.training.distributed.tpu_builder import explain
+from accel_engine.training.distributed import strategy_builders
+from accel_engine.training.distributed.strategy_builders import explain, reduction_over_workers
 from accel_engine.training.distributed.worker_sync import WorkerSync, link_worker_runs
 from accel_engine.training.epochs import Epochs
 from accel_engine.training.evaluation.validation import Validation
+from accel_engine.training.memory_meters import AllocatedMemory, release_models
 from accel_engine.training.progress.run_progress import RunProgress
 from accel_engine.training.recovery.out_of_memory import OutOfMemory
 from accel_engine.training.reporting.error_explanation import print_traceback
@@ -225,9 +224,9 @@ class Preparation:
             self._threads.report()
             return device_visibility.configure(self.resolved, self._inventory, self._threads.choice.setting)
         self._reporter.enter_phase(Phase.BUILDING, f"connecting to the TPU: {endpoint.target}")
-        limit = tpu_builder.TPU_CONNECT_TIMEOUT_SECONDS
+        limit = strategy_builders.TPU_CONNECT_TIMEOUT_SECONDS
         with self._deadline.within(limit, partial(explain, endpoint, f"no answer within {limit:g} s")):
-            return tpu_builder.connect_tpu(endpoint)
+            return strategy_builders.connect_tpu(endpoint)
 
     def _sync_start_step(self, strategy: tf.distribute.Strategy, names: tuple[str, ...]) -> None:
         """Continue from the newest checkpoint that all workers have, if there are several.

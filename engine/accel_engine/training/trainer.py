@@ -15,9 +15,9 @@ from accel_engine.run.history.session import read_session
 from accel_engine.run.writing.writer import RunWriter
 from accel_engine.training.checkpoints.run_saver import RunSaver
 from accel_engine.training.commands.command_mailbox import CommandMailbox, StopRequested
-from accel_engine.training.core.allocated_memory import AllocatedMemory, release_models
 from accel_engine.training.core.deadline import Deadline
 from accel_engine.training.epochs import Epochs
+from accel_engine.training.memory_meters import AllocatedMemory, release_models
 from accel_engine.training.preparation import Preparation
 from accel_engine.training.recovery.cause import Cause, find_cause
 from accel_engine.training.recovery.loss_watch import LossTrouble, NotANumberError

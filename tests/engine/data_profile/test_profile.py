@@ -7,7 +7,7 @@ import pytest
 from accel_engine.data.dataset import Split
 from accel_engine.data_profile import ProfiledData, profile
 from accel_engine.data_profile.equal_rows import row_hashes
-from accel_engine.data_profile.sampled_rows import MAX_ROWS
+from accel_engine.data_profile.values import MAX_ROWS
 from accel_engine.run import diagnostics
 from accel_engine.run.diagnostics import DataProfile
 

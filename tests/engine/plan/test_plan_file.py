@@ -10,8 +10,7 @@ import pytest
 
 from accel_engine.errors import PlanError, UsageError
 from accel_engine.plan import SPECS, Plan
-from accel_engine.plan.plan_errors import InvalidPlanError, valid_part
-from accel_engine.plan.plan_file import read_plan_file
+from accel_engine.plan.plan_file import InvalidPlanError, read_plan_file, valid_part
 from accel_engine.plan.source_text import json_lines, toml_lines
 
 

@@ -7,7 +7,7 @@ import pytest
 from accel_engine.devices.device_types import Device
 from accel_engine.errors import AccelError, PlanError, UsageError
 from accel_engine.plan import Plan
-from accel_engine.plan.plan_errors import InvalidPlanError
+from accel_engine.plan.plan_file import InvalidPlanError
 from accel_engine.plan.resolved_plan import resolve, resolve_to_train
 
 HOST = (Device("cpu:0", "cpu", "a processor"),)

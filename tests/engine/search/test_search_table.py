@@ -2,8 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from accel_engine.plan.plan_errors import InvalidPlanError
-from accel_engine.plan.plan_file import read_plan_file
+from accel_engine.plan.plan_file import InvalidPlanError, read_plan_file
 from accel_engine.search.search_table import split_table
 
 WRONG = """\

@@ -17,7 +17,7 @@ from accel_engine.plan.resolved_plan import resolve
 from accel_engine.run.diagnostics import read
 from accel_engine.strategies.tpu_endpoint import TpuEndpoint
 from accel_engine.training.core import device_visibility
-from accel_engine.training.distributed import tpu_builder
+from accel_engine.training.distributed import strategy_builders
 
 from .conftest import Gym
 
@@ -70,9 +70,9 @@ def tpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeTpu]:
     monkeypatch.setattr(tf.config, "list_logical_devices", fake.devices)
     monkeypatch.setattr(tf.config, "set_visible_devices", lambda *_: None)  # TensorFlow is in use here
     monkeypatch.setattr(TpuEndpoint, "connection_problem", lambda _: "")
-    tpu_builder._resolver.cache_clear()
+    strategy_builders._resolver.cache_clear()
     yield fake
-    tpu_builder._resolver.cache_clear()
+    strategy_builders._resolver.cache_clear()
 
 
 @pytest.fixture

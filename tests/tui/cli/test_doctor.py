@@ -28,7 +28,7 @@ def found(monkeypatch):
     """Find what is made up, instead of this machine."""
 
     def put(*checks):
-        monkeypatch.setattr("accel_tui.cli.doctor.checks", lambda: checks)
+        monkeypatch.setattr("accel_tui.cli.doctor.checks_of", lambda: checks)
         monkeypatch.setattr(terminal_checks, "checks", lambda: ())
 
     put(*FINDINGS)

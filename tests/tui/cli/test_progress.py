@@ -21,8 +21,8 @@ from accel_engine.run.store import steps
 from accel_tui.cli.event_text import format_event
 from accel_tui.cli.follow_run import view_for
 from accel_tui.cli.progress import Bar, JsonLines, Log, progress
+from accel_tui.run_state.pace import StepRate
 from accel_tui.run_state.state import RunState
-from accel_tui.run_state.step_rate import StepRate
 
 
 class Stream(io.StringIO):

@@ -18,7 +18,6 @@ from accel_engine.words import numbers
 from accel_tui.cli import race
 from accel_tui.cli.race_view import LiveBars
 from accel_tui.formatting import race as race_text
-from accel_tui.formatting import race_bars
 from engine.race.stand_ins import CPU, Behaviour, StandInTrials, no_meters
 
 
@@ -202,7 +201,7 @@ def test_two_marks_are_whole_at_80_columns() -> None:
     one = ConfigurationResult(Configuration("this plan", plan), ConfigurationState.FINISHED, memory=1e8, **usual)
     title = "combined: XLA, mixed_bfloat16, 1 thread"
     other = ConfigurationResult(Configuration(title, plan), ConfigurationState.FINISHED, memory=2e8, **usual)
-    lines = ["".join(text for text, _ in line) for line in race_bars.bars([one, other], 79)]
+    lines = ["".join(text for text, _ in line) for line in race_text.bars([one, other], 79)]
     assert lines[0].rstrip().endswith("fastest, least memory")
     assert all(len(line) == 79 for line in lines)
     assert [line.count("━") for line in lines] == [7, 7]

@@ -10,8 +10,7 @@ from accel_engine.search.definition import Confirmation, Objective
 from accel_engine.search.results import best_trial, search_ended
 from accel_engine.search.search_table import events_between
 from accel_engine.search.trial import Trial, TrialState
-from accel_tui.cli.search_summary import summary
-from accel_tui.cli.search_view import SearchBar, SearchNow, event_line, live_text
+from accel_tui.cli.search_view import SearchBar, SearchNow, event_line, live_text, summary
 from accel_tui.study_state.texts import objective_text
 from engine.search.searching import ACCURACY, define
 

@@ -37,8 +37,8 @@ from accel_engine.run.store.steps import THROUGHPUT, TIME
 from accel_tui.cli.event_text import format_event
 from accel_tui.run_state.curve import Curve
 from accel_tui.run_state.fold_events import NOTICES, apply_update
+from accel_tui.run_state.pace import validations_left
 from accel_tui.run_state.state import RunState
-from accel_tui.run_state.validations_left import validations_left
 from example_events import model_built
 
 

@@ -17,8 +17,8 @@ from accel_engine.plan import Plan
 from accel_engine.run import Annotations, list_runs
 from accel_engine.run.store.annotations import write_annotations
 from accel_engine.run.store.connection import connect
+from accel_tui.formatting.table_columns import SortOrder
 from accel_tui.host import Screens
-from accel_tui.run_list.columns import SortOrder
 from accel_tui.screens.compare_screen import CompareScreen
 from accel_tui.screens.new_run_screen import NewRunScreen
 from accel_tui.screens.question_screen import QuestionScreen

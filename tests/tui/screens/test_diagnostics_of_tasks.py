@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import pytest
 from textual.pilot import Pilot
-from textual.widgets import DataTable, Select
+from textual.widgets import Select
 
 from accel_engine.run.diagnostics import OutputReport, ValidationReport
 from accel_tui.appearance.theme import LIGHT
 from accel_tui.screens import diagnostics_screen
 from accel_tui.screens.diagnostics_screen import DiagnosticsScreen
-from accel_tui.widgets.diagnostics.class_table import ClassTable
+from accel_tui.widgets.diagnostics.class_table import ClassList, ClassTable
 from accel_tui.widgets.diagnostics.example_list import ExampleList
 from accel_tui.widgets.diagnostics.sample_gallery import SampleGallery
 from accel_tui.widgets.diagnostics.score_plots import ScorePlots
@@ -81,20 +81,20 @@ async def test_classes_are_sorted_by_f1_from_the_lowest_and_by_other_columns(eng
     async with diagnosed(engine, example_reports.rows_of_classes()) as pilot:
         await pilot.press("2")
         await shows(pilot, "macro F1", "3 classes, by F1, lowest first")
-        table = screen_of(pilot).query_one(ClassTable).query_one(DataTable)
+        table = screen_of(pilot).query_one(ClassTable).query_one(ClassList)
 
         def names() -> list[str]:
-            return [str(table.get_row_at(row)[0]) for row in range(table.row_count)]
+            return [row.name for row in table.shown]
 
         # Precisions 50/70, 30/32, 0/3; recalls 50/55, 30/50, and none for the class that never occurs.
         assert names() == ["high", "mid", "low"]
         assert re.search(r"mid +0\.7317 +0\.9375 +0\.6000 +50", text_of(pilot))
-        await pilot.press("s", "s")
+        await pilot.press(">", ">")
         await until(pilot, lambda: names() == ["mid", "low", "high"], "by recall")
-        await pilot.press("S")
+        await pilot.press("o")
         await until(pilot, lambda: names() == ["low", "mid", "high"], "reversed")
         await shows(pilot, "highest first")
-        await pilot.click(DataTable, offset=(3, 0))
+        await pilot.click(ClassList, offset=(3, 0))
         await until(pilot, lambda: names() == ["high", "low", "mid"], "by name")
 
 
@@ -228,11 +228,11 @@ async def test_outputs_are_chosen_by_key_and_in_a_list(engine: FakeEngine) -> No
     named = [replace(REPORTS[name], output=name) for name in ("binary", "forecast", "custom")]
     async with diagnosed(engine, *named) as pilot:
         await shows(pilot, "true negative, predicted positive", "binary")
-        await pilot.press("o")
+        await pilot.press("O")
         await shows(pilot, "1 Errors", "MAE of load")
-        await pilot.press("o")
+        await pilot.press("O")
         await shows(pilot, "the model has its own train_step", "embedding", "float32 64")
-        await pilot.press("o")
+        await pilot.press("O")
         await shows(pilot, "1 Confusion matrix")
         await pilot.click(Select)
         await pilot.press("down", "enter")

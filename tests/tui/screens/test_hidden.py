@@ -15,7 +15,7 @@ from accel_tui.screens.runs_screen import RunsScreen
 from accel_tui.widgets.chart.chart import Chart
 from accel_tui.widgets.run.phase_line import PhaseLine
 from accel_tui.widgets.run.run_details import RunDetails
-from accel_tui.widgets.run.run_text import RunText
+from accel_tui.widgets.run.run_view import RunText
 from tui.fake_engine import FakeEngine
 from tui.stand_ins import StubApp, begun, hides, shows, until
 

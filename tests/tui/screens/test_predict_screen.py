@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from textual.geometry import Offset
 from textual.selection import Selection
-from textual.widgets import DataTable
 
 from accel_engine.data.pixel_scaling import ValueRange
 from accel_engine.errors import RunError
@@ -26,6 +25,7 @@ from accel_tui.screens.predict_screen import PredictScreen
 from accel_tui.widgets.jobs import prediction_tables
 from accel_tui.widgets.jobs.growing_text import GrowingText
 from accel_tui.widgets.jobs.prediction_tables import bar
+from accel_tui.widgets.text_table import TextTable
 from tui.fake_engine import FakeEngine
 from tui.stand_ins import StubApp, hides, shows, text_of, until
 
@@ -137,7 +137,7 @@ async def test_classes_have_their_probabilities_and_a_bar(run: FakeEngine, query
         await shows(pilot, "k3fp-pets at step 40: 2 of 3 examples predicted", "a.png: resized to 8x8")
         await shows(pilot, "97.5% ━━━━━━━━━━", "75.0% ━━━━━━━╸", "dog 2.5%")
         await shows(pilot, "Not predicted", "b.png is damaged")
-        assert isinstance(pilot.app.focused, DataTable)
+        assert isinstance(pilot.app.focused, TextTable)
     asked = query.asked[0]
     directory, files, texts, checkpoint = asked.target, asked.files, asked.texts, asked.checkpoint
     assert (directory, texts, checkpoint) == (run.directory, (), "auto")
@@ -171,7 +171,7 @@ async def test_each_output_has_a_table_and_long_ones_are_cut(
         await hides(pilot, "17.25")
 
 
-async def test_long_tables_are_filled_in_parts_and_forecasts_cut_by_their_steps(run: FakeEngine, query: Any) -> None:
+async def test_forecasts_are_cut_by_their_steps(run: FakeEngine, query: Any) -> None:
     steps = np.arange(60 * 24, dtype=np.float32).reshape(60, 24, 1)
     names = tuple(("x.npz", str(row)) for row in range(60))
     query.found = ExamplePredictions(
@@ -183,9 +183,9 @@ async def test_long_tables_are_filled_in_parts_and_forecasts_cut_by_their_steps(
         await open_prediction(pilot, run, None)
         await pilot.press(*"x.npz", "enter")
         await shows(pilot, "60 examples; the first 41 are shown, w saves all", "STEP", "load")
-        table = pilot.app.screen.query_one(DataTable)
-        await until(pilot, lambda: table.row_count == 41 * 24, "all rows")
-        assert [str(cell) for cell in table.get_row_at(40 * 24)] == ["40", "1", "960"]
+        table = pilot.app.screen.query_one(TextTable)
+        await until(pilot, lambda: len(table.shown) == 41 * 24, "all rows")
+        assert table.shown[40 * 24].texts == ("40", "1", "960")
 
 
 @pytest.mark.parametrize(

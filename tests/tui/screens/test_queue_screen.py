@@ -108,10 +108,10 @@ async def test_keys_change_the_order_and_the_cursor_stays_on_its_run() -> None:
     runs = [add(name) for name in ("one", "two", "three")]
     async with StubApp().run_test(size=SMALL) as pilot:
         table = await open_queue(pilot)
-        await until(pilot, lambda: len(table.rows) == 3, "the rows")
+        await until(pilot, lambda: len(table.shown) == 3, "the rows")
         await pilot.press("j", "K")
         await until(pilot, lambda: waiting() == [runs[1], runs[0], runs[2]], "the move")
-        await until(pilot, lambda: table.rows[0].entry.run == runs[1], "the new order")
+        await until(pilot, lambda: table.shown[0].entry.run == runs[1], "the new order")
         assert table.current.entry.run == runs[1]
         await pilot.press("minus")
         await until(pilot, lambda: waiting() == [runs[0], runs[2], runs[1]], "the lower priority")
@@ -127,7 +127,7 @@ async def test_a_run_is_taken_out_after_a_question() -> None:
     one = add("one")
     async with StubApp().run_test(size=SMALL) as pilot:
         table = await open_queue(pilot)
-        await until(pilot, lambda: table.rows, "the rows")
+        await until(pilot, lambda: table.shown, "the rows")
         await pilot.press("c")
         await shows(pilot, f"Cancel run {one}?")
         await pilot.press("escape", "c")
@@ -141,7 +141,7 @@ async def test_the_limit_is_asked_for() -> None:
     add("one")
     async with StubApp().run_test(size=SMALL) as pilot:
         table = await open_queue(pilot)
-        await until(pilot, lambda: table.rows, "the rows")
+        await until(pilot, lambda: table.shown, "the rows")
         await pilot.press("L")
         await shows(pilot, "Most runs at once")
         await pilot.press("end", *["backspace"] * 4, "0")
@@ -156,7 +156,7 @@ async def test_a_queued_run_says_why_it_waits_and_goes_on_live() -> None:
     queue.hold(one)
     async with StubApp().run_test(size=SMALL) as pilot:
         table = await open_queue(pilot)
-        await until(pilot, lambda: table.rows, "the rows")
+        await until(pilot, lambda: table.shown, "the rows")
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen), "the run")
         await shows(pilot, "○ queued  held by", "s Stop")

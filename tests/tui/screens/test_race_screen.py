@@ -17,6 +17,7 @@ from accel_tui.screens.new_run_screen import NewRunScreen
 from accel_tui.screens.race_screen import RaceScreen
 from engine.race.stand_ins import Behaviour, StandInTrials, no_meters
 from tui.stand_ins import MACHINE, StubApp, hides, shows, text_of, until
+from waiting import wait_until
 
 BEHAVIOURS = {
     "xla=on": Behaviour(2200.0, memory=3e8, losses=(2.0, 1.5, 1.250001)),
@@ -150,7 +151,7 @@ async def test_processes_end_with_the_app(machine: Machine) -> None:
     async with StubApp().run_test(size=(80, 24)) as pilot:
         await open_race(pilot)
         await shows(pilot, "2.20x")
-    assert not any(process.is_open for process in machine.trials.processes)
+    wait_until(lambda: not any(process.is_open for process in machine.trials.processes))
 
 
 async def test_a_plan_that_cannot_be_raced_says_why(machine: Machine) -> None:

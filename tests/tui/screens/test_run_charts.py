@@ -18,7 +18,7 @@ from accel_tui.screens.select_charts_screen import SelectChartsScreen
 from accel_tui.widgets.chart.background import plot_region
 from accel_tui.widgets.chart.chart import Chart
 from accel_tui.widgets.chart.chart_view import ChartOptions
-from accel_tui.widgets.chart_panels.chart_bar import ChartBar
+from accel_tui.widgets.chart_panels.chart_grid import ChartBar
 from accel_tui.widgets.chart_panels.run_charts import RunCharts
 from tui.fake_engine import FakeEngine
 from tui.stand_ins import StubApp, hides, shows, text_of, until

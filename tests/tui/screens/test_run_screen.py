@@ -15,8 +15,8 @@ from accel_tui.widgets.chart.chart import Chart
 from accel_tui.widgets.chart_panels.run_charts import RunCharts
 from accel_tui.widgets.devices.device_panel import DevicePanel
 from accel_tui.widgets.log.log_view import LogView
-from accel_tui.widgets.run.notices import Notices
 from accel_tui.widgets.run.phase_line import PhaseLine
+from accel_tui.widgets.run.run_lines import Notices
 from tui.fake_engine import FakeEngine, dead_pid
 from tui.screens.run_app import SMALL, WIDE, RunApp, app_of, opened, screen_of, told
 from tui.stand_ins import shows, text_of, until

@@ -229,7 +229,7 @@ async def test_what_needs_a_model_is_offered_for_runs_that_have_one(made: Callab
             table(pilot).go_to(line)
             offered[run.directory] = {each for each in needs_model if pilot.app.screen.check_action(each, ())}
         assert offered == {trained: {*needs_model}, recorder.directory: set(), damaged: set()}
-        table(pilot).selected_ids = frozenset(run.id for run in table(pilot).shown)
+        table(pilot).selected = frozenset(run.id for run in table(pilot).shown)
         assert not pilot.app.screen.check_action("bench", ())
         assert not pilot.app.screen.check_action("evaluate", ())
 

@@ -28,8 +28,7 @@ from accel_tui.screens.search_screen import SearchScreen
 from accel_tui.screens.searches_screen import SearchesScreen
 from accel_tui.study_state import study_follower
 from accel_tui.widgets.search.study_view import VIEWS, StudyView
-from accel_tui.widgets.search.trial_loss import TrialLoss
-from accel_tui.widgets.search.trials_table import TrialsTable
+from accel_tui.widgets.search.trials_table import TrialLoss, TrialsTable
 from example_study import DEFINITION, confirm, write_study
 from tui.fake_engine import FakeEngine
 from tui.stand_ins import StubApp, shows, text_of, until

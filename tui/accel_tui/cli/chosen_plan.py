@@ -10,8 +10,7 @@ from accel_engine.devices.device_types import Device
 from accel_engine.errors import AccelError, PlanError
 from accel_engine.plan import USES, Plan
 from accel_engine.plan.plan_checks import alternatives_to, without_ignored
-from accel_engine.plan.plan_errors import InvalidPlanError, refers_to, valid_part
-from accel_engine.plan.plan_file import PlanFile
+from accel_engine.plan.plan_file import InvalidPlanError, PlanFile, refers_to, valid_part
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
 from accel_tui.cli.output import print_to_stderr
 from accel_tui.plan.relevance import is_relevant

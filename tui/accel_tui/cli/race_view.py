@@ -14,7 +14,7 @@ from accel_tui.appearance.glyphs import to_ascii
 from accel_tui.cli.live import LiveArea, Size
 from accel_tui.cli.output import print_to_stderr, write_json
 from accel_tui.formatting import race
-from accel_tui.formatting.race_bars import Span, bars
+from accel_tui.formatting.race import Span, bars
 
 REDRAW_SECONDS = 0.1
 """Seconds between two pictures of the bars, at least."""

@@ -13,8 +13,9 @@ from accel_engine.user_paths import exists, is_directory
 from accel_engine.words import numbers
 from accel_tui.cli.output import columns, json_option, table, write, write_json
 from accel_tui.formatting.runs import left_out
+from accel_tui.formatting.table_columns import SortOrder, ordered
 from accel_tui.formatting.text import shorten
-from accel_tui.run_list.columns import TITLES, SortOrder, best_of, monitor_of, ordered, status_of, steps_of, title_of
+from accel_tui.run_list.columns import COLUMNS, TITLES, best_of, monitor_of, status_of, steps_of, title_of
 from accel_tui.run_list.run_filter import key_error, matches, parse
 
 EPILOG = """\b
@@ -35,17 +36,17 @@ MONITOR_WIDTH = 8
 WIDE_MONITOR_WIDTH = 20
 """The same on a wide terminal."""
 
-COLUMNS = {title.replace(" ", "-"): title for title in TITLES}
+SORTABLE = {title.replace(" ", "-"): title for title in TITLES}
 """The titles of the dashboard's columns by their names for --sort."""
 
-SORT_HELP = f"Sort by a column: {', '.join(COLUMNS)}.  [default: created]"
+SORT_HELP = f"Sort by a column: {', '.join(SORTABLE)}.  [default: created]"
 
 
 def _column(_context: click.Context, _option: click.Parameter, name: str) -> str:
     """The title of a column."""
-    if name not in COLUMNS:
-        raise click.BadParameter(f"no column {name!r}; {suggestion(name, COLUMNS)}")
-    return COLUMNS[name]
+    if name not in SORTABLE:
+        raise click.BadParameter(f"no column {name!r}; {suggestion(name, SORTABLE)}")
+    return SORTABLE[name]
 
 
 @click.command(epilog=EPILOG)
@@ -65,7 +66,7 @@ def runs(text: str, column: str, reverse: bool, as_json: bool) -> None:
         raise UsageError(error)
     everything = list_runs()
     terms = parse(text)
-    found = ordered((run for run in everything if matches(run, terms)), SortOrder(column, reversed=reverse))
+    found = ordered((run for run in everything if matches(run, terms)), COLUMNS, SortOrder(column, reversed=reverse))
     if as_json:
         write_json(*map(_wire, found))
         return

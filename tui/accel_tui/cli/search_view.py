@@ -1,21 +1,23 @@
 """Shows a search in the terminal: JSON lines, log lines, or log lines above a live one."""
 
+import math
 import shutil
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from accel_engine.search.definition import Confirmation, StudyDefinition
+from accel_engine.search.over import format_value
 from accel_engine.search.progress import seconds_left, trials_done
-from accel_engine.search.results import best_trial
+from accel_engine.search.results import best_trial, front, is_counted
 from accel_engine.search.trial import Trial, TrialState
 from accel_engine.text import printable, printable_line
 from accel_engine.words import numbers
 from accel_tui.cli.live import LiveArea, Size, with_bar
-from accel_tui.cli.output import write, write_json
-from accel_tui.cli.search_summary import short_value, summary
+from accel_tui.cli.output import table, write, write_json
+from accel_tui.formatting import field_labels
 from accel_tui.formatting.text import shorten
 from accel_tui.study_state.texts import objective_name, objective_text
 
@@ -172,3 +174,123 @@ def event_line(event: Event) -> str:
     reason = event.get("reason", "") if event["event"] != "trial_out_of_memory" else ""
     short = shorten(printable(reason).partition("\n")[0], REASON)
     return printable_line("  ".join(filter(None, [*parts, shown, short])))
+
+
+BEST = 10
+"""Trials of the table at the end; with several objectives, all of the front if it has more."""
+
+MOST_NUMBERS = 8
+"""Trials that are listed by number; more are counted."""
+
+
+def summary(ended: Mapping[str, Any], definition: StudyDefinition, trials: Sequence[Trial]) -> Iterator[str]:
+    """What a search has found, as lines."""
+    yield printable_line(f"the search {definition.name} {_outcome(ended)}: {ended['reason']}")
+    best, monitor, marked = ended.get("best"), definition.objectives[0].name, _front(definition, trials)
+    if best:
+        yield ""
+        yield table(*_best_table(definition, trials, marked))
+    yield from _below(definition, trials, marked)
+    if not best:
+        return
+    confirmed = ended.get("confirmation")
+    yield ""
+    yield printable_line(_best_line(best, monitor) + (_again(confirmed) if confirmed else ""))
+    if confirmed:
+        yield "The best of many trials is partly luck: expect what the other seeds reach."
+    if best["command"]:
+        yield f"Train it: {best['command']}"
+
+
+def _best_line(best: Mapping[str, Any], monitor: str) -> str:
+    """The best trial: its number, where it was trained, and its monitor."""
+    where = f"run {best['run'].partition('-')[0]}" if best["run"] else f"on {best.get('machine', '')}"
+    value = objective_text(monitor, best["objectives"][monitor])
+    return f"best trial: {best['trial']} ({where}), {objective_name(monitor)} {value}"
+
+
+def _again(confirmed: Mapping[str, Any]) -> str:
+    """What the best plan reached with other seeds."""
+    spread = confirmed["spread"]
+    around = f" ± {numbers.metric(spread)}" if spread is not None else ""
+    seeds = numbers.counted(len(confirmed["values"]), "other seed")
+    return f"; trained again with {seeds}: {numbers.metric(confirmed['mean'])}{around}"
+
+
+def _best_table(
+    definition: StudyDefinition, trials: Sequence[Trial], marked: Collection[int]
+) -> tuple[list[str], list[list[str]]]:
+    """The header and the rows of the best trials; with several objectives, the front comes first."""
+    monitor = definition.objectives[0]
+    among = [each for each in trials if is_counted(each, monitor.name)]
+    sign = -1 if monitor.maximize else 1
+    among.sort(key=lambda each: (each.number not in marked, sign * each.objectives[monitor.name]))
+    header = ["TRIAL", "RUN", "STATE", *(["FRONT"] if marked else [])]
+    header += [objective_name(each.name).upper() for each in definition.objectives]
+    header += [field_labels.label(each.name).upper() for each in definition.parameters]
+    rows = [
+        [
+            str(each.number),
+            each.run.partition("-")[0] or printable_line(each.machine),
+            str(each.state),
+            *(["yes" if each.number in marked else ""] if marked else []),
+            *(objective_text(one.name, each.objectives.get(one.name, math.nan)) for one in definition.objectives),
+            *(printable_line(short_value(each.values.get(one.name))) for one in definition.parameters),
+        ]
+        for each in among[: max(BEST, len(marked))]
+    ]
+    return header, rows
+
+
+def _front(definition: StudyDefinition, trials: Sequence[Trial]) -> set[int]:
+    """Numbers of the trials of the front; none with a single objective."""
+    return {each.number for each in front(definition, trials)} if len(definition.objectives) > 1 else set()
+
+
+def _below(definition: StudyDefinition, trials: Sequence[Trial], marked: Collection[int]) -> Iterator[str]:
+    """What the table does not tell: what its column means, and the trials that it leaves out."""
+    monitor = definition.objectives[0].name
+    if marked:
+        yield "FRONT: no other trial is better in one objective and as good in all others."
+    own = [each for each in trials if each.duplicate_of is None]
+    counted = [each for each in own if is_counted(each, monitor)]
+    if (more := len(counted) - max(BEST, len(marked))) > 0:
+        every = f"accel-tui runs --filter name:{definition.name} --sort best"
+        yield printable_line(f"{numbers.counted(more, 'more trial')} with results; {every} lists all")
+    groups: dict[str, list[int]] = {}
+    for each in own:
+        if not is_counted(each, monitor):
+            words = f"{each.state} on {each.machine}" if each.machine else str(each.state)
+            groups.setdefault(words, []).append(each.number)
+    if groups:
+        parts = "; ".join(f"{_named(found)} {words}" for words, found in groups.items())
+        yield printable_line(f"without a result here: {parts}")
+    if counted:
+        yield from _failing_choices(definition, own)
+
+
+def _failing_choices(definition: StudyDefinition, trials: Sequence[Trial]) -> Iterator[str]:
+    """A line for each choice with which several trials have ended, all of them failed."""
+    ended = [each for each in trials if not each.state.live and each.state is not TrialState.LOST]
+    for parameter in definition.parameters:
+        for choice in parameter.choices:
+            found = [each for each in ended if each.values.get(parameter.name) == choice]
+            if len(found) > 1 and all(each.state.failed for each in found):
+                numbers_of = [each.number for each in found]
+                yield printable_line(f"{parameter.name}={short_value(choice)} failed each time: {_named(numbers_of)}")
+
+
+def _named(found: Sequence[int]) -> str:
+    """Trials by their numbers, or how many if they are many."""
+    if len(found) > MOST_NUMBERS:
+        return numbers.counted(len(found), "trial")
+    return f"{numbers.plural(len(found), 'trial')} {', '.join(map(str, found))}"
+
+
+def _outcome(ended: Mapping[str, Any]) -> str:
+    return {"finished": "has finished", "stopped": "was stopped", "failed": "has failed"}[str(ended["outcome"])]
+
+
+def short_value(value: Any) -> str:
+    """A value of a field: a number in four digits, a path without its folders."""
+    return f"{value:.4g}" if isinstance(value, float) else format_value(value).rpartition("/")[2]

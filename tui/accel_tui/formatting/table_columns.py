@@ -1,8 +1,22 @@
-"""Columns of a table of items."""
+"""Columns of tables: what they show of a row, by what they sort, and how wide they are."""
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
+
+from rich.cells import cell_len
+
+GAP = 2
+"""Cells between two columns."""
+
+ALL_ROOM = 1000
+"""The widest that a column can be."""
+
+_KEPT = 4
+"""The highest drop priority of columns that are not hidden for being empty."""
+
+_LOOKED_AT = 500
+"""Rows that tell which columns are empty: the event loop has no time for all of thousands."""
 
 SortKey = tuple[float, str]
 """A number, then a text for equal numbers."""
@@ -17,27 +31,93 @@ class Column(Generic[T]):
     Attributes:
         title: Its header.
         width: In cells.
-        text: Its cell of an item, given the present time.
-        sort_key: The sort key of an item; ``None`` for an item without a value, which comes last.
+        text: Its cell of a row, given the present time.
+        sort_key: The sort key of a row, ``None`` for a row without a value, which comes last; without this function,
+            no order is by this column.
         right: Whether it is aligned to the right.
         descending: Whether its default order is descending.
-        colour: The theme colour of an item's cell; empty for none.
+        colour: The theme colour of a row's cell; empty for none.
         drop_priority: The highest is hidden first where there is no room; 0 never.
+        widest: Cells to which it grows where there is room.
     """
 
     title: str
     width: int
     text: Callable[[T, float], str]
-    sort_key: Callable[[T], SortKey | None]
+    sort_key: Callable[[T], SortKey | None] | None = None
     right: bool = False
     descending: bool = False
     colour: Callable[[T], str] = lambda _: ""
     drop_priority: int = 0
+    widest: int = 0
+
+    def has_value(self, row: T) -> bool:
+        """Whether a row has a value in this column."""
+        return self.sort_key is None or self.sort_key(row) is not None
 
 
-def ordered(items: Iterable[T], column: Column[T], *, is_reversed: bool) -> tuple[T, ...]:
-    """Items by a column; the order is stable, and items without a value come last."""
-    keyed = [(column.sort_key(item), item) for item in items]
-    known = [(key, item) for key, item in keyed if key is not None]
-    known.sort(key=lambda pair: pair[0], reverse=column.descending is not is_reversed)
-    return (*(item for _, item in known), *(item for key, item in keyed if key is None))
+@dataclass(frozen=True, slots=True)
+class SortOrder:
+    """The order of a table.
+
+    Attributes:
+        column: The title of the column to sort by; empty for the order in which the rows are given.
+        reversed: Whether to reverse the column's default order.
+    """
+
+    column: str = ""
+    reversed: bool = False
+
+    def by(self, column: str) -> "SortOrder":
+        """Sort by a column; reverse the order if it is the present one."""
+        return replace(self, reversed=not self.reversed) if column == self.column else SortOrder(column)
+
+    def is_descending(self, column: Column[T]) -> bool:
+        """Whether the highest value comes first when this column is sorted by."""
+        return column.descending is not self.reversed
+
+
+def ordered(rows: Iterable[T], columns: Sequence[Column[T]], order: SortOrder) -> tuple[T, ...]:
+    """Sort rows; the sort is stable, and rows without a value come last."""
+    column = next((each for each in columns if each.title == order.column), None)
+    if column is None or column.sort_key is None:
+        return tuple(rows)
+    keyed = [(column.sort_key(row), row) for row in rows]
+    known = [(key, row) for key, row in keyed if key is not None]
+    known.sort(key=lambda pair: pair[0], reverse=order.is_descending(column))
+    return (*(row for _, row in known), *(row for key, row in keyed if key is None))
+
+
+def fitting(columns: Sequence[Column[T]], room: int, rows: Sequence[T] = ()) -> list[Column[T]]:
+    """The columns that fit, in order; optional ones without a value are hidden first.
+
+    Args:
+        columns: All columns.
+        room: The available width in cells.
+        rows: The rows of the table.
+    """
+    optional = [column for column in columns if column.drop_priority > _KEPT]
+    empty = {each.title for each in optional if rows and not any(map(each.has_value, rows[:_LOOKED_AT]))}
+    chosen, room = set(), room + GAP
+    for column in sorted(columns, key=lambda column: (column.title in empty, column.drop_priority)):
+        room -= column.width + GAP
+        if room < 0:
+            break
+        chosen.add(column.title)
+    return [column for column in columns if column.title in chosen]
+
+
+def widths(columns: Sequence[Column[T]], room: int) -> list[int]:
+    """The widths of columns in cells; those that grow share what is left, the first ones first."""
+    spare = max(0, room + GAP - sum(column.width + GAP for column in columns))
+    found = []
+    for column in columns:
+        more = min(spare, max(0, column.widest - column.width))
+        found.append(column.width + more)
+        spare -= more
+    return found
+
+
+def width_of(title: str, texts: Iterable[str], widest: int) -> int:
+    """The width in cells that shows a title with the arrow of an order, and all texts, if they are not wider."""
+    return min(max(cell_len(title), *map(cell_len, texts), 1), max(widest, cell_len(title)))

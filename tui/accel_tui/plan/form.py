@@ -20,7 +20,7 @@ from accel_engine.plan.field_spec import AUTO
 from accel_engine.plan.monitor import measured_names
 from accel_engine.plan.placement import incompatibility
 from accel_engine.plan.plan import default_text
-from accel_engine.plan.plan_errors import valid_part
+from accel_engine.plan.plan_file import valid_part
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
 from accel_engine.plan.task_choices import LOSSES_OF, METRICS_OF
 from accel_engine.words import numbers

@@ -1,14 +1,12 @@
 """The columns of the list of runs, with their texts and sort keys."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
 
 from accel_engine.plan.monitor import is_better_lower
 from accel_engine.run import RunSummary, Status
 from accel_engine.run.store.series_names import VALIDATION_PREFIX
 from accel_engine.words import numbers
-from accel_tui.formatting import table_columns
 from accel_tui.formatting.bench_figures import figure
 from accel_tui.formatting.table_columns import Column, SortKey
 from accel_tui.formatting.text import base_name, shorten, shorten_start
@@ -28,33 +26,6 @@ SYMBOLS: Mapping[Status | None, tuple[str, str]] = {
 
 RunColumn = Column[RunSummary]
 """A column of a list of runs."""
-
-
-@dataclass(frozen=True, slots=True)
-class SortOrder:
-    """The sort order of a list.
-
-    Attributes:
-        column: The title of the column to sort by.
-        reversed: Whether to reverse the column's default order.
-    """
-
-    column: str = "created"
-    reversed: bool = False
-
-    @property
-    def descending(self) -> bool:
-        """Whether the highest value comes first."""
-        return _column(self.column).descending is not self.reversed
-
-    def by(self, column: str) -> "SortOrder":
-        """Sort by a column; reverse the order if it is the present one."""
-        return replace(self, reversed=not self.reversed) if column == self.column else SortOrder(column)
-
-
-def ordered(runs: Iterable[RunSummary], order: SortOrder) -> tuple[RunSummary, ...]:
-    """Sort runs; the sort is stable, and runs without a sort key come last."""
-    return table_columns.ordered(runs, _column(order.column), is_reversed=order.reversed)
 
 
 def plan_value(run: RunSummary, field: str) -> str:
@@ -165,8 +136,9 @@ COLUMNS: tuple[RunColumn, ...] = (
         12,
         lambda run, _: f"{SYMBOLS[run.status][0]} {_status(run)}",
         lambda run: (float(list(SYMBOLS).index(run.status)), ""),
+        colour=lambda run: SYMBOLS[run.status][1],
     ),
-    Column("run", 21, lambda run, _: title_of(run), _words(title_of)),
+    Column("run", 21, lambda run, _: title_of(run), _words(title_of), widest=40),
     Column("name", 16, lambda run, _: _name(run), _words(_name), drop_priority=11),
     *PLAN_COLUMNS,
     Column("batch", 6, lambda run, _: plan_value(run, "batch_size"), _batch, right=True, drop_priority=12),
@@ -221,34 +193,5 @@ COLUMNS: tuple[RunColumn, ...] = (
     ),
 )
 
-_KEPT = 4
-"""The highest drop priority of columns that stay in their order, also while they are empty."""
-
-_LOOKED_AT = 500
-"""Runs that tell which columns are empty: the event loop has no time for all of thousands."""
-
 TITLES = tuple(column.title for column in COLUMNS)
 """The titles of all columns."""
-
-
-def fitting(available_width: int, gap: int, runs: Sequence[RunSummary] = ()) -> tuple[RunColumn, ...]:
-    """Return the columns that fit, in order; optional ones without a value are hidden first.
-
-    Args:
-        available_width: The available width in cells.
-        gap: Cells between two columns.
-        runs: The runs that are listed.
-    """
-    chosen: set[str] = set()
-    optional = [column for column in COLUMNS if column.drop_priority > _KEPT]
-    empty = {column.title for column in optional if runs and not any(map(column.sort_key, runs[:_LOOKED_AT]))}
-    for column in sorted(COLUMNS, key=lambda column: (column.title in empty, column.drop_priority)):
-        available_width -= column.width + gap
-        if available_width < 0:
-            break
-        chosen.add(column.title)
-    return tuple(column for column in COLUMNS if column.title in chosen)
-
-
-def _column(title: str) -> RunColumn:
-    return COLUMNS[TITLES.index(title)]

@@ -11,12 +11,10 @@ from accel_engine.plan.monitor import is_better_lower
 from accel_engine.run import RunInfo, Status
 from accel_engine.run.store.series_names import MEAN_PREFIXES, VALIDATION_PREFIX, choose_monitor
 from accel_tui.run_state.curve import Curve
-from accel_tui.run_state.device_curves import DeviceCurves
-from accel_tui.run_state.device_meter import Meter
+from accel_tui.run_state.device_curves import DeviceCurves, Meter
 from accel_tui.run_state.marks import MarkKind, Marks, Track
+from accel_tui.run_state.pace import StepRate, assumed_seconds, validations_left
 from accel_tui.run_state.parts import Part, part_of
-from accel_tui.run_state.step_rate import StepRate
-from accel_tui.run_state.validations_left import assumed_seconds, validations_left
 
 Notice = events.Warned | events.CommandAnswered | events.Recovered | events.PlanChanged
 Points = tuple[tuple[int, float], ...]

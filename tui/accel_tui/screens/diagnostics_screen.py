@@ -48,7 +48,7 @@ class DiagnosticsScreen(DirtyRegionScreen):
             Binding(str(at), f"tab_at({at})", id=f"diagnostics.tab-{at}", tooltip=f"Show tab {at}")
             for at in range(1, _MOST_TABS + 1)
         ),
-        Binding("o", "output", "Output", id="diagnostics.output", tooltip="Show the next output of the model"),
+        Binding("O", "output", "Output", id="diagnostics.output", tooltip="Show the next output of the model"),
         Binding(
             "V",
             "validate",

@@ -18,8 +18,7 @@ from accel_engine.plan.options import specs_of
 from accel_engine.words import numbers
 from accel_tui.formatting.finders import ramp_progress, rate_header, rate_notes, rate_rows
 from accel_tui.screens.finder_screen import FinderScreen
-from accel_tui.widgets.jobs.finder_plot import FinderPlot
-from accel_tui.widgets.jobs.finder_plots import SMOOTHED_MEAN, rate_plot
+from accel_tui.widgets.jobs.finder_plots import SMOOTHED_MEAN, FinderPlot, rate_plot
 from accel_tui.widgets.jobs.option_form import OptionForm
 from accel_tui.widgets.text_table import table_content
 

@@ -21,8 +21,7 @@ from accel_tui.formatting.finders import (
 from accel_tui.screens.asking import ask, awaiting
 from accel_tui.screens.finder_screen import FinderScreen
 from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
-from accel_tui.widgets.jobs.finder_plot import FinderPlot
-from accel_tui.widgets.jobs.finder_plots import memory_plot, throughput_plot
+from accel_tui.widgets.jobs.finder_plots import FinderPlot, memory_plot, throughput_plot
 from accel_tui.widgets.jobs.option_form import OptionForm
 from accel_tui.widgets.text_table import table_content
 

@@ -17,7 +17,7 @@ from accel_engine.text import printable
 from accel_tui.formatting.runs import warnings
 from accel_tui.screens.job import Job
 from accel_tui.screens.job_screen import JobScreen
-from accel_tui.widgets.jobs.finder_plot import FinderPlot
+from accel_tui.widgets.jobs.finder_plots import FinderPlot
 
 
 class FinderScreen(JobScreen):

@@ -10,7 +10,6 @@ from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
-from textual.widgets import DataTable
 
 from accel_engine.errors import AccelError, PlanError, UsageError
 from accel_engine.plan.options import OptionSpec, option, specs_of
@@ -32,6 +31,7 @@ from accel_tui.screens.save_predictions_screen import SavePredictionsScreen
 from accel_tui.widgets.jobs.growing_text import GrowingText
 from accel_tui.widgets.jobs.option_form import OptionForm
 from accel_tui.widgets.jobs.prediction_tables import MOST_ROWS, TOP, PredictionTables, ShownTable, shown_tables
+from accel_tui.widgets.text_table import TextTable
 
 _KINDS_OF_FILES = {"images": "images or folders of images", "audio": "WAV files or folders of them"}
 
@@ -196,7 +196,7 @@ class PredictScreen(JobScreen):
             return f"{answer.name} at step {answer.step:,}, {tokens}", *answer.notes
         self._found = answer
         await self.query_one("#result").mount(PredictionTables(shown))
-        if table := next(iter(self.query(DataTable)), None):
+        if table := next(iter(self.query(TextTable)), None):
             table.focus()
         return _summary(answer), *answer.notes
 

@@ -175,9 +175,9 @@ class QueueScreen(RunActionsScreen):
         about = f"{started} of these training, {len(found.rows) - started} waiting, {most}" if found.rows else ""
         self.query_one("#about", Static).update(about)
         self.set_class(not found.rows, "-empty")
-        self._table.rows = found.rows
+        self._table.show_queue(found.rows)
 
-    @on(QueueTable.SelectionChanged)
+    @on(QueueTable.Moved)
     def _describe(self) -> None:
         self.query_one(QueueDetail).show_row(self._table.current)
         self.refresh_bindings()

@@ -21,8 +21,7 @@ from accel_tui.run_list.columns import has_model
 from accel_tui.screens.run_actions import RUNS, RunActionsScreen, TargetRun, run_bindings
 from accel_tui.widgets.key_bar import KeyBar
 from accel_tui.widgets.line_input import LineInput
-from accel_tui.widgets.runs.runs_table import RunsTable
-from accel_tui.widgets.runs.selected_run import SelectedRun
+from accel_tui.widgets.runs.runs_table import RunsTable, SelectedRun
 from accel_tui.widgets.top_bar import TopBar
 
 
@@ -108,7 +107,7 @@ class RunsScreen(RunActionsScreen):
     @property
     def selected_runs(self) -> Sequence[TargetRun]:
         """The runs that are selected."""
-        return tuple(map(_target, self.table.selected_runs))
+        return tuple(map(_target, self.table.selected_rows))
 
     def take_changes(self) -> None:
         """Read the list again."""
@@ -123,8 +122,8 @@ class RunsScreen(RunActionsScreen):
         if self._filter_input.has_focus or self.table.filter:
             self._filter_input.value = ""
             self.table.focus()
-        elif self.table.selected_ids:
-            self.table.selected_ids = frozenset()
+        elif self.table.selected:
+            self.table.selected = frozenset()
         else:
             open_screen(self, Screens.NEW_RUN)
 
@@ -158,15 +157,15 @@ class RunsScreen(RunActionsScreen):
         self._statuses = {run.id: run.status for run in event.runs}
         self._describe()
 
-    @on(RunsTable.SelectionChanged)
+    @on(RunsTable.Moved)
     def _describe(self) -> None:
         self.query_one(SelectedRun).show_run(self.table.current)
         if self.table.runs is None:
             self.query_one("#found", Label).update("loading runs…")
             return
-        everything, shown, selected_runs = len(self.table.runs), len(self.table.shown), len(self.table.selected_runs)
+        everything, shown, selected_rows = len(self.table.runs), len(self.table.shown), len(self.table.selected_rows)
         counts = [f"{shown:,} of " * bool(self.table.filter) + numbers.counted(everything, "run")]
-        self.query_one("#found", Label).update(", ".join(counts + [f"{selected_runs} selected"] * bool(selected_runs)))
+        self.query_one("#found", Label).update(", ".join(counts + [f"{selected_rows} selected"] * bool(selected_rows)))
         self.refresh_bindings()
 
 

@@ -32,10 +32,8 @@ from accel_tui.study_state.study_follower import Answered, StudyFollower, StudyR
 from accel_tui.study_state.trial_columns import columns_of
 from accel_tui.terminal.dirty_regions import DirtyRegionScreen
 from accel_tui.widgets.key_bar import KeyBar
-from accel_tui.widgets.search.search_header import SearchHeader
 from accel_tui.widgets.search.study_view import VIEWS, StudyView, views_of
-from accel_tui.widgets.search.trial_loss import TrialLoss
-from accel_tui.widgets.search.trials_table import TrialReason, TrialsTable
+from accel_tui.widgets.search.trials_table import SearchHeader, TrialLoss, TrialReason, TrialsTable
 from accel_tui.widgets.top_bar import TopBar
 from accel_tui.widgets.visibility import is_covered
 
@@ -83,7 +81,7 @@ class SearchScreen(DirtyRegionScreen, RunActionsScreen):
             *(Tab(f"{number} {label}", id=f"{name}{_TAB}") for number, (name, label) in enumerate(VIEWS.items(), 1))
         )
         yield Container(id="pictures")
-        yield TrialsTable("no trial yet")
+        yield TrialsTable("no trial yet", selectable=True)
         yield TrialReason()
         yield KeyBar()
 
@@ -128,7 +126,7 @@ class SearchScreen(DirtyRegionScreen, RunActionsScreen):
     @property
     def selected_runs(self) -> tuple[TargetRun, ...]:
         """The runs of the selected trials."""
-        return tuple(_targets(self._table.selected_items)) if self.is_mounted else ()
+        return tuple(_targets(self._table.selected_rows)) if self.is_mounted else ()
 
     @property
     def _trial(self) -> Trial | None:
@@ -150,10 +148,8 @@ class SearchScreen(DirtyRegionScreen, RunActionsScreen):
         if not self.is_mounted or self.state.definition is None:
             return
         state = self.state
-        if not self._table.sort_column:
-            self._table.sort_column, self._table.is_reversed = "trial", True  # the newest first
         self._show_tabs()
-        self._table.show_items(tuple(state.trials.values()), columns_of(state))
+        self._table.show_rows(tuple(state.trials.values()), columns_of(state))
         self._view.set_reactive(StudyView.selected, self._selected_number)
         self._view.state = state
         self._show_reason()
@@ -203,10 +199,10 @@ class SearchScreen(DirtyRegionScreen, RunActionsScreen):
 
     @on(TrialsTable.Opened)
     def _open(self, event: TrialsTable.Opened) -> None:
-        run = _run_of(event.item)
+        run = _run_of(event.row)
         if run is None:
-            where = f": it trains on {event.item.machine}" if event.item.machine else " yet"
-            self.notify(f"Trial {event.item.number} has no run here{where}.", severity="warning", markup=False)
+            where = f": it trains on {event.row.machine}" if event.row.machine else " yet"
+            self.notify(f"Trial {event.row.number} has no run here{where}.", severity="warning", markup=False)
         else:
             self._open_run(run)
 

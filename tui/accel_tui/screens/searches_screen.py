@@ -54,11 +54,11 @@ class SearchesScreen(Screen[None]):
         if not is_covered(self):
             found = await asyncio.to_thread(list_studies)
             self._table.empty = EMPTY
-            self._table.show_items(found, COLUMNS)
+            self._table.show_rows(found, COLUMNS)
 
     @on(StudiesTable.Opened)
     def _open(self, event: StudiesTable.Opened) -> None:
-        study: ListedStudy = event.item
+        study: ListedStudy = event.row
         if study.state:
             open_screen(self, Screens.SEARCH, study.directory)
         else:

@@ -14,7 +14,7 @@ from accel_engine.plan import Plan
 from accel_engine.plan.field_spec import FieldSpec
 from accel_engine.plan.fields import PlanFields
 from accel_engine.plan.plan_checks import NoEffectError, valid_fields
-from accel_engine.plan.plan_errors import valid_part
+from accel_engine.plan.plan_file import valid_part
 from accel_engine.plan.source_text import SourceError, parse_toml, read_source, toml_lines
 from accel_engine.text import suggestion
 from accel_tui.settings.settings_paths import SETTINGS as SETTINGS_VARIABLE

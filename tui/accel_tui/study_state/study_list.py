@@ -11,7 +11,7 @@ from accel_engine.search.study_paths import studies
 from accel_engine.text import printable_line
 from accel_engine.words import numbers
 from accel_tui.formatting import field_labels
-from accel_tui.formatting.table_columns import Column
+from accel_tui.formatting.table_columns import ALL_ROOM, Column
 from accel_tui.formatting.text import base_name
 from accel_tui.study_state.fold_study import apply_update
 from accel_tui.study_state.state import StudyState
@@ -119,7 +119,12 @@ COLUMNS: tuple[Column[ListedStudy], ...] = (
         drop_priority=2,
     ),
     Column(
-        "parameters", 12, lambda study, _: _parameters(study), lambda study: (0.0, _parameters(study)), drop_priority=4
+        "parameters",
+        12,
+        lambda study, _: _parameters(study),
+        lambda study: (0.0, _parameters(study)),
+        drop_priority=4,
+        widest=ALL_ROOM,
     ),
 )
 """The columns of the list."""

@@ -6,7 +6,7 @@ from accel_engine.search.definition import Parameter
 from accel_engine.search.trial import Trial
 from accel_engine.words import numbers
 from accel_tui.formatting import field_labels
-from accel_tui.formatting.table_columns import Column, SortKey
+from accel_tui.formatting.table_columns import ALL_ROOM, Column, SortKey
 from accel_tui.study_state.state import NO_CURVE, StudyState
 from accel_tui.study_state.texts import SYMBOLS, objective_name, objective_text, state_text, value_text
 
@@ -43,6 +43,7 @@ def columns_of(state: StudyState) -> tuple[Column[Trial], ...]:
             lambda trial, _: reason_of(trial),
             lambda trial: (0.0, reason_of(trial).lower()) if reason_of(trial) else None,
             drop_priority=12,
+            widest=ALL_ROOM,
         ),
     )
 

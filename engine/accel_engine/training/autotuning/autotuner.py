@@ -15,8 +15,7 @@ from dataclasses import replace
 
 from accel_engine.events import MicroBatchesTried, Phase, XlaTried
 from accel_engine.private_names.keras_names import unseeded_generator, use_unseeded_generator
-from accel_engine.training.autotuning.candidates import alternative_mode, plan_mode
-from accel_engine.training.autotuning.mode_choice import ModeChoice, TrialSpeeds
+from accel_engine.training.autotuning.mode_choice import ModeChoice, TrialSpeeds, alternative_mode, plan_mode
 from accel_engine.training.autotuning.remembered import TRIALS, trial_key
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.feed import Segment

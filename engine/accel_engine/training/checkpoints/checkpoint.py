@@ -24,7 +24,7 @@ from accel_engine.run.directory.checkpoint_files import steps_in
 from accel_engine.run.directory.run_paths import CHECKPOINTS
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.batches import Batches
-from accel_engine.training.core.epoch_states import EpochStates
+from accel_engine.training.core.metric_states import EpochStates
 from accel_engine.training.core.recipe.rate_schedule import multiply_constant_rates
 from accel_engine.training.core.replica_statistics import ReplicaStatistics
 from accel_engine.training.core.saved_weights import (

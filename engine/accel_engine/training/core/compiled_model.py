@@ -13,10 +13,9 @@ from accel_engine.data.pixel_scaling import Scaling
 from accel_engine.data.structure import Structure, map_structure
 from accel_engine.errors import ModelError, PlanError, join_words
 from accel_engine.keras_support.divisibility import is_mean_over_examples, is_sum_over_examples, why_indivisible
-from accel_engine.keras_support.losses import is_keras_defined, is_mean, is_over_batch, loss_name
+from accel_engine.keras_support.losses import is_keras_defined, is_mean, is_over_batch, logits_note, loss_name
 from accel_engine.keras_support.model_structure import has_custom_train_step
 from accel_engine.keras_support.optimizers import optimizer_name, optimizer_of_steps
-from accel_engine.keras_support.output_form import logits_note
 from accel_engine.models.build import build, output_specs
 from accel_engine.models.data_description import DataDescription
 from accel_engine.models.loaded_data import describe_data

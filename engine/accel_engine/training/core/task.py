@@ -20,11 +20,11 @@ from accel_engine.keras_support.losses import (
     is_of_keras,
     loss_kind,
     loss_name,
+    output_activation,
     single_loss,
     takes_indices,
 )
 from accel_engine.keras_support.model_structure import has_custom_train_step
-from accel_engine.keras_support.output_form import output_activation
 from accel_engine.plan import Plan
 from accel_engine.private_names.keras_names import loss_takes_logits
 from accel_engine.words import numbers

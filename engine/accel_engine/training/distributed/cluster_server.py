@@ -15,8 +15,8 @@ from accel_engine.private_names.tensorflow_names import server_config
 from accel_engine.run.writing.writer import RunWriter
 from accel_engine.training.commands.command_mailbox import CommandMailbox
 from accel_engine.training.core import device_visibility
-from accel_engine.training.core.allocated_memory import AllocatedMemory
 from accel_engine.training.core.worker_data import WorkerDataSource
+from accel_engine.training.memory_meters import AllocatedMemory
 from accel_engine.training.reporting.run_reporter import RunReporter
 
 

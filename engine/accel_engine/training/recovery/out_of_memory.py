@@ -27,7 +27,7 @@ from accel_engine.private_names.keras_names import all_layers
 from accel_engine.run.directory import checkpoint_files
 from accel_engine.run.directory.run_paths import CHECKPOINTS
 from accel_engine.run.writing.writer import RunWriter
-from accel_engine.training.autotuning.candidates import alternative_mode, plan_mode
+from accel_engine.training.autotuning.mode_choice import alternative_mode, plan_mode
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.feed import CachedFeed, choose_feed
 from accel_engine.training.core.rematerialization.division import divide_model

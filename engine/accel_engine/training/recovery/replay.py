@@ -13,7 +13,7 @@ from accel_engine.data.structure import Batch, map_structure
 from accel_engine.keras_support.optimizers import every_optimizer
 from accel_engine.plan import Plan
 from accel_engine.private_names.keras_names import iterations_of
-from accel_engine.training.autotuning.candidates import plan_mode
+from accel_engine.training.autotuning.mode_choice import plan_mode
 from accel_engine.training.checkpoints.checkpoint import Checkpoints
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.batches import training_batches

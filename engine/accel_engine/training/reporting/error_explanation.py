@@ -11,8 +11,7 @@ from pathlib import Path
 import tensorflow as tf
 
 from accel_engine import strategies
-from accel_engine.errors import AccelError, DatabaseError
-from accel_engine.graph_errors import frames_in
+from accel_engine.errors import AccelError, DatabaseError, frames_in
 from accel_engine.models.user_code import one_line
 from accel_engine.plan import Plan
 from accel_engine.plan.changed_plan import options_text

@@ -14,8 +14,8 @@ import numpy.typing as npt
 from accel_engine import clock
 from accel_engine.events import TimeMeasured
 from accel_engine.run.store.series_names import LEARNING_RATE
-from accel_engine.training.core.epoch_states import EpochStates
 from accel_engine.training.core.loop import ChunkResult, Loop
+from accel_engine.training.core.metric_states import EpochStates
 from accel_engine.training.core.step_rate import ChunkRate
 from accel_engine.training.reporting.run_reporter import RunReporter
 

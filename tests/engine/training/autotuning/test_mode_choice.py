@@ -1,13 +1,21 @@
+from types import SimpleNamespace
+from typing import Any
+
+import keras
 import pytest
 
+from accel_engine.data.structure import ArraySpec
+from accel_engine.plan import Plan
+from accel_engine.training.autotuning import mode_choice
 from accel_engine.training.autotuning.mode_choice import (
     FIRST_PAUSE_SECONDS,
     WINDOW_SECONDS,
     ModeChoice,
     RateWatch,
     TrialSpeeds,
+    alternative_mode,
 )
-from accel_engine.training.core.loop import ChunkResult
+from accel_engine.training.core.loop import ChunkResult, ExecutionMode
 
 
 def add(choice: ModeChoice, default: float, alternative: float) -> TrialSpeeds | None:
@@ -111,3 +119,29 @@ def test_an_unsettled_trial_is_repeated() -> None:
 
     add_for(watch, 100, FIRST_PAUSE_SECONDS)
     assert watch.trial_is_due
+
+
+@pytest.mark.parametrize(
+    ("replicas", "newer", "tried"),
+    [
+        (1, False, ExecutionMode(xla=True)),
+        (2, False, None),  # XLA may hang or abort
+        (1, True, None),  # XLA aborts
+    ],
+)
+def test_xla_is_tried_on_one_gpu_for_which_the_build_has_code(
+    monkeypatch: pytest.MonkeyPatch, replicas: int, newer: bool, tried: ExecutionMode | None
+) -> None:
+    monkeypatch.setattr(mode_choice, "are_newer_than_build", lambda: newer)
+    assembly: Any = SimpleNamespace(
+        plan=Plan(),
+        has_custom_train_step=False,
+        single_process=True,
+        on_tpu=False,
+        on_cpu=False,
+        replicas=replicas,
+        strategy=None,
+        dataset=SimpleNamespace(spec=ArraySpec((4,), "float32")),
+        model=keras.Sequential([keras.Input((4,)), keras.layers.Dense(2)]),
+    )
+    assert alternative_mode(assembly, ExecutionMode()) == tried

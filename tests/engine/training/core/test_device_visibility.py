@@ -14,8 +14,8 @@ from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import resolve
 from accel_engine.strategies.cluster_spec import ClusterSpec
 from accel_engine.training.core import device_visibility
-from accel_engine.training.core.allocated_memory import AllocatedMemory
 from accel_engine.training.core.device_visibility import VARIABLE, threads_in_use, threads_of_user
+from accel_engine.training.memory_meters import AllocatedMemory
 
 configure, place = (
     device_visibility.configure,

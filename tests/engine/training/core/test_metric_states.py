@@ -17,6 +17,7 @@ from accel_engine.run.store.series_names import SeriesNames
 from accel_engine.training.core import metric_states
 from accel_engine.training.core.metric_states import (
     MAX_STATE,
+    EpochStates,
     MetricStates,
     compute_loss,
     mean_loss,
@@ -490,3 +491,13 @@ def test_the_loss_of_an_output_is_the_mean_over_examples_of_batches_of_any_size(
     found = states.results([tf.add_n(each) for each in zip(*parts, strict=True)])
     for name, each in outputs.items():
         assert float(found[f"{name}_loss"]) == pytest.approx(np.mean((each - targets[name]) ** 2), rel=1e-5)
+
+
+def test_states_of_other_metrics_in_a_checkpoint_are_left() -> None:
+    states = EpochStates()
+    states.restore([3.0, 10.0])  # one value, which would be added to each of two
+    states.add(np.array([1.0, 2.0]), 2)
+    states.add(np.array([1.0, 2.0]), 1)
+
+    assert states.steps == 3
+    assert states.sums.tolist() == [2.0, 4.0]

@@ -8,8 +8,8 @@ from accel_tui.run_state.marks import MAX_MARKS, MarkKind, Track
 from accel_tui.widgets.chart.axes import Axis
 from accel_tui.widgets.chart.background import GLYPHS, mark_legend
 from accel_tui.widgets.chart.cell_frame import STYLES, Frame
+from accel_tui.widgets.chart.chart import render
 from accel_tui.widgets.chart.chart_view import ChartView, Series
-from accel_tui.widgets.chart.draw import render
 
 CURVE = Curve().extend(np.linspace(2, 1, 200, dtype=np.float32))
 

@@ -14,9 +14,8 @@ from accel_tui.run_state.marks import MarkKind, Track
 from accel_tui.widgets.chart import chart as chart_module
 from accel_tui.widgets.chart.axes import Axis
 from accel_tui.widgets.chart.background import plot_region
-from accel_tui.widgets.chart.chart import MAX_DELAY_FACTOR, Chart
+from accel_tui.widgets.chart.chart import MAX_DELAY_FACTOR, Chart, render
 from accel_tui.widgets.chart.chart_view import PLAIN, SMOOTHINGS, ChartOptions, ChartView, Series
-from accel_tui.widgets.chart.draw import render
 from accel_tui.widgets.chart.scale import epochs
 from tui.stand_ins import until
 

@@ -8,9 +8,9 @@ import pytest
 from accel_tui.run_state.curve import CAPACITY, Curve
 from accel_tui.widgets.chart.axes import Axis
 from accel_tui.widgets.chart.background import plot_region
+from accel_tui.widgets.chart.chart import render
 from accel_tui.widgets.chart.chart_view import ChartView, Series
 from accel_tui.widgets.chart.cursor import column_of, step_at, value_at, with_cursor
-from accel_tui.widgets.chart.draw import render
 from accel_tui.widgets.chart.scale import epochs
 
 

@@ -9,8 +9,8 @@ from accel_tui.run_state.curve import Curve
 from accel_tui.widgets.chart.axes import Axis, LogAxis
 from accel_tui.widgets.chart.background import value_axis_rows
 from accel_tui.widgets.chart.cell_frame import STYLES, Frame
+from accel_tui.widgets.chart.chart import render
 from accel_tui.widgets.chart.chart_view import PLAIN, ChartOptions, ChartView, Series
-from accel_tui.widgets.chart.draw import render
 from accel_tui.widgets.chart.plot import Plot, PlotSeries, draw_plot
 from accel_tui.widgets.chart.value_axis import axis_of, log_axis, value_axis
 

@@ -4,9 +4,9 @@ import numpy as np
 
 from accel_tui.run_state.curve import Curve
 from accel_tui.widgets.chart.axes import Axis
+from accel_tui.widgets.chart.chart import render
 from accel_tui.widgets.chart.chart_view import ChartView, Series
-from accel_tui.widgets.chart.draw import render
-from accel_tui.widgets.chart_panels.lettered_chart import with_letters
+from accel_tui.widgets.chart_panels.compare_charts import with_letters
 
 
 def test_a_letter_is_on_its_curve_and_nowhere_where_that_is_beyond_the_plot() -> None:

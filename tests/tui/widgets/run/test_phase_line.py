@@ -8,8 +8,8 @@ import pytest
 from accel_engine.events import Outcome, Phase, PhaseChanged, RunEnded, RunStarted, WorkCounted
 from accel_engine.run import RunInfo, Status
 from accel_engine.run.directory.disk_problem import DiskProblem
+from accel_tui.run_state.pace import StepRate
 from accel_tui.run_state.state import RunState
-from accel_tui.run_state.step_rate import StepRate
 from accel_tui.widgets.run.phase_line import phase, progress
 from accel_tui.widgets.styled_text import plain
 

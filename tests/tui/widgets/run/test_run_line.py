@@ -10,7 +10,7 @@ from textual.geometry import Region
 from textual.widgets import Static
 
 from accel_tui.run_state.state import RunState
-from accel_tui.widgets.run.run_line import RunLine
+from accel_tui.widgets.run.run_view import RunLine
 from accel_tui.widgets.styled_text import TextSpan, changed_range
 
 OLD: list[TextSpan] = [("ab", ""), ("12", "x"), ("cd", "")]

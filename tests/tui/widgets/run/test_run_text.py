@@ -2,7 +2,7 @@ from textual.app import App, ComposeResult
 from textual.content import Content
 
 from accel_tui.run_state.state import RunState
-from accel_tui.widgets.run.run_text import RunText
+from accel_tui.widgets.run.run_view import RunText
 
 
 class Words(RunText):

@@ -5,7 +5,7 @@ from dataclasses import replace
 from textual.app import App, ComposeResult
 
 from accel_tui.study_state.state import StudyState
-from accel_tui.widgets.search.search_header import SearchHeader
+from accel_tui.widgets.search.trials_table import SearchHeader
 from example_study import DEFINITION
 from tui.stand_ins import text_of
 

@@ -14,7 +14,7 @@ from accel_tui.study_state.state import StudyState
 from accel_tui.study_state.study_follower import read_update
 from accel_tui.widgets.chart.axes import LogAxis
 from accel_tui.widgets.chart.cell_frame import Frame
-from accel_tui.widgets.search.importance_drawing import draw_importance
+from accel_tui.widgets.search.parallel_drawing import draw_importance
 from accel_tui.widgets.search.parameter_axis import ChoiceAxis, axis_of_parameter, positions
 from accel_tui.widgets.search.study_styles import STUDY_STYLE_ID, STUDY_STYLES, levels_of
 from accel_tui.widgets.search.study_view import VIEWS, Importance, ViewInputs, draw_view, views_of

@@ -1,26 +1,25 @@
-"""Base of the lists of the Advice screen."""
+"""Bases of the lists of the Advice screen, and the list of findings."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import ClassVar, TypeVar
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar
 
-from textual.binding import Binding, BindingType
+from textual.content import Content
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
+
+from accel_engine.advice import Finding, Trouble
+from accel_tui.formatting.advice import evidence_text
+from accel_tui.formatting.text import hanging
+from accel_tui.widgets.list_keys import ItemList
 
 _Item = TypeVar("_Item")
 
 
-class AdviceList(OptionList, inherit_bindings=False):
+class AdviceList(ItemList):
     """A list whose highlighted option is the selected one; keys of the screen act on it, a click only selects."""
 
     BINDING_GROUP_TITLE = "Lists"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "cursor_up", "Previous", show=False, id="advice.up", tooltip="Previous finding or cure"),
-        Binding("down,j", "cursor_down", "Next", show=False, id="advice.down", tooltip="Next finding or cure"),
-        Binding("home", "first", "First", show=False, id="advice.home", tooltip="First finding or cure"),
-        Binding("end", "last", "Last", show=False, id="advice.end", tooltip="Last finding or cure"),
-    ]
     DEFAULT_CSS = """
     AdviceList {
         height: auto;
@@ -35,6 +34,11 @@ class AdviceList(OptionList, inherit_bindings=False):
     def highlighted_id(self) -> str:
         """The id of the highlighted option; empty if there is none."""
         return "" if self.highlighted is None else self.get_option_at_index(self.highlighted).id or ""
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Leave the keys of pages to the evidence beside the list."""
+        del parameters
+        return action != "page"
 
     def show(self, options: Sequence[Option], selected: str = "") -> None:
         """Show options.
@@ -60,3 +64,83 @@ def keyed(names: Iterable[str], items: Iterable[_Item]) -> dict[str, _Item]:
         seen[name] += 1
         found[name if seen[name] == 1 else f"{name} {seen[name]}"] = item
     return found
+
+
+HEADINGS = {Trouble.SLOW: "Slow", Trouble.MEMORY: "Memory", Trouble.POOR: "Learns badly"}
+"""The headings of the groups."""
+
+_BAR = 8  # cells of the bar of a finding's weight
+
+
+class FindingList(AdviceList):
+    """The findings, those that matter most first, and the troubles in the order of their first ones."""
+
+    _findings: Mapping[str, Finding] = {}
+
+    def show_findings(self, findings: Sequence[Finding], selected: str) -> None:
+        """Show findings.
+
+        Args:
+            findings: Those that matter most first.
+            selected: The id of the one to select; the first one if there is none.
+        """
+        self._findings = keyed((each.id for each in findings), findings)
+        self.show(list(self._rows()), selected)
+
+    @property
+    def selected(self) -> Finding | None:
+        """The selected finding; ``None`` if there is none."""
+        return self._findings.get(self.highlighted_id)
+
+    def on_resize(self) -> None:
+        """Lay the lines out for another width."""
+        self.show(list(self._rows()))
+
+    def _rows(self) -> Iterator[Option]:
+        is_tall = self.screen.has_class("-tall")
+        troubles = list(dict.fromkeys(each.trouble for each in self._findings.values()))
+        for trouble in troubles:
+            gap = "\n" * bool(is_tall and trouble is not troubles[0])
+            yield Option(f"{gap}{HEADINGS[trouble]}", disabled=True)
+            for id_, each in self._findings.items():
+                if each.trouble is trouble:
+                    yield Option(self._row(each, has_cost=is_tall), id_)
+
+    def _row(self, finding: Finding, *, has_cost: bool) -> Content:
+        """The title on the left, and how much it matters on the right; below it what it costs."""
+        width = max(self.scrollable_content_region.width or self.size.width, 1)
+        filled = round(min(max(finding.weight, 1 / _BAR), 1.0) * _BAR)
+        bar = ("━" * filled, "$warning"), ("─" * (_BAR - filled), "$text-disabled")
+        room = max(width - _BAR - 2, 1)
+        first, *more = hanging(finding.title, room, "")
+        title = Content(f" {first}")
+        lines = [Content.assemble(title.pad_right(max(room + 1 - title.cell_length, 0)), " ", *bar)]
+        lines += [Content(f" {each}") for each in more]
+        if has_cost:
+            lines += [Content.styled(f" {each}", "$foreground 75%") for each in hanging(finding.cost, width - 1, "")]
+        return Content("\n").join(lines)
+
+
+def finding_content(finding: Finding, width: int, *, has_title: bool = True) -> Content:
+    """Confidence, cost and evidence of a finding.
+
+    Args:
+        finding: The finding.
+        width: Cells of a line.
+        has_title: Whether the title comes first.
+    """
+    title = [Content.styled(finding.title, "bold $accent")] if has_title else []
+    return Content("\n").join([*title, *_lines(finding, width)])
+
+
+def _lines(finding: Finding, width: int) -> Iterator[Content]:
+    yield Content.assemble(
+        (str(finding.confidence), "$text-muted"), ("   cost: ", "$text-muted"), (finding.cost, "$text-warning")
+    )
+    yield Content("")
+    yield Content.styled("Evidence", "bold $primary")
+    for each in finding.evidence:
+        lines = hanging(evidence_text(each), width - 2, "")
+        yield Content("\n").join(
+            [Content.assemble(("· ", "$text-muted"), lines[0]), *(Content(f"  {line}") for line in lines[1:])]
+        )

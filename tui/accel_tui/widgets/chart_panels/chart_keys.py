@@ -12,7 +12,7 @@ from textual.reactive import reactive
 from accel_tui.run_state.step_window import StepWindow
 from accel_tui.widgets.chart.chart import Chart
 from accel_tui.widgets.chart.chart_view import LABELS
-from accel_tui.widgets.chart_panels.chart_bar import BarItem, ChartBar
+from accel_tui.widgets.chart_panels.chart_grid import BarItem, ChartBar
 from accel_tui.widgets.chart_panels.chart_option_keys import ChartOptionKeys
 
 _SCROLL = 0.25  # of the visible steps

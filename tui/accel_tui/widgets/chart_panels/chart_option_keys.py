@@ -9,7 +9,7 @@ from textual.containers import Vertical
 from textual.reactive import reactive
 
 from accel_tui.widgets.chart.chart_view import PLAIN, SMOOTHINGS, ChartOptions, X
-from accel_tui.widgets.chart_panels.chart_bar import BarItem
+from accel_tui.widgets.chart_panels.chart_grid import BarItem
 
 T = TypeVar("T")
 

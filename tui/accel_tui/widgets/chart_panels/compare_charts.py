@@ -3,7 +3,9 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
+import numpy as np
 from textual.app import ComposeResult
 from textual.message import Message
 from textual.reactive import reactive
@@ -17,12 +19,14 @@ from accel_tui.run_list.comparison import ComparedRun, compared_series_names, ki
 from accel_tui.run_state.learning_rate_curve import has_learning_rate, learning_rate_curve, visible_learning_rate_curve
 from accel_tui.run_state.step_window import StepWindow, VisibleSteps, steps_to_load
 from accel_tui.widgets.chart.axes import significant, step_axis
-from accel_tui.widgets.chart.chart_view import NOTHING, ChartOptions, Colour, Series, steps_of
+from accel_tui.widgets.chart.background import plot_region
+from accel_tui.widgets.chart.cell_frame import Frame
+from accel_tui.widgets.chart.chart import Chart
+from accel_tui.widgets.chart.chart_view import NOTHING, ChartOptions, ChartView, Colour, Series, steps_of
+from accel_tui.widgets.chart.raster import EDGE, dot_rows
 from accel_tui.widgets.chart_panels.batch_axis import BatchAxis
-from accel_tui.widgets.chart_panels.chart_bar import ChartBar
-from accel_tui.widgets.chart_panels.chart_grid import ChartGrid, default_charts
+from accel_tui.widgets.chart_panels.chart_grid import ChartBar, ChartGrid, default_charts
 from accel_tui.widgets.chart_panels.chart_keys import ChartKeys, Cursor
-from accel_tui.widgets.chart_panels.lettered_chart import LetteredChart
 from accel_tui.widgets.chart_panels.run_panels import limits_of, points_of
 from accel_tui.widgets.chart_panels.shared_axis import SharedAxis
 
@@ -40,6 +44,44 @@ def letter(place: int) -> str:
 def style_of(place: int) -> Colour:
     """Colour of a run's curves."""
     return _STYLES[place % len(_STYLES)]
+
+
+_APART = 28  # cells between two letters of a curve
+
+
+class LetteredChart(Chart):
+    """A chart that writes the one-letter names of its series on their curves."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = set()
+
+    def _draw_frame(self) -> Frame:
+        plain = super()._draw_frame()
+        return with_letters(plain, self._view) if self._view else plain
+
+
+def with_letters(frame: Frame, view: ChartView) -> Frame:
+    """The frame with the letters of the series along their curves."""
+    plot = plot_region(view)
+    if not plot:
+        return frame
+    frame = frame.copy()
+    for index, series in enumerate(view.series):
+        if not series.curve.end_step:
+            continue
+        curve = series.curve_in(view.x.low, view.x.high)
+        means = view.y.fraction(curve.columns(view.x.low, view.x.high, 2 * plot.width)[2])[::2]
+        means[(means < -EDGE) | (means > 1 + EDGE)] = np.nan  # the curve is not drawn there
+        known = np.flatnonzero(~np.isnan(means))
+        if not known.size:
+            continue
+        first, last = int(known[0]), int(known[-1])
+        # Staggered, so that letters of close curves do not overlap.
+        turns = range(first + 3 + index * _APART // max(4, len(view.series)), last - 2, _APART)
+        for column in (*turns, last):
+            if not np.isnan(means[column]):
+                row = int(dot_rows(means[column : column + 1], plot.height)[0]) // 4
+                frame.write(plot.x + column, plot.y + row, series.name, series.style)
+    return frame
 
 
 class CompareCharts(ChartKeys):

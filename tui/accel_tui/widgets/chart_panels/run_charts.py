@@ -20,8 +20,7 @@ from accel_tui.run_state.step_window import StepWindow, VisibleSteps, describe_w
 from accel_tui.widgets.chart.chart import Chart
 from accel_tui.widgets.chart.chart_view import Series
 from accel_tui.widgets.chart_panels.batch_axis import BatchAxis
-from accel_tui.widgets.chart_panels.chart_bar import ChartBar
-from accel_tui.widgets.chart_panels.chart_grid import MIN_SIZE, ChartGrid, default_charts, max_charts
+from accel_tui.widgets.chart_panels.chart_grid import MIN_SIZE, ChartBar, ChartGrid, default_charts, max_charts
 from accel_tui.widgets.chart_panels.chart_keys import ChartKeys
 from accel_tui.widgets.chart_panels.run_panels import Panel, panel_series, panels_of, readings_of, scale_of
 from accel_tui.widgets.run.run_view import RunView

@@ -1,47 +1,57 @@
 """Precision, recall, F1 and support of each class, the worst first."""
 
-from typing import ClassVar
+import math
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
-from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.reactive import reactive
-from textual.widgets import DataTable, Static
+from textual.widgets import Static
 
 from accel_engine.run.diagnostics import MultiLabelReport, OutputReport, SegmentationReport
 from accel_engine.run.diagnostics.figures import ClassFigures, class_figures
 from accel_engine.words import numbers
-from accel_tui.formatting.text import shorten
+from accel_tui.formatting.table_columns import Column, SortOrder, width_of
 from accel_tui.widgets.diagnostics.confused_pairs import confusion_of
-from accel_tui.widgets.text_table import plain_cell
-
-COLUMNS = ("class", "IoU", "F1", "precision", "recall", "support")
-"""Columns of the table; intersection over union only of segmentation."""
+from accel_tui.widgets.table import Table
 
 _LONGEST = 30  # cells of a name
 
 
-class ClassTable(Vertical):
-    """A table that sorts by a click on a heading or by keys, and the means of all classes."""
+@dataclass(frozen=True, slots=True)
+class ClassRow:
+    """A class.
+
+    Attributes:
+        name: Its name.
+        figures: Figures by the title of their column; NaN for an unknown one.
+    """
+
+    name: str
+    figures: dict[str, float]
+
+
+class ClassList(Table[ClassRow]):
+    """The classes."""
 
     BINDING_GROUP_TITLE = "Classes"
+    opens = False
+
+    def key_of(self, row: ClassRow) -> Hashable:
+        """The name of a class."""
+        return row.name
+
+
+class ClassTable(Vertical):
+    """The classes, and the means of all."""
+
     DEFAULT_CSS = """
-    ClassTable {
-        height: 1fr;
-        & > Static { height: auto; }
-        & > DataTable { height: 1fr; background: $background; scrollbar-size: 1 1; }
-        & > DataTable:focus { background-tint: $foreground 0%; }
-    }
+    ClassTable { height: 1fr; & > Static { height: auto; } }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("greater_than_sign,s", "sort(1)", "Sort", id="classes.sort", tooltip="Sort by the next column"),
-        Binding("less_than_sign", "sort(-1)", id="classes.sort-previous", tooltip="Sort by the previous column"),
-        Binding("S", "reverse", "Reverse", id="classes.reverse", tooltip="Reverse the sort order"),
-    ]
 
     report: reactive[OutputReport | None] = reactive(None, repaint=False)
     """Report of the last validation."""
@@ -49,16 +59,10 @@ class ClassTable(Vertical):
     step: reactive[int] = reactive(0, repaint=False)
     """The step of the validation."""
 
-    sorted_by: reactive[str] = reactive("", repaint=False)
-    """The column of the order; empty for the default."""
-
-    is_reversed: reactive[bool] = reactive(default=False, repaint=False)
-    """Whether the highest is first, or for names the last."""
-
     def compose(self) -> ComposeResult:
         """Compose the means and the table."""
         yield Static(markup=False)
-        yield DataTable(cursor_type="row")
+        yield ClassList()
 
     def on_mount(self) -> None:
         """Show the report that was set before."""
@@ -69,73 +73,63 @@ class ClassTable(Vertical):
         if self.is_mounted:
             self._show()
 
-    watch_sorted_by = watch_is_reversed = watch_report
-
-    def action_sort(self, columns: int) -> None:
-        """Sort by another column."""
-        names = self._columns
-        self.is_reversed = False
-        self.sorted_by = names[(names.index(self._order) + columns) % len(names)]
-
-    def action_reverse(self) -> None:
-        """Reverse the order."""
-        self.is_reversed = not self.is_reversed
-
-    @on(DataTable.HeaderSelected)
-    def _sort_by(self, event: DataTable.HeaderSelected) -> None:
-        event.stop()
-        chosen = str(event.column_key.value)
-        self.is_reversed = not self.is_reversed if chosen == self._order else False
-        self.sorted_by = chosen
-
-    @property
-    def _columns(self) -> tuple[str, ...]:
-        return COLUMNS if isinstance(self.report, SegmentationReport) else tuple(c for c in COLUMNS if c != "IoU")
-
-    @property
-    def _order(self) -> str:
-        return self.sorted_by if self.sorted_by in self._columns else self._columns[1]
-
     def _show(self) -> None:
-        table: DataTable[Text] = self.query_one(DataTable)
-        at, table_top = table.cursor_row, table.scroll_y
-        table.clear(columns=True)
-        found = names_and_figures(self.report)
-        if found is None:
-            self.query_one(Static).update("")
-            return
-        names, figures = found
-        values = {
-            "class": np.array([name.casefold() for name in names]),
-            "IoU": figures.iou,
-            "F1": figures.f1,
-            "precision": figures.precision,
-            "recall": figures.recall,
-            "support": figures.support,
-        }
-        order = np.argsort(values[self._order], kind="stable")  # NaN last
-        if self.is_reversed:
-            known = np.isnan(values[self._order]).sum() if self._order != "class" else 0
-            order = np.concatenate([order[: len(order) - known][::-1], order[len(order) - known :]])
-        for column in self._columns:
-            arrow = (" ▼" if self.is_reversed else " ▲") if column == self._order else "  "
-            table.add_column(plain_cell(column + arrow, "bold", right=column != "class"), key=column)
-        for index in order.tolist():
-            cells = [plain_cell(shorten(names[index], _LONGEST))]
-            cells += [_number(column, float(values[column][index])) for column in self._columns[1:]]
-            table.add_row(*cells)
-        table.move_cursor(row=min(at, len(names) - 1))
-        table.scroll_to(y=table_top, animate=False)
-        self.query_one(Static).update(self._summary(figures, len(names)))
+        table, found = self.query_one(ClassList), names_and_figures(self.report)
+        rows = list(_rows(*found, has_iou=isinstance(self.report, SegmentationReport))) if found else []
+        columns = [_name_column(rows), *map(_figure_column, rows[0].figures)] if rows else []
+        titles = [column.title for column in columns]
+        if rows and table.order.column not in titles:
+            table.set_reactive(ClassList.order, SortOrder(titles[1]))
+        table.show_rows(rows, columns)
+        self._summarize()
 
-    def _summary(self, figures: ClassFigures, classes: int) -> Content:
-        iou = f"mean IoU {numbers.metric(_mean(figures.iou))}, " if "IoU" in self._columns else ""
+    @on(Table.Moved)
+    def _summarize(self) -> None:
+        """Show the means, and the order of the table."""
+        found, order = names_and_figures(self.report), self.query_one(ClassList).order
+        self.query_one(Static).update(self._summary(found[1], len(found[0]), order) if found else "")
+
+    def _summary(self, figures: ClassFigures, classes: int, sorted_by: SortOrder) -> Content:
+        has_iou = isinstance(self.report, SegmentationReport)
+        iou = f"mean IoU {numbers.metric(_mean(figures.iou))}, " if has_iou else ""
         weighted = _mean(figures.f1, figures.support)
         words = f"{iou}macro F1 {numbers.metric(_mean(figures.f1))}, weighted F1 {numbers.metric(weighted)}"
-        lowest = "lowest" if not self.is_reversed else "highest"
-        order = f"{numbers.counted(classes, 'class')}, by {self._order}"
-        order += f", {lowest} first" if self._order != "class" else ""
+        lowest = "lowest" if not sorted_by.reversed else "highest"
+        order = f"{numbers.counted(classes, 'class')}, by {sorted_by.column}"
+        order += f", {lowest} first" if sorted_by.column != "class" else ""
         return Content.assemble((words, "bold"), (f" after step {self.step:,}   {order}", "$text-muted"))
+
+
+def _rows(names: tuple[str, ...], figures: ClassFigures, *, has_iou: bool) -> Iterator[ClassRow]:
+    values = {
+        **({"IoU": figures.iou} if has_iou else {}),
+        "F1": figures.f1,
+        "precision": figures.precision,
+        "recall": figures.recall,
+        "support": figures.support,
+    }
+    for index, name in enumerate(names):
+        yield ClassRow(name, {title: float(each[index]) for title, each in values.items()})
+
+
+def _name_column(rows: list[ClassRow]) -> Column[ClassRow]:
+    width = width_of("class ", (row.name for row in rows), _LONGEST)
+    return Column("class", width, lambda row, _: row.name, lambda row: (0.0, row.name.casefold()))
+
+
+def _figure_column(title: str) -> Column[ClassRow]:
+    def text(row: ClassRow, _: float) -> str:
+        value = row.figures[title]
+        return "-" if math.isnan(value) else f"{value:,.0f}" if title == "support" else numbers.metric(value)
+
+    return Column(
+        title,
+        max(8, len(title)),
+        text,
+        lambda row: None if math.isnan(row.figures[title]) else (row.figures[title], ""),
+        right=True,
+        colour=lambda row: "note" if math.isnan(row.figures[title]) else "",
+    )
 
 
 def names_and_figures(report: OutputReport | None) -> tuple[tuple[str, ...], ClassFigures] | None:
@@ -153,9 +147,3 @@ def _mean(values: np.ndarray, weights: np.ndarray | None = None) -> float:
         return float(values[known].mean()) if known.any() else np.nan
     total = weights[known].sum()
     return float((values * weights)[known].sum() / total) if total else np.nan
-
-
-def _number(column: str, value: float) -> Text:
-    if np.isnan(value):
-        return plain_cell("-", "dim", right=True)
-    return plain_cell(f"{value:,.0f}" if column == "support" else numbers.metric(value), right=True)

@@ -1,109 +1,166 @@
 """The layers of a model with their shapes, parameters and FLOPs."""
 
-from collections.abc import Iterator
-from typing import ClassVar
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 
-from textual.binding import Binding, BindingType
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.content import Content
 from textual.reactive import reactive
-from textual.strip import Strip
+from textual.widgets import Static
 
 from accel_engine.run.diagnostics import Layer, LayerTable
 from accel_engine.words import numbers
 from accel_engine.words.numbers import percent
-from accel_tui.formatting.text import fit, shorten
-from accel_tui.widgets.text_page import TextPage, TextSpan
+from accel_tui.formatting.table_columns import Column, SortKey, width_of
+from accel_tui.widgets.styled_text import TextSpan
+from accel_tui.widgets.table import Table
 
 NAME_WIDTH = 60
 """Maximum width of a layer's name and class."""
 
-_NUMBERS = 51  # width of the columns after the name, without the bar
-_BAR = 40
+_LEAST_NAME = 12
+_BAR = 20
+_STYLES = {"": "", "faint": "$text-muted", "wrong": "$text-error"}
 
 
-class LayerList(TextPage):
-    """A line per layer, nested models indented, and totals."""
+@dataclass(frozen=True, slots=True)
+class LayerRow:
+    """A layer in its model.
+
+    Attributes:
+        number: Its place.
+        layer: The layer.
+        share: Of all FLOPs, 0 to 1; 0 if unknown.
+    """
+
+    number: int
+    layer: Layer
+    share: float
+
+    @property
+    def name(self) -> str:
+        """Its name and class; those of nested models are indented."""
+        return f"{'  ' * self.layer.depth}{self.layer.name}  {self.layer.kind}"
+
+    @property
+    def shape(self) -> str:
+        """Its output shape."""
+        shape = self.layer.shape
+        return "?" if shape is None else "x".join("?" if side is None else str(side) for side in shape) or "scalar"
+
+    @property
+    def trained(self) -> tuple[str, str]:
+        """Which share of its weights is trained, and in which colour that is shown."""
+        parameters, trainable = self.layer.parameters, self.layer.trainable
+        if not parameters or trainable == parameters:
+            return ("yes", "success") if parameters else ("", "")
+        return (percent(trainable / parameters, 0), "") if trainable else ("no", "error")
+
+
+class LayersTable(Table[LayerRow]):
+    """The layers, in the order of the model unless a column is sorted by."""
 
     BINDING_GROUP_TITLE = "Layers"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("down", "scroll_by(1)", id="layers.down", tooltip="Scroll down"),
-        Binding("up", "scroll_by(-1)", id="layers.up", tooltip="Scroll up"),
-        Binding("pagedown,space", "scroll_by(20)", id="layers.page-down", tooltip="20 layers down"),
-        Binding("pageup", "scroll_by(-20)", id="layers.page-up", tooltip="20 layers up"),
-        Binding("home", "scroll_by(-100000)", id="layers.home", tooltip="First layer"),
-        Binding("end", "scroll_by(100000)", id="layers.end", tooltip="Last layer"),
-    ]
+    opens = False
+
+    def key_of(self, row: LayerRow) -> Hashable:
+        """The place of a layer."""
+        return row.number
+
+
+class LayerList(Vertical):
+    """A line per layer, nested models indented, and totals."""
+
+    DEFAULT_CSS = """
+    LayerList { height: 1fr; & > Static { height: auto; } }
+    """
 
     table: reactive[LayerTable | None] = reactive(None, repaint=False)
     """The layers."""
 
-    first: reactive[int] = reactive(0, repaint=False)
-    """The first visible layer."""
+    def compose(self) -> ComposeResult:
+        """Compose the layers and the totals."""
+        yield LayersTable()
+        yield Static(markup=False)
+
+    def on_mount(self) -> None:
+        """Show the layers that were set before."""
+        self._show()
 
     def watch_table(self) -> None:
-        """Show the table from the first visible layer."""
-        self.rebuild()
+        """Show other layers."""
+        if self.is_mounted:
+            self._show()
 
-    watch_first = watch_table
-
-    def action_scroll_by(self, lines: int) -> None:
-        """Scroll by lines."""
-        if self.table:
-            last = max(0, len(self.table.layers) - (self.size.height - 2))
-            self.first = min(max(self.first + lines, 0), last)
-
-    def on_mouse_scroll_down(self) -> None:
-        """Scroll down."""
-        self.action_scroll_by(3)
-
-    def on_mouse_scroll_up(self) -> None:
-        """Scroll up."""
-        self.action_scroll_by(-3)
-
-    def build_page(self, width: int, height: int) -> Iterator[Strip]:
-        """Build the column heads, the layers, and the totals."""
-        if self.table is None or height < 3:
-            return
-        table = self.table
-        names = [_name(layer) for layer in table.layers]
-        name_width = min(max([*map(len, names), 5]), NAME_WIDTH, max(width - _NUMBERS, 12))
-        bar_width = min(_BAR, width - name_width - _NUMBERS)
-        titles = f"{'OUTPUT SHAPE':>14} {'PARAMETERS':>12} {'TRAINABLE':>9} {'FLOPs':>6} {'SHARE':>5}"
-        yield self.line((f"{fit('LAYER', name_width)} {titles}", "title"))
-        rows = height - 2
-        first = min(self.first, max(0, len(names) - rows))
-        for layer, label in list(zip(table.layers, names, strict=True))[first : first + rows]:
-            yield self.line(*self._layer(layer, label, table.flops, name_width, bar_width))
-        for _ in range(rows - len(names)):
-            yield Strip.blank(0)
-        yield self.line(*_sums(table), (_range(first, rows, len(names)), "faint"))
-
-    def _layer(
-        self, layer: Layer, label: str, total_flops: float | None, name_width: int, bar_width: int
-    ) -> Iterator[TextSpan]:
-        yield fit(label, name_width), "head" if layer.inner else ""
-        shape = "?" if layer.shape is None else "x".join("?" if side is None else str(side) for side in layer.shape)
-        yield f" {shorten(shape or 'scalar', 14):>14}", "faint"
-        yield f" {layer.parameters:>12,}" if layer.parameters else " " * 13, ""
-        trained, style = _trained(layer)
-        yield f" {trained:>9}", style
-        flops = numbers.compact(layer.flops) if layer.flops else ""
-        yield f" {flops:>6}", ""
-        share = layer.flops / total_flops if total_flops and layer.flops else 0.0
-        yield f" {percent(share) if share else '':>5}", ""
-        if bar_width > 3 and share and not layer.inner:
-            yield " " + "▇" * round(share * (bar_width - 1)), "head"
+    def _show(self) -> None:
+        layers, flops = (self.table.layers, self.table.flops) if self.table else ((), None)
+        rows = [
+            LayerRow(number, layer, layer.flops / flops if flops and layer.flops else 0.0)
+            for number, layer in enumerate(layers)
+        ]
+        self.query_one(LayersTable).show_rows(rows, _columns(rows))
+        spans = _sums(self.table) if self.table else ()
+        self.query_one(Static).update(Content.assemble(*((text, _STYLES[style]) for text, style in spans)))
 
 
-def _name(layer: Layer) -> str:
-    return f"{'  ' * layer.depth}{layer.name}  {layer.kind}"
+def _columns(rows: Sequence[LayerRow]) -> list[Column[LayerRow]]:
+    longest = width_of("layer ", (row.name for row in rows), NAME_WIDTH)
+    return [
+        Column(
+            "layer",
+            min(longest, _LEAST_NAME),
+            lambda row, _: row.name,
+            lambda row: (float(row.number), ""),
+            colour=lambda row: "primary" if row.layer.inner else "",
+            widest=longest,
+        ),
+        Column(
+            "output shape",
+            width_of("output shape", (row.shape for row in rows), 14),
+            lambda row, _: row.shape,
+            lambda row: (0.0, row.shape),
+            right=True,
+            colour=lambda _: "note",
+        ),
+        Column(
+            "parameters",
+            width_of("parameters", (f"{row.layer.parameters:,}" for row in rows), 13),
+            lambda row, _: f"{row.layer.parameters:,}" if row.layer.parameters else "",
+            lambda row: _positive(row.layer.parameters),
+            right=True,
+            descending=True,
+        ),
+        Column(
+            "trainable",
+            9,
+            lambda row, _: row.trained[0],
+            lambda row: _positive(row.layer.trainable),
+            right=True,
+            descending=True,
+            colour=lambda row: row.trained[1],
+        ),
+        Column(
+            "FLOPs",
+            6,
+            lambda row, _: numbers.compact(row.layer.flops) if row.layer.flops else "",
+            lambda row: _positive(row.layer.flops),
+            right=True,
+            descending=True,
+        ),
+        Column("share", 5, lambda row, _: percent(row.share) if row.share else "", right=True),
+        Column(
+            "",
+            _BAR,
+            lambda row, _: "▇" * round(row.share * _BAR) if not row.layer.inner else "",
+            colour=lambda _: "primary",
+            drop_priority=1,
+        ),
+    ]
 
 
-def _trained(layer: Layer) -> TextSpan:
-    if not layer.parameters:
-        return "", ""
-    if layer.trainable == layer.parameters:
-        return "yes", "right"
-    return (percent(layer.trainable / layer.parameters, 0), "") if layer.trainable else ("no", "wrong")
+def _positive(value: float | None) -> SortKey | None:
+    return (float(value), "") if value else None
 
 
 def _sums(table: LayerTable) -> list[TextSpan]:
@@ -117,7 +174,3 @@ def _sums(table: LayerTable) -> list[TextSpan]:
     if table.rest:
         pieces.append((f", {percent(table.rest / table.flops)} outside layers", "wrong"))
     return [*pieces, (", gradients included", "faint")]
-
-
-def _range(first: int, rows: int, count: int) -> str:
-    return f"   {first + 1} to {min(first + rows, count)} of {count}" if rows < count else ""

@@ -13,8 +13,7 @@ from textual.worker import get_current_worker
 from accel_engine.run.media import MediaSeries
 from accel_tui.run_state.diagnostics import LoggedMedia, read_item
 from accel_tui.widgets.diagnostics.drawn_item import DrawnItem, Surface, draw_item
-from accel_tui.widgets.diagnostics.media_names import MediaNames
-from accel_tui.widgets.diagnostics.media_view import MediaView
+from accel_tui.widgets.diagnostics.media_view import MediaNames, MediaView
 
 _Request: TypeAlias = tuple[Path, MediaSeries, int | None, Surface]
 
@@ -37,8 +36,8 @@ class Logged(Horizontal):
         Binding("right", "move(1)", "Later", id="logged.later", tooltip="Show the step after"),
         Binding("home", "first", "First", id="logged.first", tooltip="Show the first step"),
         Binding("end", "newest", "Newest", id="logged.newest", tooltip="Show the newest step, also when one is added"),
-        Binding("pagedown,space", "scroll(20)", id="logged.page-down", tooltip="Scroll a text down"),
-        Binding("pageup", "scroll(-20)", id="logged.page-up", tooltip="Scroll a text up"),
+        Binding("pagedown,space", "page(1)", id="logged.page-down", tooltip="Scroll a text down"),
+        Binding("pageup", "page(-1)", id="logged.page-up", tooltip="Scroll a text up"),
     ]
 
     media: reactive[LoggedMedia | None] = reactive(None, repaint=False)
@@ -86,9 +85,9 @@ class Logged(Horizontal):
         """Show the newest step, and follow it."""
         self.step = None
 
-    def action_scroll(self, lines: int) -> None:
-        """Scroll a text."""
-        self.query_one(MediaView).action_scroll_by(lines)
+    def action_page(self, pages: int) -> None:
+        """Scroll a text by pages."""
+        self.query_one(MediaView).action_page(pages)
 
     @on(MediaNames.Chosen)
     def _show_newest(self, event: MediaNames.Chosen) -> None:

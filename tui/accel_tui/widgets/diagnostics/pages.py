@@ -19,14 +19,12 @@ from accel_tui.run_state.diagnostics import DiagnosticsReading
 from accel_tui.widgets.diagnostics.class_table import ClassTable, names_and_figures
 from accel_tui.widgets.diagnostics.confused_pairs import confusion_of
 from accel_tui.widgets.diagnostics.confusion_matrix import ConfusionMatrix
-from accel_tui.widgets.diagnostics.error_plots import ErrorPlots
-from accel_tui.widgets.diagnostics.generated_text import GeneratedText
+from accel_tui.widgets.diagnostics.error_plots import ErrorPlots, RegressionPlots
 from accel_tui.widgets.diagnostics.layer_list import LayerList
 from accel_tui.widgets.diagnostics.logged import Logged
-from accel_tui.widgets.diagnostics.output_list import OutputList
-from accel_tui.widgets.diagnostics.regression_plots import RegressionPlots
 from accel_tui.widgets.diagnostics.samples import Samples
 from accel_tui.widgets.diagnostics.score_plots import ScorePlots, scored_labels
+from accel_tui.widgets.diagnostics.scroll_page import GeneratedText, OutputList
 
 _PAGES: dict[str, type[Widget]] = {
     "confusion": ConfusionMatrix,

@@ -1,4 +1,4 @@
-"""Base of widgets that show more lines than fit."""
+"""Pages of lines that scroll: their base, outputs that cannot be interpreted, and the text a language model wrote."""
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -8,19 +8,22 @@ from textual.binding import Binding, BindingType
 from textual.reactive import reactive
 from textual.strip import Strip
 
+from accel_engine.run.diagnostics import CustomReport, SequenceReport
+from accel_engine.words import numbers
+from accel_tui.formatting.text import fit
+from accel_tui.widgets.list_keys import LIST_KEYS
+from accel_tui.widgets.styled_text import TextSpan, wrapped
 from accel_tui.widgets.text_page import TextPage
+
+_FAR = 100_000  # lines that are more than any page has
 
 
 class ScrollPage(TextPage):
     """A heading, and lines that scroll below it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("down", "scroll_by(1)", id="lines.down", tooltip="Scroll down"),
-        Binding("up", "scroll_by(-1)", id="lines.up", tooltip="Scroll up"),
-        Binding("pagedown,space", "scroll_by(20)", id="lines.page-down", tooltip="20 lines down"),
-        Binding("pageup", "scroll_by(-20)", id="lines.page-up", tooltip="20 lines up"),
-        Binding("home", "scroll_by(-100000)", id="lines.home", tooltip="First line"),
-        Binding("end", "scroll_by(100000)", id="lines.end", tooltip="Last line"),
+        *LIST_KEYS,
+        Binding("space", "page(1)", id="lines.space", tooltip="Page down"),
     ]
 
     first: reactive[int] = reactive(0, repaint=False)
@@ -64,19 +67,31 @@ class ScrollPage(TextPage):
         """Show other lines."""
         self.rebuild()
 
-    def action_scroll_by(self, lines: int) -> None:
+    def action_move(self, lines: int) -> None:
         """Scroll by lines."""
         room = self.size.height - self._heading_lines
         self._build(self.first + lines + room)
         self.first = min(max(self.first + lines, 0), max(0, len(self._built) - room))
 
+    def action_page(self, pages: int) -> None:
+        """Scroll by pages."""
+        self.action_move(pages * max(1, self.size.height - self._heading_lines - 1))
+
+    def action_go_first(self) -> None:
+        """Scroll to the first line."""
+        self.first = 0
+
+    def action_go_last(self) -> None:
+        """Scroll to the last line."""
+        self.action_move(_FAR)
+
     def on_mouse_scroll_down(self) -> None:
         """Scroll down."""
-        self.action_scroll_by(3)
+        self.action_move(3)
 
     def on_mouse_scroll_up(self) -> None:
         """Scroll up."""
-        self.action_scroll_by(-3)
+        self.action_move(-3)
 
     def build_page(self, width: int, height: int) -> Iterator[Strip]:
         """Build the headings and the visible lines."""
@@ -95,3 +110,82 @@ class ScrollPage(TextPage):
     def _build(self, lines: int) -> None:
         """Build lines until there are this many, or all."""
         self._built += islice(self._rest, max(lines - len(self._built), 0))
+
+
+class OutputList(ScrollPage):
+    """A line per output: its name, dtype and shape."""
+
+    BINDING_GROUP_TITLE = "Outputs"
+
+    report: reactive[CustomReport | None] = reactive(None, repaint=False)
+    """Report of the last validation."""
+
+    step: reactive[int] = reactive(0, repaint=False)
+    """The step of the validation."""
+
+    def watch_report(self) -> None:
+        """Show another validation."""
+        self.show_again(from_start=False)
+
+    def headings(self, width: int, visible: range, lines: int) -> Sequence[Strip]:
+        """Number of examples."""
+        del width, visible, lines
+        if self.report is None:
+            return ()
+        words = f"outputs of {numbers.counted(self.report.examples, 'example')}"
+        return [self.line((words, "title"), (f" after step {self.step:,}", "faint"))]
+
+    def lines(self, width: int) -> Iterator[Strip]:
+        """The outputs."""
+        shapes = self.report.shapes if self.report else ()
+        room = min(max((len(name) for name, _ in shapes), default=0), width // 2)
+        yield from (
+            self.line((fit(name or "output", max(room, 6)), ""), (f"  {spec}", "faint")) for name, spec in shapes
+        )
+
+
+class GeneratedText(ScrollPage):
+    """The text, its prompt marked, below the model's perplexity."""
+
+    BINDING_GROUP_TITLE = "Generated text"
+    BINDINGS: ClassVar = []
+
+    report: reactive[SequenceReport | None] = reactive(None, repaint=False)
+    """Report of the last validation."""
+
+    step: reactive[int] = reactive(0, repaint=False)
+    """The step of the validation."""
+
+    def watch_report(self) -> None:
+        """Show the text of another validation."""
+        self.show_again(from_start=True)
+
+    def headings(self, width: int, visible: range, lines: int) -> Sequence[Strip]:
+        """Perplexity and accuracy."""
+        del width
+        if self.report is None:
+            return ()
+        words = (
+            f"perplexity {numbers.metric(self.report.perplexity)}, token accuracy "
+            f"{numbers.metric(self.report.accuracy)} after step {self.step:,}"
+        )
+        more = f"   lines {visible.start + 1} to {visible.stop}" if len(visible) < lines else ""
+        return [self.line((words, "title"), ("   the prompt is ", "faint"), ("marked", "head"), (more, "faint"))]
+
+    def lines(self, width: int) -> Iterator[Strip]:
+        """The text, wrapped."""
+        if self.report is not None:
+            spans: list[TextSpan] = [(self.report.prompt, "head"), (self.report.generated, "")]
+            yield from (self.line(*line) for line in _lines(spans, width))
+
+
+def _lines(spans: Sequence[TextSpan], width: int) -> Iterator[list[TextSpan]]:
+    """Spans split at the ends of lines and wrapped."""
+    line: list[TextSpan] = []
+    for text, style in spans:
+        first, *rest = text.split("\n")
+        line.append((first, style))
+        for part in rest:
+            yield from wrapped(line, width)
+            line = [(part, style)]
+    yield from wrapped(line, width)

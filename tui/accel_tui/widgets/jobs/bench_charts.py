@@ -22,8 +22,7 @@ from accel_tui.widgets.chart.chart_view import Series
 from accel_tui.widgets.chart.plot import Plot, PlotSeries, draw_plot
 from accel_tui.widgets.chart.style_rules import style_rules
 from accel_tui.widgets.chart_panels.batch_axis import BatchAxis
-from accel_tui.widgets.chart_panels.compare_charts import letter, style_of
-from accel_tui.widgets.chart_panels.lettered_chart import LetteredChart
+from accel_tui.widgets.chart_panels.compare_charts import LetteredChart, letter, style_of
 
 _MILLISECOND = 1e-3
 _WIDE = 42  # cells that the title takes with both percentiles

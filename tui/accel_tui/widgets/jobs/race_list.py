@@ -2,9 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
-from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.message import Message
 from textual.widgets import OptionList
@@ -14,23 +12,16 @@ from accel_engine.race.configuration import ConfigurationResult, ConfigurationSt
 from accel_engine.text import printable
 from accel_engine.words import numbers
 from accel_tui.formatting import race
-from accel_tui.formatting.race_bars import Span, bars, heading
+from accel_tui.formatting.race import Span, bars, heading
+from accel_tui.widgets.list_keys import ItemList
 
 _STYLES = {"best": "$text-success bold", "bar": "$primary", "faint": "$text-disabled", "error": "$text-error", "": ""}
 
 
-class RaceList(OptionList, inherit_bindings=False):
+class RaceList(ItemList):
     """The configurations, in the order in which they race."""
 
     BINDING_GROUP_TITLE = "Configurations"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "cursor_up", "Previous", show=False, id="race.up", tooltip="Previous configuration"),
-        Binding("down,j", "cursor_down", "Next", show=False, id="race.down", tooltip="Next configuration"),
-        Binding("home", "first", "First", show=False, id="race.home", tooltip="First configuration"),
-        Binding("end", "last", "Last", show=False, id="race.end", tooltip="Last configuration"),
-        Binding("pagedown", "page_down", "Page down", show=False, id="race.page-down", tooltip="A page down"),
-        Binding("pageup", "page_up", "Page up", show=False, id="race.page-up", tooltip="A page up"),
-    ]
     DEFAULT_CSS = """
     RaceList {
         height: 1fr;

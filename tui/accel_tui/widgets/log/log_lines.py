@@ -16,6 +16,7 @@ from textual.strip import Strip
 
 from accel_tui.run_state.log_tail import LogLine
 from accel_tui.run_state.log_text import Filter, Level, level_of, match_ranges
+from accel_tui.widgets.list_keys import ScrolledByKeys
 
 MAX_LINES = 8000
 """Maximum number of lines in memory."""
@@ -24,7 +25,7 @@ MAX_LINES = 8000
 _Row = tuple[int, int, int]  # number of a line, and the part of its text
 
 
-class LogLines(ScrollView, can_focus=True):
+class LogLines(ScrolledByKeys, ScrollView, can_focus=True):
     """Shows at most :data:`MAX_LINES` lines, and follows new ones while scrolled to the end.
 
     Scrolling beyond the first line loads older ones, and drops the newest, which scrolling beyond the last line loads
@@ -57,26 +58,6 @@ class LogLines(ScrollView, can_focus=True):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("n", "find(1)", "Next", id="log.next", tooltip="Next match"),
         Binding("N", "find(-1)", "Previous", id="log.previous", tooltip="Previous match"),
-        Binding("up,k", "scroll_up", "Up", id="log.up", show=False, tooltip="Scroll up"),
-        Binding("down,j", "scroll_down", "Down", id="log.down", show=False, tooltip="Scroll down"),
-        Binding(
-            "pageup",
-            "page_up",
-            "Page up",
-            id="log.page-up",
-            show=False,
-            tooltip="Page up; at the top, load older lines",
-        ),
-        Binding("pagedown", "page_down", "Page down", id="log.page-down", show=False, tooltip="Page down"),
-        Binding(
-            "home",
-            "scroll_home",
-            "First line",
-            id="log.home",
-            show=False,
-            tooltip="First line; again to load older lines",
-        ),
-        Binding("end", "scroll_end", "Follow", id="log.end", show=False, tooltip="Last line, and follow new ones"),
     ]
 
     class LinesWanted(Message):

@@ -1,181 +1,77 @@
 """The list of the queue: runs that were started from it, then those that wait, in order; and the details of one."""
 
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import ClassVar
+from collections.abc import Hashable, Sequence
 
-from rich.segment import Segment
-from rich.style import Style
-from textual.binding import Binding, BindingType
 from textual.content import Content
-from textual.events import Click
-from textual.geometry import Size
-from textual.message import Message
-from textual.reactive import reactive
-from textual.strip import Strip
 from textual.widgets import Static
 
 from accel_engine.words import numbers
 from accel_tui.formatting.queued_runs import devices_of, waits
-from accel_tui.formatting.text import fit, shorten
+from accel_tui.formatting.table_columns import ALL_ROOM, Column
 from accel_tui.run_list.columns import SYMBOLS
 from accel_tui.run_list.queue_rows import QueueRow
-from accel_tui.widgets.cursor_table import CursorTable
-
-GAP = 2
-"""Cells between two columns."""
-
-RUN_WIDTHS = (18, 36)
-"""Least and most cells of a run's id."""
+from accel_tui.widgets.table import Table
 
 BAR = 16
 """Cells of a progress bar."""
 
-_COLOURS = ("accent", "warning", "text-muted")
+_STATE_WIDTH = 29
 
 
-class QueueTable(CursorTable):
-    """The queue; only visible lines are rendered. The cursor stays on its run while the order changes."""
+class QueueTable(Table[QueueRow]):
+    """The runs that were started from the queue, then those that wait."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {f"queue-table--{part}" for part in ("row", "header", "cursor", *_COLOURS)}
-    DEFAULT_CSS = (
-        """
-    QueueTable {
-        width: 1fr;
-        height: 1fr;
-        background: $background;
-        scrollbar-size-vertical: 1;
-        scrollbar-gutter: stable;
-        overflow-x: hidden;
-        & > .queue-table--row { color: $foreground; }
-        & > .queue-table--header { color: $text-disabled; }
-        & > .queue-table--cursor { color: $foreground; }
-        &:focus > .queue-table--cursor {
-            color: $block-cursor-foreground;
-            background: $block-cursor-background;
-            text-style: $block-cursor-text-style;
-        }
-    """
-        + "".join(f"    & > .queue-table--{colour} {{ color: ${colour}; }}\n" for colour in _COLOURS)
-        + "}"
-    )
     BINDING_GROUP_TITLE = "List of the queue"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "open", "Open", id="queue.open", tooltip="Open the run"),
-        Binding("j,down", "move(1)", "Next run", id="queue.down", show=False, tooltip="Go to the next run"),
-        Binding("k,up", "move(-1)", "Previous run", id="queue.up", show=False, tooltip="Go to the previous run"),
-        Binding("pagedown", "page(1)", id="queue.page-down", tooltip="Page down"),
-        Binding("pageup", "page(-1)", id="queue.page-up", tooltip="Page up"),
-        Binding("home", "move(-1000000)", id="queue.home", tooltip="First run"),
-        Binding("end", "move(1000000)", id="queue.end", tooltip="Last run"),
-    ]
 
-    rows: reactive[tuple[QueueRow, ...]] = reactive((), repaint=False)
-    """The runs."""
+    def key_of(self, row: QueueRow) -> Hashable:
+        """The id of a run."""
+        return row.entry.run
 
-    @dataclass
-    class Opened(Message):
-        """A run should be opened."""
+    def show_queue(self, rows: Sequence[QueueRow]) -> None:
+        """Show the queue; columns that are empty in all rows are left out."""
+        self.show_rows(rows, [column for column in COLUMNS if any(column.text(row, 0.0) for row in rows)])
 
-        row: QueueRow
 
-    class SelectionChanged(Message):
-        """The cursor or the rows have changed."""
-
-    @property
-    def current(self) -> QueueRow | None:
-        """The row under the cursor."""
-        return self.rows[self._cursor] if self.rows else None
-
-    def watch_rows(self, before: tuple[QueueRow, ...], rows: tuple[QueueRow, ...]) -> None:
-        """Show other rows; the cursor stays on its run, or on its line if the run is gone."""
-        kept = before[self._cursor].entry.run if before else ""
-        runs = [row.entry.run for row in rows]
-        self._cursor = runs.index(kept) if kept in runs else max(0, min(self._cursor, len(rows) - 1))
-        self._show()
-
-    @property
-    def line_count(self) -> int:
-        """Number of runs."""
-        return len(self.rows)
-
-    def cursor_moved(self, before: int) -> None:  # noqa: ARG002 (all lines may be others)
-        """Repaint, and tell what the cursor is on."""
-        self.refresh()
-        self.post_message(self.SelectionChanged())
-
-    def on_resize(self) -> None:
-        """Lay the lines out for another width."""
-        self._show()
-
-    def action_open(self) -> None:
-        """Open the current run."""
-        if self.current:
-            self.post_message(self.Opened(self.current))
-
-    def on_click(self, event: Click) -> None:
-        """Move to a run; a click on the current run opens it."""
-        event.stop()
-        line = self.scroll_offset.y + event.y - 1
-        if event.y and 0 <= line < len(self.rows):
-            if line == self._cursor:
-                self.action_open()
-            self.go_to(line)
-
-    def _show(self) -> None:
-        self.virtual_size = Size(max(1, self.size.width - 1), len(self.rows) + 1)
-        self.go_to(self._cursor)
-
-    def render_line(self, y: int) -> Strip:
-        """The header, or a run."""
-        if y == 0:
-            header = Segment(self._joined("", "run", "prio", "devices") + "state", self._style("header"))
-            return Strip([header]).adjust_cell_length(self.size.width, self._style("header"))
-        line = self.scroll_offset.y + y - 1
-        if line >= len(self.rows):
-            return Strip.blank(self.size.width, self._style("row"))
-        plain = self._style("cursor" if line == self._cursor else "row")
-        return Strip(list(self._segments(self.rows[line], plain))).adjust_cell_length(self.size.width, plain)
-
-    def _segments(self, row: QueueRow, plain: Style) -> Iterator[Segment]:
-        """A row: its symbol, its columns, and its progress or why it waits."""
-        entry = row.entry
-        symbol, colour = SYMBOLS[row.status] if entry.is_started else ("‖", "warning") if entry.is_held else ("○", "")
-        head = self._joined(str(entry.position or ""), entry.run, _priority(row), devices_of(entry))
-        yield Segment(f" {symbol}", plain + self._style(colour) if colour in _COLOURS else plain)
-        yield Segment(head[2:], plain)
-        if entry.is_started:
-            yield from self._progress(row, plain)
-        else:
-            room = max(self.size.width - len(head) - 2, 1)
-            style = self._style("warning" if entry.is_held else "text-muted")
-            yield Segment(shorten(waits(entry), room), plain + style)
-
-    def _progress(self, row: QueueRow, plain: Style) -> Iterator[Segment]:
-        if row.progress is not None:
-            done = round(row.progress * BAR)
-            yield Segment("━" * done, plain + self._style("accent"))
-            yield Segment("─" * (BAR - done) + f" {int(100 * row.progress):3}%  ", plain)
-        yield Segment(f"{row.status or 'cannot be read'}", plain)
-
-    def _joined(self, position: str, run: str, priority: str, devices: str) -> str:
-        """The columns before the last one, after room for a symbol; those that are empty in all rows are left out."""
-        least, most = RUN_WIDTHS
-        parts = [fit(position, 3, right=True), fit(run, max(least, min(most, self.size.width // 4)))]
-        if any(map(_priority, self.rows)):
-            parts.append(fit(priority, 4, right=True))
-        if any(devices_of(row.entry) for row in self.rows):
-            parts.append(fit(devices, 9))
-        return "   " + (" " * GAP).join([*parts, ""])
-
-    def _style(self, part: str) -> Style:
-        return self.get_component_rich_style(f"queue-table--{part}", partial=part in _COLOURS)
+def _symbol(row: QueueRow) -> tuple[str, str]:
+    """The symbol of a run's state and its colour."""
+    if row.entry.is_started:
+        return SYMBOLS[row.status]
+    return ("‖", "warning") if row.entry.is_held else ("○", "")
 
 
 def _priority(row: QueueRow) -> str:
     priority = row.entry.request.priority
     return f"{priority:+}" if priority else ""
+
+
+def _state(row: QueueRow) -> str:
+    """The progress of a run, or why it waits."""
+    if not row.entry.is_started:
+        return waits(row.entry)
+    status = str(row.status or "cannot be read")
+    if row.progress is None:
+        return status
+    done = round(row.progress * BAR)
+    return f"{'━' * done}{'─' * (BAR - done)} {int(100 * row.progress):3}%  {status}"
+
+
+COLUMNS: tuple[Column[QueueRow], ...] = (
+    Column(
+        "", 5, lambda row, _: f"{_symbol(row)[0]} {row.entry.position or '':>3}", colour=lambda row: _symbol(row)[1]
+    ),
+    Column("run", 18, lambda row, _: row.entry.run, widest=36),
+    Column("prio", 4, lambda row, _: _priority(row), right=True, drop_priority=2),
+    Column("devices", 9, lambda row, _: devices_of(row.entry), drop_priority=1),
+    Column(
+        "state",
+        _STATE_WIDTH,
+        lambda row, _: _state(row),
+        colour=lambda row: "accent" if row.entry.is_started else "warning" if row.entry.is_held else "note",
+        widest=ALL_ROOM,
+    ),
+)
+"""The columns of the queue, whose order is the order of the runs."""
 
 
 class QueueDetail(Static):

@@ -16,7 +16,7 @@ from accel_tui.formatting import field_labels
 from accel_tui.run_state.parts import Part
 from accel_tui.run_state.state import RunState
 from accel_tui.run_state.worker_follower import reduction_name, worker_locations
-from accel_tui.widgets.run.run_text import RunText
+from accel_tui.widgets.run.run_view import RunText
 
 _LABEL, _VALUE = 15, 25
 """Widths of the two columns, in cells, beside a scrollbar."""

@@ -13,7 +13,7 @@ from accel_tui.formatting.bench_figures import described
 from accel_tui.formatting.runs import DIRECTORY_LOST, how_lost, ranges
 from accel_tui.run_state.hardware import host_memory_used
 from accel_tui.run_state.state import RunState
-from accel_tui.widgets.run.run_text import RunText
+from accel_tui.widgets.run.run_view import RunText
 
 _VALIDATION = "validation_"
 

@@ -6,7 +6,7 @@ from typing import ClassVar
 from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.geometry import Size
 from textual.reactive import reactive
 from textual.scroll_view import ScrollView
@@ -17,6 +17,7 @@ from accel_tui.formatting.text import fit
 from accel_tui.run_list.comparison import ComparedRow, Comparison
 from accel_tui.widgets.chart.cell_frame import COLOURS
 from accel_tui.widgets.chart_panels.compare_charts import letter, style_of
+from accel_tui.widgets.list_keys import SIDEWAYS_KEYS, ScrolledByKeys
 
 _GAP = 2
 _MIN_WIDTH = 10
@@ -26,7 +27,7 @@ _SIGN = 3  # width of the sign of a curve
 _LINES = 3  # maximum lines of a name
 
 
-class CompareTable(ScrollView, can_focus=True):
+class CompareTable(ScrolledByKeys, ScrollView, can_focus=True):
     """Differences between plans, and results.
 
     The headings, which are the legend of the charts, and the labels stay in place while the rest scrolls.
@@ -53,16 +54,7 @@ class CompareTable(ScrollView, can_focus=True):
         + "}"
     )
     BINDING_GROUP_TITLE = "Table"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up", "scroll_up", id="table.up", tooltip="Scroll up"),
-        Binding("down", "scroll_down", id="table.down", tooltip="Scroll down"),
-        Binding("left", "scroll_left", id="table.left", tooltip="Scroll left"),
-        Binding("right", "scroll_right", id="table.right", tooltip="Scroll right"),
-        Binding("pageup", "page_up", id="table.page-up", tooltip="Page up"),
-        Binding("pagedown", "page_down", id="table.page-down", tooltip="Page down"),
-        Binding("home", "scroll_home", id="table.home", tooltip="First line"),
-        Binding("end", "scroll_end", id="table.end", tooltip="Last line"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [*SIDEWAYS_KEYS]
 
     comparison: reactive[Comparison | None] = reactive(None, repaint=False)
     """The comparison; ``None`` before the runs are read."""

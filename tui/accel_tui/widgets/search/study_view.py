@@ -21,8 +21,7 @@ from accel_tui.terminal.dirty_regions import DirtyRegionWidget
 from accel_tui.widgets.chart.cell_frame import Frame, damage
 from accel_tui.widgets.search.contour_drawing import draw_contour
 from accel_tui.widgets.search.curves_drawing import draw_curves
-from accel_tui.widgets.search.importance_drawing import draw_importance
-from accel_tui.widgets.search.parallel_drawing import draw_parallel
+from accel_tui.widgets.search.parallel_drawing import draw_importance, draw_parallel
 from accel_tui.widgets.search.study_plots import best_plots, draw_grid, front_plots, slice_plots
 from accel_tui.widgets.search.study_styles import STUDY_STYLES, study_rules
 from accel_tui.widgets.visibility import is_covered

@@ -61,17 +61,16 @@ class ModelOutput:
         """Its target among all; ``None`` if it has none."""
         return None if self.target is None or targets is None else flatten(targets)[self.target]
 
-    def restored(self, values: Any, columns: Sequence[int] | slice = slice(None)) -> Any:
+    def restored(self, values: Any) -> Any:
         """Targets or outputs in their original units.
 
         Args:
             values: ``[..., columns]``.
-            columns: Which of the columns of the targets they are.
         """
         units = self.units_of_targets
         if units is None:
             return values
-        scale, mean = (np.asarray(each, np.float32)[columns] for each in (units.scale, units.mean))
+        scale, mean = (np.asarray(each, np.float32) for each in (units.scale, units.mean))
         return values * scale + mean
 
     @property

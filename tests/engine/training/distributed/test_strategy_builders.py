@@ -10,7 +10,7 @@ from accel_engine.devices.tpu_chips import GOOGLE
 from accel_engine.doctor import tpu_checks
 from accel_engine.doctor.tpu_checks import LOCK
 from accel_engine.strategies.tpu_endpoint import TpuEndpoint
-from accel_engine.training.distributed.tpu_builder import explain
+from accel_engine.training.distributed.strategy_builders import explain
 
 HERE = TpuEndpoint.parse("local", "TPU_NAME")
 AWAY = TpuEndpoint.parse("10.0.0.2:8470", "COLAB_TPU_ADDR")

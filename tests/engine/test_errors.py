@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from accel_engine.errors import format_error
-from accel_engine.graph_errors import cause_first, frames_in
+from accel_engine.errors import cause_first, format_error, frames_in
 from accel_engine.plan import Plan
 from accel_engine.scripts.output_copier import last_words
 from accel_engine.training.reporting.error_explanation import explain_error

@@ -1,0 +1,383 @@
+"""A table: rows in lines below a header, with a cursor, an order and a selection."""
+
+import time
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, TypeVar
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.binding import Binding, BindingType
+from textual.events import Click, MouseDown
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.reactive import reactive
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from accel_engine.text import printable_line
+from accel_tui.formatting.table_columns import GAP, Column, SortOrder, fitting, ordered, widths
+from accel_tui.formatting.text import fit
+from accel_tui.widgets.list_keys import LIST_KEYS, SIDEWAYS_KEYS
+
+_MARK = 3  # width of the selection mark
+_COLOURS = {name: name for name in ("accent", "primary", "success", "warning", "error")} | {"note": "text-muted"}
+_PARTS = ("row", "header", "order", "cursor", "mark")
+
+T = TypeVar("T")
+
+
+class Table(ScrollView, Generic[T], can_focus=True):
+    """Rows of which only the visible ones are rendered, so that thousands cost no more than twenty.
+
+    The cursor stays on its row while the rows change, and only lines that have changed are repainted.
+
+    Args:
+        empty: Text where there are no rows.
+        selectable: Whether several rows can be selected.
+        id: The widget's id.
+    """
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"table--{part}" for part in (*_PARTS, *_COLOURS)}
+    DEFAULT_CSS = (
+        """
+    Table {
+        width: 1fr;
+        height: 1fr;
+        background: $background;
+        scrollbar-size: 1 1;
+        scrollbar-gutter: stable;
+        overflow-x: hidden;
+        &.-sideways { overflow-x: auto; }
+        & > .table--row { color: $foreground; }
+        & > .table--header { color: $text-disabled; }
+        & > .table--order { color: $foreground; text-style: bold; }
+        & > .table--mark { color: $accent; text-style: bold; }
+        & > .table--cursor { color: $foreground; }
+        &:focus > .table--cursor {
+            color: $block-cursor-foreground;
+            background: $block-cursor-background;
+            text-style: $block-cursor-text-style;
+        }
+    """
+        + "".join(f"    & > .table--{name} {{ color: ${colour}; }}\n" for name, colour in _COLOURS.items())
+        + "}"
+    )
+    BINDING_GROUP_TITLE = "Table"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "open", "Open", id="table.open", tooltip="Open what the cursor is on"),
+        Binding(
+            "space",
+            "select",
+            "Select",
+            id="table.select",
+            tooltip="Select or deselect the line; so does ctrl+click",
+        ),
+        Binding("shift+down", "select_next(1)", id="table.select-down", tooltip="Select this line and the next"),
+        Binding("shift+up", "select_next(-1)", id="table.select-up", tooltip="Select this line and the previous"),
+        Binding(
+            "greater_than_sign",
+            "sort(1)",
+            "Sort",
+            id="table.sort",
+            tooltip="Sort by the next column; so does a click on a column",
+        ),
+        Binding("less_than_sign", "sort(-1)", id="table.sort-previous", tooltip="Sort by the previous column"),
+        Binding("o", "reverse", "Reverse the order", show=False, id="table.reverse", tooltip="Reverse the sort order"),
+        *LIST_KEYS,
+        *SIDEWAYS_KEYS,
+    ]
+
+    opens: ClassVar[bool] = True
+    """Whether a row can be opened."""
+
+    sideways: ClassVar[bool] = False
+    """Whether the columns after the first scroll sideways, rather than being hidden, where there is no room."""
+
+    order: reactive[SortOrder] = reactive(SortOrder(), repaint=False, init=False)
+    """The order of the rows."""
+
+    selected: reactive[frozenset[Hashable]] = reactive(frozenset(), repaint=False, init=False)
+    """Keys of the selected rows."""
+
+    class Moved(Message):
+        """The cursor, the selection, or the rows have changed."""
+
+    @dataclass
+    class Opened(Message):
+        """A row should be opened."""
+
+        row: Any
+
+    def __init__(self, empty: str = "", *, selectable: bool = False, id: str | None = None) -> None:  # noqa: A002 (Textual's own name)
+        super().__init__(id=id)
+        self.set_class(self.sideways, "-sideways")
+        self.empty = empty
+        self.selectable = selectable
+        self.shown: tuple[T, ...] = ()
+        """The rows in their order."""
+        self.columns: Sequence[Column[T]] = ()
+        """All columns."""
+        self._visible: Sequence[tuple[Column[T], int]] = ()  # with their widths
+        self._cursor = 0
+        self._painted: dict[int, tuple[object, ...]] = {}
+
+    def key_of(self, row: T) -> Hashable:
+        """What identifies a row."""
+        raise NotImplementedError
+
+    @property
+    def keeps_row(self) -> bool:
+        """Whether the cursor stays on its row when the rows change, rather than on the first line."""
+        return True
+
+    @property
+    def current(self) -> T | None:
+        """The row under the cursor."""
+        return self.shown[self._cursor] if self.shown else None
+
+    @property
+    def selected_rows(self) -> tuple[T, ...]:
+        """The selected rows in their order."""
+        return tuple(row for row in self.shown if self.key_of(row) in self.selected) if self.selected else ()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Offer only what the table can do."""
+        del parameters
+        match action:
+            case "open":
+                return self.opens
+            case "select" | "select_next":
+                return self.selectable
+            case "sort" | "reverse":
+                return any(column.sort_key for column in self.columns)
+            case "scroll_left" | "scroll_right":
+                return self.sideways
+        return True
+
+    def show_rows(self, rows: Iterable[T], columns: Sequence[Column[T]] | None = None) -> None:
+        """Show rows; the cursor stays on its row, or on its line if that is gone.
+
+        Args:
+            rows: In the order that is kept where no column is sorted by.
+            columns: ``None`` for those of before.
+        """
+        kept = self.key_of(self.current) if self.current is not None and self.keeps_row else None
+        if columns is not None:
+            self.columns = columns
+        self.shown = ordered(rows, self.columns, self.order)
+        keys = [self.key_of(row) for row in self.shown]
+        self._cursor = max(0, min(self._cursor, len(keys) - 1)) if self.keeps_row else 0
+        if kept is not None and kept in keys:
+            self._cursor = keys.index(kept)
+        self.forget(keys)
+        self._lay_out()
+        self.go_to(self._cursor)
+        self.post_message(self.Moved())
+
+    def forget(self, known: Iterable[Hashable]) -> None:
+        """Deselect what is not known."""
+        if self.selected:
+            self.selected &= frozenset(known)
+
+    def watch_order(self) -> None:
+        """Show the rows in the new order, from the top."""
+        self._painted.clear()
+        self.show_rows(self.shown)
+        self.go_to(0)
+        self.refresh()
+
+    def watch_selected(self) -> None:
+        """Show the selection."""
+        self.repaint_changed()
+        self.post_message(self.Moved())
+
+    def action_open(self) -> None:
+        """Open the current row."""
+        if self.current is not None and self.opens:
+            self.post_message(self.Opened(self.current))
+
+    def action_select(self) -> None:
+        """Select or deselect the current row, and move to the next."""
+        if self.current is not None:
+            self.selected ^= {self.key_of(self.current)}
+            self.go_to(self._cursor + 1)
+
+    def action_select_next(self, direction: int) -> None:
+        """Select the current row and its neighbour."""
+        self._select_range(self._cursor, self._cursor + direction)
+        self.go_to(self._cursor + direction)
+
+    def action_sort(self, direction: int) -> None:
+        """Sort by the next visible column, or the previous one."""
+        titles = [column.title for column in (each for each, _ in self._visible) if column.sort_key]
+        if titles:
+            at = titles.index(self.order.column) if self.order.column in titles else -1
+            self.order = SortOrder(titles[(at + direction) % len(titles)])
+
+    def action_reverse(self) -> None:
+        """Reverse the sort order."""
+        self.order = self.order.by(self.order.column)
+
+    def action_go_first(self) -> None:
+        """Move the cursor to the first line."""
+        self.go_to(0)
+
+    def action_go_last(self) -> None:
+        """Move the cursor to the last line."""
+        self.go_to(len(self.shown) - 1)
+
+    def action_move(self, lines: int) -> None:
+        """Move the cursor by lines."""
+        self.go_to(self._cursor + lines)
+
+    def action_page(self, pages: int) -> None:
+        """Move the cursor by pages."""
+        self.action_move(pages * max(1, self._lines_visible - 1))
+
+    def go_to(self, line: int) -> None:
+        """Move the cursor to a line, or to the nearest one that there is."""
+        before, top = self._cursor, self.scroll_offset.y
+        line = self._cursor = max(0, min(line, len(self.shown) - 1))
+        if not top <= line < top + self._lines_visible:
+            top = line if line < top else line - self._lines_visible + 1
+            self.scroll_to(y=top, animate=False, immediate=True)
+        if before != line:
+            self._repaint((before, line))
+            self.post_message(self.Moved())
+
+    def on_resize(self) -> None:
+        """Choose the columns that fit."""
+        self._painted.clear()
+        self._lay_out()
+        self.go_to(self._cursor)
+        self.refresh()
+
+    def notify_style_update(self) -> None:
+        """Repaint in the colours of another theme."""
+        super().notify_style_update()
+        self.refresh()
+
+    def on_mouse_down(self, event: MouseDown) -> None:
+        """Keep clicks that select rows from selecting text."""
+        if self.selectable and (event.shift or event.ctrl):
+            event.prevent_default()
+
+    def on_click(self, event: Click) -> None:
+        """Sort by a column, select a row, or move to a row; a click on the current row opens it."""
+        event.stop()
+        line = self.scroll_offset.y + event.y - 1
+        if event.y == 0:
+            self._sort_at(event.x)
+        elif not 0 <= line < len(self.shown):
+            return
+        elif self.selectable and event.shift:
+            self._select_range(self._cursor, line)
+            self.go_to(line)
+        elif self.selectable and (event.ctrl or event.x < _MARK):
+            self.selected ^= {self.key_of(self.shown[line])}
+            self.go_to(line)
+        elif line == self._cursor:
+            self.action_open()
+        else:
+            self.go_to(line)
+
+    def _sort_at(self, x: int) -> None:
+        end = self._lead
+        for at, (column, width) in enumerate(self._visible):
+            end += width + GAP - (self.scroll_offset.x if at == 1 else 0)
+            if self._lead <= x < end:
+                if column.sort_key:
+                    self.order = self.order.by(column.title)
+                return
+
+    def _select_range(self, line: int, other: int) -> None:
+        first, last = sorted((line, other))
+        self.selected |= {self.key_of(row) for row in self.shown[max(0, first) : last + 1]}
+
+    @property
+    def _lead(self) -> int:
+        """Cells before the first column."""
+        return _MARK if self.selectable else 1
+
+    @property
+    def _lines_visible(self) -> int:
+        return max(1, self.scrollable_content_region.height - 1)
+
+    def _lay_out(self) -> None:
+        """Choose the columns that fit, and repaint what has changed by it."""
+        room = self.size.width - self._lead - 1
+        chosen = list(self.columns) if self.sideways else fitting(self.columns, room, self.shown)
+        visible = list(zip(chosen, widths(chosen, room), strict=True))
+        if [(each.title, width) for each, width in visible] != [(each.title, width) for each, width in self._visible]:
+            self._painted.clear()
+            self.refresh()
+        self._visible = visible
+        width = self._lead + sum(width + GAP for _, width in visible) if self.sideways else self.size.width - 1
+        self.virtual_size = Size(max(1, width), max(1, len(self.shown)) + 1)
+        self.repaint_changed()
+
+    def repaint_changed(self) -> None:
+        """Repaint the lines whose texts have changed, as those with a relative time do by themselves."""
+        top = self.scroll_offset.y
+        lines = range(top, top + self.size.height)
+        self._repaint(line for line in lines if self._painted.get(line) != self._cells(line))
+
+    def _repaint(self, lines: Iterable[int]) -> None:
+        top = self.scroll_offset.y
+        regions = [Region(0, line - top + 1, self.size.width, 1) for line in lines if line >= top]
+        if regions:
+            self.refresh(*regions)
+
+    def _cells(self, line: int) -> tuple[object, ...]:
+        """What a line shows: its selection mark, then text and colour of each column; empty below the last row."""
+        if not 0 <= line < len(self.shown):
+            return (self.empty,) if line == 0 else ()
+        row, now = self.shown[line], time.time()
+        mark = "◆" if self.selected and self.key_of(row) in self.selected else " "
+        return (mark, *((column.text(row, now), column.colour(row)) for column, _ in self._visible))
+
+    def render_line(self, y: int) -> Strip:
+        """The header, or a row."""
+        if y == 0:
+            return self._placed(self._header(), self._style("header"))
+        line = self.scroll_offset.y + y - 1
+        cells: Sequence[Any] = self._cells(line)
+        self._painted[line] = tuple(cells)
+        if line >= len(self.shown):
+            return Strip([Segment(" " * self._lead + "".join(cells), self._style("note"))])
+        at_cursor = line == self._cursor
+        plain = self._style("cursor" if at_cursor else "row")
+        mark, *texts = cells
+        segments = [Segment(f" {mark} "[-self._lead :], plain + self._style("mark"))]
+        for (column, width), (text, colour) in zip(self._visible, texts, strict=True):
+            look = plain + self._style(colour) if colour and not (at_cursor and self.has_focus) else plain
+            segments.append(Segment(fit(printable_line(text), width, right=column.right), look))
+            segments.append(Segment(" " * GAP, plain))
+        return self._placed(segments, plain)
+
+    def _placed(self, segments: list[Segment], style: Style) -> Strip:
+        """A line at its width, whose columns after the first are scrolled sideways."""
+        strip, x = Strip(segments), self.scroll_offset.x
+        if self.sideways and x and self._visible:
+            fixed = self._lead + self._visible[0][1] + GAP
+            strip = Strip.join([strip.crop(0, fixed), strip.crop(fixed + x)])
+        return strip.adjust_cell_length(self.size.width, style)
+
+    def _header(self) -> list[Segment]:
+        plain = self._style("header")
+        segments = [Segment(" " * self._lead, plain)]
+        for column, width in self._visible:
+            is_order = column.title == self.order.column
+            arrow = ("▼" if self.order.is_descending(column) else "▲") if is_order else " "
+            look = self._style("order") if is_order else plain
+            title = printable_line(column.title)
+            if column.right:  # the arrow is in the gap, so that the longest title fits
+                segments[-1] = Segment(segments[-1].text[:-1], plain)
+                segments += [Segment(fit(arrow + title, width + 1, right=True), look), Segment(" " * GAP, plain)]
+            else:
+                segments += [Segment(fit(title + arrow, width + 1), look), Segment(" " * (GAP - 1), plain)]
+        return segments
+
+    def _style(self, part: str) -> Style:
+        return self.get_component_rich_style(f"table--{part}", partial=part == "mark" or part in _COLOURS)
