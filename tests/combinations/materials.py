@@ -120,7 +120,7 @@ def drawn(folder: Path) -> Material:
     path = folder / "new.png"
     path.write_bytes(encode_png(_pixels(8, 8, 1)))
     own = {"validation_split": DEFAULTS["validation_split"]}
-    return Material({"data": "synthetic:8x8x1:3:200", "model": "mlp", **own}, (str(path),))
+    return Material({"data": "synthetic:8x8x1:6:200", "model": "mlp", **own}, (str(path),))
 
 
 @_material

@@ -49,7 +49,7 @@ class ExportOptions:
             str,
             label="latency",
             metavar="10ms",
-            hint="of a request to TensorFlow Serving at most, such as 20ms; or empty",
+            hint="of a request to TensorFlow Serving at most, such as 20ms",
             read=latency,
             goes_with=("formats", _SERVED),
         ),

@@ -103,6 +103,8 @@ class PlanFields:
     Commands, form, files, searches, cures and documents follow from it.
     """
 
+    # Model and data
+
     model: str = _field(
         "auto",
         FieldSpec("Model: auto, a name, FILE.py:FUNCTION, MODULE:FUNCTION, FILE.keras or FILE.h5", str),
@@ -130,6 +132,8 @@ class PlanFields:
         ),
         FieldUse(("data", "speed", "memory"), changed_by="nothing", fixed=_OTHER_EXAMPLES, only_training=False),
     )
+    # Task, inputs
+
     task: str = _field(
         "auto",
         FieldSpec("What is learned; auto follows from the model and the data", str, choices=TASKS),
@@ -175,12 +179,16 @@ class PlanFields:
         FieldUse(("data", "speed", "memory"), changed_by="nothing", fixed=_OTHER_EXAMPLES, only_training=False),
         only_for=purposes.OWN_DATA,
     )
+    # Model and data
+
     name: str = _field(
         "",
         FieldSpec("Name of the run", str, example="first-try"),
         FieldWords("Model and data", "the run's id is enough to find it", placeholder="none", first=(1, 3)),
         FieldUse((), changed_by="continuation", fixed=_SET_BY_SEARCH, only_training=False),
     )
+    # Columns
+
     target: tuple[str, ...] = _field(
         (),
         FieldSpec("Columns or arrays to predict", tuple, optional=True, example="price"),
@@ -216,6 +224,8 @@ class PlanFields:
         FieldUse(("data", "speed", "memory"), changed_by="nothing", fixed="", only_training=False),
         only_for=purposes.TABLES,
     )
+    # Time series
+
     time: str = _field(
         "",
         FieldSpec("Column that orders a time series", str, example="date"),
@@ -264,6 +274,8 @@ class PlanFields:
         needs=_SERIES,
         only_for=purposes.SEVERAL_SERIES,
     )
+    # Splits
+
     split: str = _field(
         "auto",
         FieldSpec(f"Validation examples: {', '.join(SPLITS)} or column:NAME", str, example="stratified"),
@@ -327,6 +339,8 @@ class PlanFields:
         ),
         only_for=purposes.OTHER_VALIDATION,
     )
+    # Epochs, batches
+
     epochs: int = _field(
         10,
         FieldSpec("Number of epochs", int, minimum=1),
@@ -419,6 +433,8 @@ class PlanFields:
         ),
         FieldUse(("learning",), changed_by="nothing", fixed=_LUCKY, only_training=False),
     )
+    # Loss, metrics
+
     loss: str = _field(
         "auto",
         FieldSpec(
@@ -544,6 +560,8 @@ class PlanFields:
             replaced_by="train_step",
         ),
     )
+    # Optimizer
+
     optimizer: str = _field(
         "auto",
         FieldSpec("Optimizer; auto is the compiled model's own, else adam", str, choices=OPTIMIZERS),
@@ -729,6 +747,8 @@ class PlanFields:
         ),
         FieldUse(("learning",), changed_by="continuation", fixed="", only_training=True),
     )
+    # LR schedule
+
     schedule: str = _field(
         "auto",
         FieldSpec("Learning-rate schedule; auto is the compiled model's own, else constant", str, choices=SCHEDULES),
@@ -818,6 +838,8 @@ class PlanFields:
         FieldUse(("learning",), changed_by="nothing", fixed="", only_training=True),
         needs=_DROPS,
     )
+    # Augmentation
+
     augmentation: tuple[str, ...] = _field(
         (),
         FieldSpec(
@@ -846,6 +868,8 @@ class PlanFields:
         ),
         only_for=purposes.IMAGES,
     )
+    # Fine-tuning
+
     initial_weights: str = _field(
         "",
         FieldSpec("Weights to start from: imagenet, a run, FILE.keras or FILE.weights.h5", str, example="imagenet"),
@@ -912,6 +936,8 @@ class PlanFields:
         FieldUse((), changed_by="nothing", fixed=_NOT_TRAINED, only_training=False),
         only_for=purposes.SAVED_MODELS,
     )
+    # Validation
+
     validation: str = _field(
         "epoch",
         FieldSpec("Validate during training, at the end or never", str, choices=VALIDATIONS),
@@ -947,6 +973,8 @@ class PlanFields:
         needs=one_of("validation", "epoch", "end", what="validation"),
         only_for=purposes.VALIDATION_STREAMS,
     )
+    # Early stopping
+
     patience: int | None = _field(
         None,
         FieldSpec(
@@ -1003,6 +1031,8 @@ class PlanFields:
         FieldUse((), changed_by="continuation", fixed=_NOT_TRAINED, only_training=True),
         check_form=_check_time_limit,
     )
+    # Checkpoints
+
     checkpoint_every: str = _field(
         "auto",
         FieldSpec("Epochs, steps or minutes between checkpoints; auto: an epoch or more", str, example="1000 steps"),
@@ -1086,6 +1116,8 @@ class PlanFields:
         ),
         FieldUse(("report",), changed_by="continuation", fixed=_SET_BY_SEARCH, only_training=True),
     )
+    # Devices
+
     strategy: str = _field(
         "default",
         FieldSpec("Distribution strategy", str, example="mirrored"),

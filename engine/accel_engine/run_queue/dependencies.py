@@ -1,6 +1,6 @@
 """The runs that entries of the queue wait for, and the end of those that were cancelled meanwhile."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,10 +28,6 @@ class Waiting:
     is_blocked: bool = False
 
 
-StatusOf = Callable[[str], Status | None]
-"""The status of a run by its id; ``None`` if it is deleted."""
-
-
 def run_status(run: str) -> Status | None:
     """The status of a run; ``None`` if it is deleted.
 
@@ -45,12 +41,12 @@ def run_status(run: str) -> Status | None:
         return read_info(database).status
 
 
-def waits_for(after: Iterable[str], status: StatusOf = run_status) -> Waiting:
+def waits_for(after: Iterable[str]) -> Waiting:
     """Why an entry waits for runs: for those that are live, unless one will not finish."""
     live = []
     for run in after:
         try:
-            found = status(run)
+            found = run_status(run)
         except RunError as error:
             return Waiting(str(error), is_blocked=True)
         if found is None:

@@ -22,8 +22,8 @@ from accel_engine.run.diagnostics import DiagnosticsItem, ValidationReport
 from accel_engine.run.directory.lock import WriterLock
 from accel_engine.trained.open_trained import TrainedModel, open_trained
 from accel_engine.trained.split_batches import EXAMPLES_AT_A_TIME, ProgressReports, batches, number_of_examples
-from accel_engine.training.evaluation.input_specs import input_spec_of
 from accel_engine.training.evaluation.reports.choice import CUSTOM_STEP_REASON, report_for
+from accel_engine.training.evaluation.task_report import input_spec_of
 from accel_engine.training.evaluation.worst_examples import WorstExamples
 
 

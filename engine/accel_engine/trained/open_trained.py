@@ -40,7 +40,7 @@ from accel_engine.training.core.recipe.loss import change_loss, loss_of_uncompil
 from accel_engine.training.core.run_scaling import decide_scaling, scaler
 from accel_engine.training.core.saved_weights import restore_weights, whole_checkpoint
 from accel_engine.training.core.task import INPUTS, Task, task_of_model
-from accel_engine.training.evaluation.input_specs import input_spec_of
+from accel_engine.training.evaluation.task_report import input_spec_of
 from accel_engine.training.model_analysis.layer_table import changed_layer
 from accel_engine.training.reporting.data_formats import data_format_of, dataset_of
 

@@ -21,7 +21,7 @@ from accel_engine.training.core import device_visibility
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.gradient_norms import GradientNorms
 from accel_engine.training.core.metric_states import MAX_STATE, MetricStates
-from accel_engine.training.evaluation.input_specs import input_spec_of
+from accel_engine.training.evaluation.task_report import input_spec_of
 from accel_engine.training.reporting.data_formats import data_format_of
 from accel_engine.training.reporting.run_reporter import RunReporter
 

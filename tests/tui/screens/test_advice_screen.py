@@ -19,9 +19,9 @@ from accel_engine.advice.cures.cure_trial import CureProgress, CureResult
 from accel_engine.errors import RunError
 from accel_engine.events import Outcome, PlanChanged
 from accel_engine.run.directory.run_paths import LOG
+from accel_tui.run_state import advice
 from accel_tui.run_state.marks import MarkKind
 from accel_tui.run_state.step_window import StepWindow
-from accel_tui.screens import advice_reader
 from accel_tui.screens.advice_screen import AdviceScreen
 from accel_tui.screens.new_run_screen import NewRunScreen
 from accel_tui.screens.run_screen import RunScreen
@@ -138,8 +138,8 @@ async def test_the_two_that_matter_most_have_a_line_each_and_a_mark(
 async def test_nothing_is_said_of_a_healthy_run_and_marks_go_with_findings(
     run: FakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(advice_reader, "PAUSE_SECONDS", 0.05)
-    monkeypatch.setattr(advice_reader, "PAUSE_FACTOR", 0.0)
+    monkeypatch.setattr(advice, "PAUSE_SECONDS", 0.05)
+    monkeypatch.setattr(advice, "PAUSE_FACTOR", 0.0)
     find(monkeypatch, SLOW)
     async with StubApp(run.directory).run_test(size=SMALL) as pilot:
         await shows(pilot, "⚑ Training waits for input")
@@ -200,8 +200,8 @@ async def test_the_selected_finding_shows_what_it_follows_from_and_its_cures(
 
 
 async def test_the_selection_stays_when_others_are_found(run: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(advice_reader, "PAUSE_SECONDS", 0.05)
-    monkeypatch.setattr(advice_reader, "PAUSE_FACTOR", 0.0)
+    monkeypatch.setattr(advice, "PAUSE_SECONDS", 0.05)
+    monkeypatch.setattr(advice, "PAUSE_FACTOR", 0.0)
     find(monkeypatch, SLOW, MEMORY)
     async with opened(run.directory, sees="The memory of") as pilot:
         await pilot.press("down")
@@ -232,7 +232,7 @@ async def test_a_reading_that_fails_ends(run: FakeEngine, monkeypatch: pytest.Mo
     def read(directory: Path) -> None:
         raise ZeroDivisionError(directory.name)
 
-    monkeypatch.setattr(advice_reader, "read_advice", read)
+    monkeypatch.setattr(advice, "read_advice", read)
     async with opened(run.directory, sees="Internal error: ZeroDivisionError"):
         pass
 

@@ -25,7 +25,7 @@ from accel_tui.screens.evaluate_screen import EvaluateScreen
 from accel_tui.widgets.jobs.option_form import OptionForm
 from accel_tui.widgets.jobs.path_input import PathInput
 from accel_tui.widgets.plan.picker import Picker
-from tui.stand_ins import StubApp, shows, text_of, until
+from tui.stand_ins import StubApp, hides, shows, text_of, until
 
 FOUND = Evaluation(
     "test",
@@ -171,3 +171,16 @@ async def test_data_that_is_not_there_is_told_before_the_engine_starts(home: Pat
         await pilot.press(*"gone.csv", "enter")
         await shows(pilot, "no such file", "s Start")
     assert len(query.asked) == 1
+
+
+async def test_the_question_is_closed_when_the_evaluation_has_ended_meanwhile(home: Path, query: Any) -> None:
+    async with StubApp().run_test(size=(80, 24)) as pilot:
+        await open_evaluation(pilot)
+        await pilot.press("escape")
+        await shows(pilot, "End the evaluation?")
+        query.may_answer.set()
+        await shows(pilot, "2,000 test examples", "esc Back", "s Again")
+        await hides(pilot, "End the evaluation?")
+        assert not query.cancelled.is_set()
+        await pilot.press("s")
+        await until(pilot, lambda: len(query.asked) == 2, "the same evaluation again")

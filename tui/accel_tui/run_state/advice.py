@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,12 +10,20 @@ import numpy as np
 
 from accel_engine.advice import Coverage, Cure, FailedRule, Finding, Recorded, advise, coverage
 from accel_engine.advice.recorded import Series
+from accel_engine.errors import RunError
 from accel_engine.plan.changed_plan import options_text
 from accel_engine.run import RunInfo
 from accel_engine.run.store.series_names import VALIDATION_PREFIX
 from accel_engine.text import printable_fields, printable_line
+from accel_tui.follower import Follower, Unreadable
 from accel_tui.run_state.curve import Curve
 from accel_tui.run_state.state import Points
+
+PAUSE_SECONDS = 10.0
+"""Seconds between two readings of a live run, at least."""
+
+PAUSE_FACTOR = 20.0
+"""The same in durations of a reading: it takes a twentieth of a processor at most."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,6 +62,43 @@ class Advice:
     not_tried: Mapping[str, str] = field(default_factory=dict)
     is_cured: bool = False
     seconds: float = 0.0
+
+
+class AdviceFollower(Follower["Advice | None"]):
+    """Reads the advice on a run: once of an ended one, again and again of a live one while its screen is visible.
+
+    Args:
+        directory: The run's directory.
+        is_covered: Whether nobody sees the screen; called in the thread.
+    """
+
+    def __init__(self, directory: Path, is_covered: Callable[[], bool]) -> None:
+        super().__init__(None)
+        self._directory = directory
+        self._is_covered = is_covered
+        self._is_asked = False
+
+    def read(self) -> None:
+        """Read now, or as soon as the reading in progress has ended."""
+        self._is_asked = True
+        self._wake.set()
+
+    def run(self) -> None:
+        """Read the advice, and wait."""
+        while self.is_wanted:
+            self._is_asked, pause = False, PAUSE_SECONDS
+            try:
+                advice = read_advice(self._directory)
+            except RunError as error:
+                self.tell(Unreadable(str(error)))
+            except Exception as error:  # noqa: BLE001 (it may succeed the next time)
+                self.tell(Unreadable(printable_line(f"Internal error: {type(error).__name__}: {error}")))
+            else:
+                self.put(advice)
+                pause = max(PAUSE_SECONDS, PAUSE_FACTOR * advice.seconds) if advice.info.status.live else math.inf
+            due = time.monotonic() + pause
+            while self.is_wanted and not self._is_asked and (time.monotonic() < due or self._is_covered()):
+                self.wait(min(PAUSE_SECONDS, max(due - time.monotonic(), PAUSE_SECONDS / 10)))
 
 
 def read_advice(directory: Path) -> Advice:

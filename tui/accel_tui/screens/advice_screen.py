@@ -1,10 +1,10 @@
 """Advice screen: what is wrong with a run, how that is known, and cures that can be tried and applied."""
 
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import ClassVar
 
-from textual import getters, on
+from textual import getters, on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container, VerticalScroll
@@ -14,6 +14,7 @@ from textual.widgets import OptionList, Static
 from accel_engine.advice import Cure, Finding
 from accel_engine.errors import AccelError
 from accel_engine.text import printable_line
+from accel_tui.follower import Unreadable
 from accel_tui.formatting.advice import (
     changed_plan,
     command_with,
@@ -24,17 +25,19 @@ from accel_tui.formatting.advice import (
     options_text,
 )
 from accel_tui.host import Screens, host_of, open_screen
-from accel_tui.run_state.advice import Advice
+from accel_tui.run_state.advice import Advice, AdviceFollower
 from accel_tui.run_state.cure_trials import AdviceNotes
-from accel_tui.screens.advice_reader import AdviceReader
+from accel_tui.screens.asking import awaiting
 from accel_tui.screens.cure_runner import CureRunner, can_apply
 from accel_tui.screens.working_screen import WorkingScreen
+from accel_tui.terminal.textual_private import is_being_removed
 from accel_tui.widgets.advice.advice_list import FindingList, finding_content
 from accel_tui.widgets.advice.cure_list import CureList
 from accel_tui.widgets.advice.evidence_chart import EvidenceChart
 from accel_tui.widgets.chart.chart import Chart
 from accel_tui.widgets.key_bar import KeyBar
 from accel_tui.widgets.top_bar import TopBar
+from accel_tui.widgets.visibility import is_covered
 
 
 class AdviceScreen(WorkingScreen):
@@ -76,7 +79,7 @@ class AdviceScreen(WorkingScreen):
         super().__init__()
         self.directory = directory
         self.advice: Advice | None = None
-        self._reader = AdviceReader(self, directory, self._take_advice, self._show_problem)
+        self._follower = AdviceFollower(directory, partial(is_covered, self))
 
     @cached_property
     def _notes(self) -> AdviceNotes:
@@ -84,7 +87,7 @@ class AdviceScreen(WorkingScreen):
 
     @cached_property
     def _runner(self) -> CureRunner:
-        return CureRunner(self, self.directory, self._notes, on_applied=self._reader.read)
+        return CureRunner(self, self.directory, self._notes, on_applied=self._follower.read)
 
     def compose(self) -> ComposeResult:
         """Compose the summary, the findings beside the details of the selected one, and the keys."""
@@ -102,7 +105,7 @@ class AdviceScreen(WorkingScreen):
     def on_mount(self) -> None:
         """Read the run."""
         self._notes.on_change = self._show_trial
-        self._reader.read()
+        self._listen()
 
     def on_unmount(self) -> None:
         """Stop a trial."""
@@ -197,20 +200,27 @@ class AdviceScreen(WorkingScreen):
         details = self.query_one("#details")
         details.scroll_relative(y=direction * max(details.size.height // 2, 1), animate=False)
 
-    def action_back(self) -> None:
+    @awaiting
+    async def action_back(self) -> None:
         """Stop a trial, which asks first; else go back."""
-        self.ask_to_end(self._runner.stop if self.work_in_progress else self.leave)
+        is_trying = bool(self.work_in_progress)
+        if await self.may_end():
+            (self._runner.stop if is_trying else self.leave)()
 
     @property
     def work_in_progress(self) -> str:
         """The trial of a cure."""
         return "the trial" if self._runner.is_stoppable else ""
 
+    @awaiting
     async def action_quit(self) -> None:
         """Quit as the run screen below does, which may ask, too; asks first during a trial."""
         below = self.app.screen_stack[self.app.screen_stack.index(self) - 1]
-        asks = hasattr(below, "action_quit")
-        self.ask_to_end(lambda: self.app.call_later(self.app.run_action, "quit", below) if asks else self.app.exit())
+        if await self.may_end():
+            if hasattr(below, "action_quit"):
+                await self.app.run_action("quit", below)
+            else:
+                self.app.exit()
 
     @on(Chart.Pressed)
     def _open_chart(self, message: Chart.Pressed) -> None:
@@ -228,15 +238,22 @@ class AdviceScreen(WorkingScreen):
             self._show_finding()
         self.refresh_bindings()
 
+    @work(exclusive=True, group="advice")
+    async def _listen(self) -> None:
+        async for news in self._follower.news(self.app):
+            if is_being_removed(self):
+                return  # its widgets are, too
+            if isinstance(news, Unreadable):
+                self.query_one("#about", Static).update(Content.styled(news.problem, "$text-error"))
+            elif advice := self._follower.latest():
+                self._take_advice(advice)
+
     def _take_advice(self, advice: Advice) -> None:
         self.advice = advice
         self.set_class(not advice.findings, "-healthy")
         self._findings.show_findings(advice.findings, self._notes.selected)
         self.query_one("#about", Static).update(_about(advice))
         self._show_finding()
-
-    def _show_problem(self, problem: str) -> None:
-        self.query_one("#about", Static).update(Content.styled(problem, "$text-error"))
 
     def on_resize(self) -> None:
         """Lay the evidence out for another width."""

@@ -2,6 +2,7 @@
 
 import socket
 import time
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
@@ -18,11 +19,10 @@ from accel_engine.events import CommandAnswered
 from accel_tui.follower import Unreadable
 from accel_tui.formatting.runs import DIRECTORY_LOST
 from accel_tui.host import Screens, host_of, open_screen
-from accel_tui.run_state.advice import Advice
+from accel_tui.run_state.advice import AdviceFollower
 from accel_tui.run_state.hardware import inventory_of, meters_of
 from accel_tui.run_state.run_follower import RunFollower
 from accel_tui.run_state.state import RunState
-from accel_tui.screens.advice_reader import AdviceReader
 from accel_tui.screens.asking import ask, awaiting
 from accel_tui.screens.run_actions import RUN, RunActionsScreen, TargetRun, run_bindings
 from accel_tui.screens.run_questions import DETACH, after_detach, leave_question, stop_command
@@ -97,7 +97,7 @@ class RunScreen(DirtyRegionScreen, RunActionsScreen):
         self._has_no_steps = False  # ended before its first step: only the log has something to show
         self._shown_devices: tuple[object, ...] = (None,) * 5
         self._evidence = evidence
-        self._advice = AdviceReader(self, directory, self._take_advice)
+        self._advice = AdviceFollower(directory, partial(is_covered, self))
         self._follower = RunFollower(directory)
 
     def compose(self) -> ComposeResult:
@@ -190,8 +190,10 @@ class RunScreen(DirtyRegionScreen, RunActionsScreen):
             self._update_layout()
         self._show_devices(state)
         host_of(self).notifier.show(state)
-        if state.live is not before.live or (state.info and before.info is None):
-            self.call_after_refresh(self._advice.read)
+        if state.info and before.info is None:
+            self.call_after_refresh(self._listen_to_advice)
+        elif state.live is not before.live:
+            self._advice.read()
         self._show_evidence()
         if before.info is None:
             self.refresh_bindings()  # earlier notices are not repeated
@@ -206,9 +208,14 @@ class RunScreen(DirtyRegionScreen, RunActionsScreen):
         if any(getattr(before, name) != getattr(state, name) for name in OFFERED_BY):
             self.refresh_bindings()
 
-    def _take_advice(self, advice: Advice) -> None:
-        self.findings = advice.findings
-        self.query_one(RunCharts).findings = advice.findings[:SHOWN]
+    @work(exclusive=True, group="advice")
+    async def _listen_to_advice(self) -> None:
+        async for _ in self._advice.news(self.app):
+            if is_being_removed(self):
+                return
+            if advice := self._advice.latest():
+                self.findings = advice.findings
+                self.query_one(RunCharts).findings = advice.findings[:SHOWN]
 
     def show_subject(self, directory: Path, evidence: tuple[int, int, str] | None = None) -> bool:
         """Show steps of the same run; of another one, nothing."""

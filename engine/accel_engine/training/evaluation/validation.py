@@ -31,9 +31,8 @@ from accel_engine.training.core.stream_feed import StreamFeed
 from accel_engine.training.core.worker_data import WorkerDataFeed
 from accel_engine.training.distributed.coordinated_loop import CHUNKS_AHEAD, WorkerPool
 from accel_engine.training.evaluation.baseline import BaselineResult, baseline_of
-from accel_engine.training.evaluation.input_specs import input_spec_of
 from accel_engine.training.evaluation.reports.choice import report_for, unmeasured_report
-from accel_engine.training.evaluation.task_report import TaskReport
+from accel_engine.training.evaluation.task_report import TaskReport, input_spec_of
 from accel_engine.training.evaluation.validation_parts import ValidationPart, row_parts, stream_parts
 from accel_engine.training.evaluation.worst_examples import WorstExamples
 from accel_engine.training.reporting.error_explanation import message_of
