@@ -6,6 +6,7 @@ from typing import Any
 
 from accel_engine.errors import UsageError
 from accel_engine.plan.monitor import is_better_lower
+from accel_engine.plan.options import OptionSpec, option
 from accel_engine.plan.task_choices import metric_name
 
 DEFAULT_TRIALS = 40
@@ -17,6 +18,7 @@ AUTO = "auto"
 """A sampler, or pruner, that is chosen by the objectives and the number of trials."""
 
 SAMPLERS = (AUTO, "tpe", "random", "grid")
+DIRECTIONS = ("maximize", "minimize")
 PRUNERS = (AUTO, "hyperband", "asha", "median", "off")
 
 
@@ -41,6 +43,63 @@ class Parameter:
     step: float | None = None
     whole: bool = False
     choices: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchOptions:
+    """What a user chooses of a search besides the plan; all as :class:`StudyDefinition` has it, but for texts.
+
+    Attributes:
+        parameters: What varies.
+        name: Its name; empty to make one.
+        objectives: Names of objectives besides the monitor.
+        direction: ``maximize`` or ``minimize`` the monitor; empty to follow from its name.
+        trials: How many.
+        within: A duration, such as ``2h``; empty for no limit.
+        sampler: One of :data:`SAMPLERS`.
+        pruner: One of :data:`PRUNERS`.
+        at_once: Most trials at the same time; 0 for as many as there are devices.
+        confirm: Seeds that confirm the best plan.
+        patience: Trials without a better one after which it ends; 0 for no limit.
+        storage: Path of a journal file or URL of a database; empty for a file of its own.
+    """
+
+    parameters: Sequence[Parameter] = field(default=())
+    trials: int = option(DEFAULT_TRIALS, OptionSpec("Number of trials.", int, minimum=1, maximum=MAX_TRIALS))
+    within: str = option(
+        "", OptionSpec("Start no trial after this time, e.g. 2h; then confirm the best.", str, metavar="TIME")
+    )
+    objectives: Sequence[str] = option(
+        (),
+        OptionSpec(
+            "A further objective: time, memory, latency or a metric.",
+            tuple,
+            flags=("--objective",),
+            metavar="NAME",
+            repeats=True,
+        ),
+    )
+    direction: str = option("", OptionSpec("Of the monitor, if its name does not tell.", str, choices=DIRECTIONS))
+    sampler: str = option(AUTO, OptionSpec("How values are proposed.", str, choices=SAMPLERS))
+    pruner: str = option(AUTO, OptionSpec("How trials are ended early.", str, choices=PRUNERS))
+    at_once: int = option(
+        0, OptionSpec("Most trials at once; 0 for one for each accelerator.", int, minimum=0, maximum=MAX_TRIALS)
+    )
+    confirm: int = option(3, OptionSpec("Seeds that confirm the best plan.", int, minimum=0, maximum=MAX_TRIALS))
+    patience: int = option(
+        0,
+        OptionSpec(
+            "End after so many trials without a better one; 0 for no limit.",
+            int,
+            minimum=0,
+            maximum=MAX_TRIALS,
+            flags=("--search-patience",),
+        ),
+    )
+    storage: str = option(
+        "", OptionSpec("Journal file or database that other machines share.", str, metavar="PATH|URL")
+    )
+    name: str = option("", OptionSpec("Name of the search; of its model and data by default.", str, metavar="NAME"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +177,6 @@ FIGURES = {
 }
 """Objectives that are no metrics, with what they are; lower is better."""
 
-DIRECTIONS = ("maximize", "minimize")
 
 DIRECTION_OF_MODE = {"min": "minimize", "max": "maximize"}
 """The direction of a plan's ``monitor_mode``, unless that is ``auto``."""

@@ -2,9 +2,8 @@
 
 import re
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from accel_engine import models
 from accel_engine.devices.device_types import Device
@@ -14,19 +13,19 @@ from accel_engine.models.data_description import describe_entry
 from accel_engine.plan import Plan
 from accel_engine.plan.interval import parse_duration
 from accel_engine.plan.monitor import measured_names, wrong_monitor
+from accel_engine.plan.options import specs_of
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
 from accel_engine.plan.task_choices import metric_name
 from accel_engine.process.engine_process import require_installation
 from accel_engine.run.store.series_names import VALIDATION_PREFIX, infer_monitor
 from accel_engine.search.definition import (
-    AUTO,
-    DEFAULT_TRIALS,
     DIRECTION_OF_MODE,
     FIGURES,
     MAX_TRIALS,
     PRUNERS,
     SAMPLERS,
     Parameter,
+    SearchOptions,
     StudyDefinition,
     objectives_of,
 )
@@ -46,42 +45,6 @@ from accel_engine.text import suggestion
 
 PATHS = ("model", "initial_weights")
 """Fields whose choices may be paths, which must not depend on the working directory."""
-
-LEAST = {"trials": 1, "at_once": 0, "confirm": 0, "patience": 0}
-"""The least value of each option that is a number."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SearchOptions:
-    """What a user chooses of a search besides the plan; all as :class:`StudyDefinition` has it, but for texts.
-
-    Attributes:
-        parameters: What varies.
-        name: Its name; empty to make one.
-        objectives: Names of objectives besides the monitor.
-        direction: ``maximize`` or ``minimize`` the monitor; empty to follow from its name.
-        trials: How many.
-        within: A duration, such as ``2h``; empty for no limit.
-        sampler: One of :data:`SAMPLERS`.
-        pruner: One of :data:`PRUNERS`.
-        at_once: Most trials at the same time; 0 for as many as there are devices.
-        confirm: Seeds that confirm the best plan.
-        patience: Trials without a better one after which it ends; 0 for no limit.
-        storage: Path of a journal file or URL of a database; empty for a file of its own.
-    """
-
-    parameters: Sequence[Parameter] = field(default=())
-    name: str = ""
-    objectives: Sequence[str] = field(default=())
-    direction: str = ""
-    trials: int = DEFAULT_TRIALS
-    within: str = ""
-    sampler: str = AUTO
-    pruner: str = AUTO
-    at_once: int = 0
-    confirm: int = 3
-    patience: int = 0
-    storage: str = ""
 
 
 def define(plan: Plan, given: Collection[str], options: SearchOptions) -> StudyDefinition:
@@ -217,9 +180,11 @@ def check_numbers(options: SearchOptions) -> None:
     Raises:
         UsageError: One is out of its limits.
     """
-    for name, least in LEAST.items():
-        value: Any = getattr(options, name)
-        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= MAX_TRIALS:
+    for name, spec in specs_of(SearchOptions).items():
+        value, least = getattr(options, name), spec.minimum or 0
+        if spec.type is int and (
+            isinstance(value, bool) or not isinstance(value, int) or not least <= value <= MAX_TRIALS
+        ):
             raise UsageError(
                 f"{name.replace('_', ' ')} must be an integer from {least} to {MAX_TRIALS:,}, not {value!r}"
             )

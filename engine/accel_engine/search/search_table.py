@@ -6,9 +6,9 @@ from typing import Any
 
 from accel_engine.errors import PlanError
 from accel_engine.plan.interval import parse_duration
+from accel_engine.plan.options import specs_of
 from accel_engine.plan.plan_file import InvalidPlanError, PlanFile, valid_part
-from accel_engine.search.definition import DIRECTIONS, MAX_TRIALS, PRUNERS, SAMPLERS
-from accel_engine.search.new_study import LEAST, SearchOptions
+from accel_engine.search.definition import MAX_TRIALS, SearchOptions
 from accel_engine.search.over import parameter_of
 from accel_engine.search.trial import Trial, TrialReport, TrialState
 from accel_engine.text import suggestion
@@ -20,7 +20,7 @@ OVER = "over"
 
 _EXAMPLE = "over.batch_size = [32, 64]"
 
-_CHOICES = {"sampler": SAMPLERS, "pruner": PRUNERS, "direction": ("", *DIRECTIONS)}
+_SPECS = specs_of(SearchOptions)
 
 
 def split_table(file: PlanFile) -> tuple[PlanFile, SearchOptions]:
@@ -79,7 +79,7 @@ def _problem(name: str, value: object) -> str:
 
 
 def _number_problem(name: str, value: object) -> str:
-    least = LEAST[name]
+    least = _SPECS[name].minimum or 0
     if isinstance(value, int) and not isinstance(value, bool) and least <= value <= MAX_TRIALS:
         return ""
     return f"must be an integer from {least} to {MAX_TRIALS:,}"
@@ -88,8 +88,9 @@ def _number_problem(name: str, value: object) -> str:
 def _text_problem(name: str, value: object) -> str:
     if not isinstance(value, str):
         return "must be text"
-    if name in _CHOICES and value not in _CHOICES[name]:
-        return f"unknown; {suggestion(value, filter(None, _CHOICES[name]))}"
+    choices = _SPECS[name].choices
+    if choices and value and value not in choices:
+        return f"unknown; {suggestion(value, choices)}"
     if name == "within" and value:
         try:
             parse_duration(name, value)

@@ -7,7 +7,8 @@ from accel_engine.devices import detect
 from accel_engine.plan import Plan
 from accel_engine.process.detached import leave
 from accel_engine.search import launch
-from accel_engine.search.new_study import SearchOptions, begin_study, define
+from accel_engine.search.definition import SearchOptions
+from accel_engine.search.new_study import begin_study, define
 from accel_engine.search.study_database import StudyDatabase
 
 

@@ -101,7 +101,7 @@ WRONG = {
     "search --over model=cnn,mpl": "did you mean mlp",
     "search --over batch_size=1,2 --batch-size 3": "has a value and varies",
     "search --over batch_size=1,2 --over batch_size=3,4": "two ranges",
-    f"search {OVER} --trials 0": "trials must be an integer from 1",
+    f"search {OVER} --trials 0": "'0' must be an integer from 1",
     f"search {OVER} --sampler gird": "'gird'",
     f"search {OVER} --sampler grid": "has no steps for a grid",
     f"search {OVER} --within soon": "within",

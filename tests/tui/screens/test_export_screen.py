@@ -63,8 +63,8 @@ def query(monkeypatch: pytest.MonkeyPatch) -> Iterator[type]:
             for model in (ORIGINAL, models[0]):
                 on_part(model)
             self.may_answer.wait()
-            if self.problem:
-                raise RunError(self.problem)
+            if self.problem or self.cancelled.is_set():
+                raise RunError(self.problem or "the engine exited unexpectedly")
             return Export("k3fp-digits", 40, "test", 360, ("a note",), ORIGINAL, models)
 
         def cancel(self) -> None:

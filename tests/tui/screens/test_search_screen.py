@@ -15,7 +15,7 @@ from textual.widgets import Input
 from accel_engine.errors import RunError
 from accel_engine.plan import Plan
 from accel_engine.run.directory.lock import WriterLock
-from accel_engine.search.new_study import SearchOptions
+from accel_engine.search.definition import SearchOptions
 from accel_engine.search.study_database import StudyCommand, StudyDatabase
 from accel_engine.search.study_paths import LOCK
 from accel_engine.search.trial import TrialReport, TrialState

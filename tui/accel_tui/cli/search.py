@@ -1,13 +1,14 @@
 """``accel-tui search``: finds the best plan by trials, each of which is a run."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
 from accel_engine.plan import DEFAULTS, SPECS
-from accel_engine.search.definition import DIRECTIONS, PRUNERS, SAMPLERS
+from accel_engine.search.definition import SearchOptions
+from accel_tui.cli.options import takes
 from accel_tui.cli.plan_options import PlanCommand, given, plan_option
 from accel_tui.cli.train import refuse_two_outputs
 
@@ -29,19 +30,7 @@ OVER_HELP = "A field that varies: FIELD=LOW..HIGH, with :log or :step=X after it
 
 _OPTIONS = (
     click.option("--over", "over", metavar="FIELD=VALUES", multiple=True, help=OVER_HELP),
-    click.option("--trials", type=int, metavar="N", help="Number of trials.  [default: 40]"),
-    click.option("--within", metavar="TIME", help="Start no trial after this time, e.g. 2h; then confirm the best."),
-    click.option("--objective", "objectives", metavar="NAME", multiple=True,
-                 help="A further objective: time, memory, latency or a metric."),
-    click.option("--direction", type=click.Choice(DIRECTIONS), help="Of the monitor, if its name does not tell."),
-    click.option("--sampler", type=click.Choice(SAMPLERS), help="How values are proposed.  [default: auto]"),
-    click.option("--pruner", type=click.Choice(PRUNERS), help="How trials are ended early.  [default: auto]"),
-    click.option("--at-once", type=int, metavar="N", help="Most trials at once.  [default: one for each accelerator]"),
-    click.option("--confirm", type=int, metavar="N", help="Seeds that confirm the best plan.  [default: 3]"),
-    click.option("--search-patience", type=int, metavar="N", help="End after so many trials without a better one."),
-    click.option("--storage", metavar="PATH|URL", help="Journal file or database that other machines share."),
     click.option("--join", metavar="PATH|URL", help="Join a search on another machine's --storage."),
-    click.option("--name", metavar="NAME", help="Name of the search.  [default: its model and data]"),
     click.option("--resume", metavar="NAME", help="Continue a search; last for the newest one."),
     click.option("--list", "list_them", is_flag=True, help="Same as accel-tui searches."),
     click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line; the last has the best plan."),
@@ -52,8 +41,10 @@ _OPTIONS = (
 
 @click.command(cls=PlanCommand, epilog=EPILOG)
 @click.argument("plan_file", metavar="[PLAN.toml]", required=False, type=click.Path(path_type=Path))
+@takes(SearchOptions, "options", if_given=True)
 def search(
     plan_file: Path | None,
+    options: Mapping[str, Any],
     over: Sequence[str],
     join: str | None,
     resume: str | None,
@@ -75,7 +66,6 @@ def search(
     from accel_tui.cli import search_run, searches  # slow to import
 
     chosen = given(flags)
-    options = {name: chosen.pop(name) for name in search_run.OPTIONS if name in chosen}
     if list_them:
         return searches.show_all(as_json=as_json)
     if sum(value is not None for value in (resume, join)) + bool(plan_file or over) > 1:

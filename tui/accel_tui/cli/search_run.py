@@ -20,7 +20,7 @@ from accel_engine.plan.plan_file import read_plan_file
 from accel_engine.process.detached import leave
 from accel_engine.run_queue.queue import set_default_limit
 from accel_engine.search import launch, new_study
-from accel_engine.search.new_study import SearchOptions
+from accel_engine.search.definition import SearchOptions
 from accel_engine.search.over import check_several, parse_over
 from accel_engine.search.progress import check_enough
 from accel_engine.search.search_table import events_between, report_event, split_table
@@ -33,13 +33,7 @@ from accel_tui.cli.output import print_to_stderr, write
 from accel_tui.cli.search_view import SearchBar, SearchLines, SearchLog, SearchNow, SearchView
 from accel_tui.settings.user_settings import load
 
-OPTIONS = (
-    *("trials", "within", "objectives", "direction", "sampler", "pruner", "at_once", "confirm", "search_patience"),
-    *("storage", "name"),
-)
-"""Options of the search that are no fields of the plan."""
-
-_RESUMED = ("trials", "within", "at_once", "confirm", "search_patience")
+_RESUMED = ("trials", "within", "at_once", "confirm", "patience")
 """Those that a continued search takes."""
 
 INTERVAL = 0.2
@@ -55,7 +49,7 @@ def create(plan_file: Path | None, over: Sequence[str], options: Mapping[str, An
     Args:
         plan_file: A TOML or JSON file.
         over: The texts of ``--over``.
-        options: Those of :data:`OPTIONS` that are given.
+        options: Those of :class:`SearchOptions` that are given.
         flags: Fields of the plan that are given.
 
     Raises:
@@ -65,7 +59,7 @@ def create(plan_file: Path | None, over: Sequence[str], options: Mapping[str, An
     file, written = split_table(read_plan_file(plan_file)) if plan_file else (None, SearchOptions())
     ranges = check_several(tuple(map(parse_over, over))) if over else ()
     parameters = {each.name: each for each in (*written.parameters, *ranges)}
-    chosen = replace(written, parameters=tuple(parameters.values()), **_named(options))
+    chosen = replace(written, parameters=tuple(parameters.values()), **options)
     given = {**(file.values if file else {}), **flags}
 
     def begin(plan: Plan, devices: Sequence[Device] | None) -> Path:
@@ -78,12 +72,6 @@ def create(plan_file: Path | None, over: Sequence[str], options: Mapping[str, An
     return with_chosen_plan(load(), file, flags, begin)
 
 
-def _named(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options by the names that :class:`SearchOptions` has; ``--objective`` is given or is not."""
-    names = {"search_patience": "patience"}
-    return {names.get(name, name): value for name, value in options.items() if value not in (None, ())}
-
-
 def resume(name: str, options: Mapping[str, Any]) -> Path:
     """Continue a search, perhaps with another number of trials or other limits.
 
@@ -91,8 +79,8 @@ def resume(name: str, options: Mapping[str, Any]) -> Path:
         UsageError: There is none of this name, or an option cannot change.
         RunError: It cannot be read or written.
     """
-    directory, changes = find_study(name), _named(options)
-    fixed = [each for each in _named(options) if each not in (*_RESUMED, "patience")]
+    directory, changes = find_study(name), dict(options)
+    fixed = [each for each in options if each not in _RESUMED]
     if fixed:
         raise UsageError(f"--{fixed[0].replace('_', '-')} cannot change when a search is continued")
     if not changes:
@@ -119,7 +107,7 @@ def join(storage: str, options: Mapping[str, Any]) -> Path:
         UsageError: The storage has no such search, or an option cannot change.
         RunError: The storage cannot be reached.
     """
-    fixed = [each for each in _named(options) if each not in ("name", "at_once")]
+    fixed = [each for each in options if each not in ("name", "at_once")]
     if fixed:
         raise UsageError(f"--{fixed[0].replace('_', '-')} is that of the search that is joined: leave it out")
     return new_study.join_study(storage, options.get("name") or "", detect().devices, options.get("at_once"))

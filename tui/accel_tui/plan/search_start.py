@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from accel_engine.plan import Plan
 from accel_engine.plan.interval import parse_duration
 from accel_engine.plan.resolved_plan import ResolvedPlan
-from accel_engine.search.definition import DIRECTION_OF_MODE, Objective, Parameter, objectives_of
-from accel_engine.search.new_study import SearchOptions, default_monitor, default_study_name
+from accel_engine.search.definition import DIRECTION_OF_MODE, Objective, Parameter, SearchOptions, objectives_of
+from accel_engine.search.new_study import default_monitor, default_study_name
 from accel_engine.search.study_paths import study_directory
 from accel_tui.plan.search_fields import looks_like_range
 from accel_tui.plan.whole_number import parse_count
