@@ -128,17 +128,17 @@ async def measure(arguments: argparse.Namespace, directory: Path) -> None:
 def _drawings(directory: Path) -> Iterator[tuple[str, float]]:
     """Reading the study, and drawing each view, with nothing else going on."""
     from accel_engine.search.study_database import StudyDatabase
-    from accel_tui.study_state.fold_study import apply_update
+    from accel_tui.study_state.fold_study import apply_study_update
     from accel_tui.study_state.state import StudyState
     from accel_tui.study_state.study_follower import read_update
     from accel_tui.widgets.search.study_view import VIEWS, Importance, ViewInputs, draw_view
 
     with StudyDatabase(directory) as database:
         began = time.perf_counter()
-        state = apply_update(StudyState(), read_update(database, StudyState()))
+        state = apply_study_update(StudyState(), read_update(database, StudyState()))
         yield "reading the whole study, once", time.perf_counter() - began
         began = time.perf_counter()
-        apply_update(state, read_update(database, state))
+        apply_study_update(state, read_update(database, state))
         yield "a poll without news, once", time.perf_counter() - began
     for view in VIEWS:
         times = []

@@ -110,11 +110,11 @@ class VersionedDatabase:
         """Called when the file is open, to create its tables."""
 
     def _explained(self, problem: str = "cannot be read") -> AbstractContextManager[None]:
-        return explained(self._title, problem, self._cure)
+        return database_errors(self._title, problem, self._cure)
 
 
 @contextmanager
-def explained(title: str, problem: str, cure: str = "") -> Iterator[None]:
+def database_errors(title: str, problem: str, cure: str = "") -> Iterator[None]:
     """Raise errors of SQLite and of the system, and of damaged values, as errors for users.
 
     Args:

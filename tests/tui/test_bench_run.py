@@ -17,7 +17,7 @@ from accel_engine.trained.bench_runs import BenchRuns
 from accel_tui.cli.event_text import format_event
 from accel_tui.host import Screens
 from accel_tui.run_list.columns import COLUMNS
-from accel_tui.run_list.comparison import ComparedRun, compare, compared_series_names, mixed
+from accel_tui.run_list.comparison import ComparedRun, compared_runs, compared_series_names, mixed
 from accel_tui.run_list.run_filter import matches, parse
 from accel_tui.run_state.fold_events import apply_update
 from accel_tui.run_state.state import RunState
@@ -27,12 +27,12 @@ from accel_tui.screens.runs_screen import RunsScreen
 from accel_tui.widgets.chart.chart import Chart
 from accel_tui.widgets.chart_panels.compare_charts import CompareCharts
 from accel_tui.widgets.chart_panels.run_charts import RunCharts
-from accel_tui.widgets.run.phase_line import phase, progress
+from accel_tui.widgets.run.phase_line import phase, phase_progress
 from accel_tui.widgets.run.run_details import RunDetails
 from accel_tui.widgets.run.run_lines import ProgressLine, RunTitle
 from accel_tui.widgets.run.run_outcome import RunOutcome
 from accel_tui.widgets.runs.runs_table import SelectedRun
-from accel_tui.widgets.styled_text import plain
+from accel_tui.widgets.styled_text import plain_spans
 from tui.fake_engine import FakeEngine
 from tui.stand_ins import StubApp, begun, shows, text_of, until
 
@@ -93,8 +93,8 @@ def test_the_run_screen_has_no_steps(directory: Path, monkeypatch: pytest.Monkey
         "memory 3.0 MiB"
     )
     assert RunOutcome().build(state).plain.startswith("Measured 3 batch sizes in 0:0")
-    assert plain(phase(state, 0.0)).startswith("✓ measured")
-    assert [plain(pair).strip() for pair in progress(state)] == ["3 batch sizes"]
+    assert plain_spans(phase(state, 0.0)).startswith("✓ measured")
+    assert [plain_spans(pair).strip() for pair in phase_progress(state)] == ["3 batch sizes"]
     assert ProgressLine().spans(state) == []
     assert "inference, multi-stream" in RunTitle().build(state).plain
     facts = "".join(RunDetails().build(state).plain.split())
@@ -173,7 +173,7 @@ async def test_benches_are_compared_on_one_axis(directory: Path, compiled: Path)
 
 def test_a_comparison_has_the_figures_of_the_best_batch_sizes(directory: Path, compiled: Path) -> None:
     runs = [compared(directory), compared(compiled)]
-    found = compare(runs)
+    found = compared_runs(runs)
     rows = {row.label: (row.texts, row.best) for row in found.results}
     assert rows["status"][0] == ("measured", "measured")
     assert rows["batch size"] == (("16", "64"), frozenset())

@@ -8,16 +8,16 @@ import pytest
 from accel_engine.imported_runs.sources import find, import_run
 from accel_engine.run import RunReader, runs_directory
 from accel_engine.run.runs.listing import summarize
-from accel_tui.run_list.comparison import ComparedRun, compare
+from accel_tui.run_list.comparison import ComparedRun, compared_runs
 from accel_tui.run_state.fold_events import apply_update
 from accel_tui.run_state.state import RunState
 from accel_tui.screens.run_screen import RunScreen
-from accel_tui.widgets.run.phase_line import phase, progress
+from accel_tui.widgets.run.phase_line import phase, phase_progress
 from accel_tui.widgets.run.run_details import RunDetails
 from accel_tui.widgets.run.run_lines import ProgressLine, RunTitle
 from accel_tui.widgets.run.run_outcome import RunOutcome
 from accel_tui.widgets.runs.runs_table import SelectedRun
-from accel_tui.widgets.styled_text import plain
+from accel_tui.widgets.styled_text import plain_spans
 
 TABLE = "step,time,loss\n0,1700000000,0.5\n1,1700000002,0.25\n"
 
@@ -60,9 +60,9 @@ def test_its_end(directory: Path) -> None:
         "Finished after 2 steps in 0:02, 0.50 steps/s",
         "Last values: loss 0.2500",
     ]
-    assert plain(phase(state, 0.0, brief=False)) == "✓ finished  after 0:02"
-    assert [plain(pair) for pair in progress(state)] == ["step 2", "0.50 steps/s"]
-    assert plain(ProgressLine().spans(state)).strip() == "100%"
+    assert plain_spans(phase(state, 0.0, brief=False)) == "✓ finished  after 0:02"
+    assert [plain_spans(pair) for pair in phase_progress(state)] == ["step 2", "0.50 steps/s"]
+    assert plain_spans(ProgressLine().spans(state)).strip() == "100%"
 
 
 def test_a_duration_that_is_not_known_is_not_shown(tmp_path: Path) -> None:
@@ -82,6 +82,6 @@ def test_nothing_is_offered_that_needs_an_engine(directory: Path) -> None:
 
 def test_what_is_not_known_of_plans_is_not_compared(directory: Path) -> None:
     one = ComparedRun(summarize(directory), followed(directory))
-    found = compare([one, one])
+    found = compared_runs([one, one])
     assert (found.plan, found.equal, found.defaults) == ((), {}, 0)
     assert found.summary == "No plan fields in common are known."

@@ -12,13 +12,13 @@ from accel_engine.recording.loop_session import _built
 from accel_engine.run import Chunk, RunInfo, RunSummary, Status, Update
 from accel_tui.cli.event_text import format_event
 from accel_tui.cli.progress import progress as progress_text
-from accel_tui.run_list.comparison import ComparedRun, compare
+from accel_tui.run_list.comparison import ComparedRun, compared_runs
 from accel_tui.run_state.fold_events import apply_update
 from accel_tui.run_state.state import RunState
-from accel_tui.widgets.run.phase_line import progress
+from accel_tui.widgets.run.phase_line import phase_progress
 from accel_tui.widgets.run.run_details import RunDetails
 from accel_tui.widgets.run.run_lines import RunTitle
-from accel_tui.widgets.styled_text import plain
+from accel_tui.widgets.styled_text import plain_spans
 
 VALUES: dict[str, Any] = {"name": "mine", "data": "loop.py", "config": {"lr": 0.5, "model.max_depth": 3}}
 
@@ -35,7 +35,7 @@ def state_of(*events: Any) -> RunState:
 
 
 def shown(state: RunState) -> str:
-    return " ".join(plain(pair) for pair in progress(state))
+    return " ".join(plain_spans(pair) for pair in phase_progress(state))
 
 
 def test_the_title_names_the_script_only(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,7 +73,9 @@ def test_settings_are_compared_under_their_names() -> None:
         info = info_of({**VALUES, "config": config}, name)
         return ComparedRun(RunSummary(name, Path(name), info), RunState(info=info))
 
-    found = compare([compared("a", {"lr": 0.5, "max_depth": 3, "seed": 1}), compared("b", {"lr": 0.25, "seed": 1})])
+    found = compared_runs(
+        [compared("a", {"lr": 0.5, "max_depth": 3, "seed": 1}), compared("b", {"lr": 0.25, "seed": 1})]
+    )
     assert {row.label: row.texts for row in found.plan} == {
         "config.lr": ("0.5", "0.25"),
         "config.max_depth": ("3", "—"),
@@ -86,5 +88,5 @@ def test_settings_in_another_form_break_nothing(config: Any) -> None:
     info = info_of({**VALUES, "config": config})
     state = RunState(info=info)
     run = ComparedRun(RunSummary("a", Path("a"), info), state)
-    assert compare([run, run, replace(run, run=RunSummary("b", Path("b"), info_of()))]).runs
+    assert compared_runs([run, run, replace(run, run=RunSummary("b", Path("b"), info_of()))]).runs
     assert RunDetails().build(state).plain

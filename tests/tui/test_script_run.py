@@ -21,11 +21,11 @@ from accel_tui.cli.event_text import format_event
 from accel_tui.run_state.fold_events import apply_update
 from accel_tui.run_state.state import RunState
 from accel_tui.screens.run_screen import RunScreen
-from accel_tui.widgets.run.phase_line import progress
+from accel_tui.widgets.run.phase_line import phase_progress
 from accel_tui.widgets.run.run_details import RunDetails
 from accel_tui.widgets.run.run_outcome import RunOutcome
 from accel_tui.widgets.runs.runs_table import SelectedRun
-from accel_tui.widgets.styled_text import plain
+from accel_tui.widgets.styled_text import plain_spans
 
 VALUES = {"name": "", "model": "tiny", "data": "train.py", "strategy": "default", "epochs": 3}
 
@@ -93,7 +93,7 @@ def test_what_is_known_is_shown_and_nothing_is_made_up(state: RunState) -> None:
     assert "None" not in facts
     assert "classes" not in facts
     assert "None" not in format_event(BUILT, state)
-    shown = [plain(pair) for pair in progress(state)]
+    shown = [plain_spans(pair) for pair in phase_progress(state)]
     assert "epoch 1/3" in shown
     assert "step 2" in shown
     assert (state.total_steps, state.remaining) == (None, None)

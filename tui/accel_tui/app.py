@@ -30,7 +30,7 @@ from accel_tui.device_sampling import DeviceSampling, MakeSampler
 from accel_tui.host import Host, Screens
 from accel_tui.palette import KeyCommands
 from accel_tui.run_launcher import LaunchState, MakeEngine, RunLauncher
-from accel_tui.run_state.device_curves import Meter, record
+from accel_tui.run_state.device_curves import Meter, record_device
 from accel_tui.screens.new_run_screen import NewRunScreen
 from accel_tui.screens.too_small_screen import TooSmallScreen, is_too_small
 from accel_tui.settings.settings_paths import settings_path
@@ -174,7 +174,7 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
 
     @on(DeviceSampling.Sampled)
     def _add_samples(self, event: DeviceSampling.Sampled) -> None:
-        self.meters = record(self.meters, event.samples)
+        self.meters = record_device(self.meters, event.samples)
 
     def on_resize(self, event: Resize) -> None:
         """Show or hide the screen for terminals that are too small."""

@@ -12,7 +12,7 @@ from accel_engine.errors import PlanError
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class EntryColumn:
     """A column of a table, an array of a file, or another named part of the data, as it was understood.
 
     Attributes:
@@ -78,7 +78,7 @@ class DatasetEntry:
     kind: str = "images"
     task: str = "auto"
     spec: Batch | None = None
-    columns: tuple[Column, ...] = ()
+    columns: tuple[EntryColumn, ...] = ()
     class_names: tuple[str, ...] = ()
     class_counts: tuple[int, ...] = ()
     samples: tuple[tuple[str, str], ...] = ()

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.data.dataset import Dataset, Examples, Split
-from accel_engine.data.dataset_entry import Column, DatasetEntry
+from accel_engine.data.dataset_entry import DatasetEntry, EntryColumn
 from accel_engine.data.structure import Batch, named_leaves
 
 SAMPLES = 3
@@ -88,11 +88,11 @@ def _labels(dataset: Dataset) -> npt.NDArray[Any] | None:
     return targets if is_labels and dataset.classes else None
 
 
-def _columns(spec: Batch, head: Batch) -> Iterator[Column]:
+def _columns(spec: Batch, head: Batch) -> Iterator[EntryColumn]:
     for part, role in _ROLES.items():
         arrays = dict(named_leaves(getattr(head, part)))
         for name, each in named_leaves(getattr(spec, part)):
-            yield Column(name or part, str(each), role, *_values(np.asarray(arrays.get(name, ()))))
+            yield EntryColumn(name or part, str(each), role, *_values(np.asarray(arrays.get(name, ()))))
 
 
 def _values(array: npt.NDArray[Any]) -> tuple[int | None, str]:

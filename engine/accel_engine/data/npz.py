@@ -20,7 +20,7 @@ from accel_engine.data.arrays import (
 )
 from accel_engine.data.data_options import DataOptions, Progress
 from accel_engine.data.dataset import Dataset, spec_of
-from accel_engine.data.dataset_entry import Column, DatasetEntry
+from accel_engine.data.dataset_entry import DatasetEntry, EntryColumn
 from accel_engine.data.series.array_series import survey_arrays, windowed_arrays
 from accel_engine.data.splits import split_counts
 from accel_engine.data.structure import Batch, map_structure, named_leaves
@@ -227,7 +227,7 @@ def _rows(part: Batch) -> int:
     return len(next(array for _, array in named_leaves(part)))
 
 
-def _columns(file: ArrayFile, roles: ArrayRoles, form: TargetForm) -> tuple[Column, ...]:
+def _columns(file: ArrayFile, roles: ArrayRoles, form: TargetForm) -> tuple[EntryColumn, ...]:
     """The arrays of the file, used ones first."""
     columns = []
     for part in roles.splits.values():
@@ -240,13 +240,13 @@ def _columns(file: ArrayFile, roles: ArrayRoles, form: TargetForm) -> tuple[Colu
     return (*columns, *(_column(file, name, "ignored", "unused") for name in roles.ignored))
 
 
-def _column(file: ArrayFile, name: str, kind: str, role: str, more: str = "") -> Column:
+def _column(file: ArrayFile, name: str, kind: str, role: str, more: str = "") -> EntryColumn:
     shape, dtype = file.headers[name]
     inferred = "text" if dtype.kind in "OUS" else "number"
     if role == "input" and input_range(file.headers[name].rows()).pixels:
         inferred = "image"
     detail = f"{dtype} [{', '.join(map(str, shape))}]"
-    return Column(name, kind or inferred, role, detail=f"{detail}, {more}" if more else detail)
+    return EntryColumn(name, kind or inferred, role, detail=f"{detail}, {more}" if more else detail)
 
 
 def _samples(first: Batch, form: TargetForm, classes: tuple[str, ...]) -> tuple[tuple[str, str], ...]:

@@ -22,7 +22,7 @@ Steps = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class ExportedTable:
     """A table.
 
     Attributes:
@@ -34,7 +34,7 @@ class Table:
     batches: Callable[[], Iterator[list[Column]]]
 
 
-def steps(source: RunReader) -> Table:
+def steps(source: RunReader) -> ExportedTable:
     """One row per step, counted from 0: epoch, part of a script, end time, all series, and steps per second.
 
     An inference bench has one per batch size instead: end time, and all other series.
@@ -53,10 +53,10 @@ def steps(source: RunReader) -> Table:
             yield [*keys, *(batch.series[name] for name in names), batch.steps_per_second]
 
     keys = {"step": "int64", **dict.fromkeys(places, "int64"), "time": "float64"}
-    return Table(_with_values(keys, names, {"steps_per_second": "float32"}, "float32"), batches)
+    return ExportedTable(_with_values(keys, names, {"steps_per_second": "float32"}, "float32"), batches)
 
 
-def _by_series(source: RunReader, by: str) -> Table:
+def _by_series(source: RunReader, by: str) -> ExportedTable:
     """One row per value of a series, by which the others are."""
     names = [name for name in source.series() if name != by]
     new = source.new_steps()
@@ -66,10 +66,10 @@ def _by_series(source: RunReader, by: str) -> Table:
             placed = batch.placed_by(by)
             yield [placed.steps, placed.times, *(placed.series[name] for name in names)]
 
-    return Table(_with_values({by: "int64", "time": "float64"}, names, {}, "float32"), batches)
+    return ExportedTable(_with_values({by: "int64", "time": "float64"}, names, {}, "float32"), batches)
 
 
-def validation_table(source: RunReader) -> Table:
+def validation_table(source: RunReader) -> ExportedTable:
     """One row per validation: steps taken, epoch, part of a script, time, every metric, and its duration."""
     rows, parts = _validations(source)
     names = list(dict.fromkeys(name for row in rows for name in row.metrics))
@@ -79,10 +79,12 @@ def validation_table(source: RunReader) -> Table:
     columns.append([row.seconds for row in rows])
     part = {} if parts is None else {"part": "int64"}
     keys = {"step": "int64", "epoch": "int64", **part, "time": "float64"}
-    return Table(_with_values(keys, names, {"seconds": "float64"}, "float64"), lambda: iter([columns] if rows else []))
+    return ExportedTable(
+        _with_values(keys, names, {"seconds": "float64"}, "float64"), lambda: iter([columns] if rows else [])
+    )
 
 
-def samples(source: RunReader) -> Table:
+def samples(source: RunReader) -> ExportedTable:
     """One row per device reading: its value and unit, or why it is missing."""
 
     def batches() -> Iterator[list[Column]]:
@@ -103,10 +105,10 @@ def samples(source: RunReader) -> Table:
                 yield [list(column) for column in zip(*rows, strict=True)]
 
     types = {"time": "float64", "device": "str", "reading": "str", "value": "float64", "unit": "str", "reason": "str"}
-    return Table(types, batches)
+    return ExportedTable(types, batches)
 
 
-def events(source: RunReader) -> Table:
+def events(source: RunReader) -> ExportedTable:
     """One row per event, in order: its time, kind, and fields as a JSON object."""
 
     def batches() -> Iterator[list[Column]]:
@@ -118,10 +120,10 @@ def events(source: RunReader) -> Table:
                 [_details(event) for event in batch],
             ]
 
-    return Table({"time": "float64", "event": "str", "details": "str"}, batches)
+    return ExportedTable({"time": "float64", "event": "str", "details": "str"}, batches)
 
 
-TABLES: dict[str, Callable[[RunReader], Table]] = {
+TABLES: dict[str, Callable[[RunReader], ExportedTable]] = {
     "steps": steps,
     "validation": validation_table,
     "samples": samples,

@@ -77,7 +77,7 @@ def returns_logits(model: keras.Model) -> bool:
     return name.lower() not in ("softmax", "sigmoid")
 
 
-def output_activation(model: keras.Model) -> str:
+def last_activation(model: keras.Model) -> str:
     """The name of the activation of a model's last layer, such as ``softmax``; empty if it has none."""
     return _activation(list(_operations(model))[-1]).lower()
 

@@ -10,7 +10,7 @@ from accel_engine.process.detached import leave, start_detached
 from accel_engine.run.directory import lock
 from accel_engine.run.directory.run_paths import home, make_private
 from accel_engine.run_queue.needs import QueueRequest, StoredEntry
-from accel_engine.versioned_database import META, WRITING, VersionedDatabase, explained
+from accel_engine.versioned_database import META, WRITING, VersionedDatabase, database_errors
 
 DATABASE = "queue.db"
 """File in the program's directory with the runs that wait."""
@@ -68,7 +68,7 @@ class QueueDatabase(VersionedDatabase):
         path = database_path()
         make_private(path.parent)
         title = f"the queue {path}"
-        with explained(title, WRITING):
+        with database_errors(title, WRITING):
             path.touch(mode=0o600)
         # A run that was queued is there after a power failure.
         super().__init__(path, title, SCHEMA_VERSION, synchronous="FULL", cure=CURE)

@@ -18,7 +18,7 @@ from accel_engine.run.engine.commands import current_user
 from accel_engine.search.definition import Confirmation, StudyDefinition
 from accel_engine.search.study_paths import DATABASE, LOCK
 from accel_engine.search.trial import Trial, TrialReport
-from accel_engine.versioned_database import META, WRITING, VersionedDatabase, explained
+from accel_engine.versioned_database import META, WRITING, VersionedDatabase, database_errors
 
 SCHEMA_VERSION = 1
 """The version of the format; see *Compatibility* in ``CONTRIBUTING.md``."""
@@ -74,7 +74,7 @@ def exists_already(name: str) -> UsageError:
 
 
 def _create(directory: Path, definition: StudyDefinition) -> None:
-    with explained(_title(directory), WRITING), replacing(directory / DATABASE) as unfinished:
+    with database_errors(_title(directory), WRITING), replacing(directory / DATABASE) as unfinished:
         unfinished.touch(mode=0o600)
         with closing(sqlite3.connect(unfinished, isolation_level=None)) as database:
             database.execute("PRAGMA journal_mode = WAL")

@@ -11,7 +11,7 @@ from accel_engine.errors import ModelError
 from accel_engine.keras_support.model_structure import model_input, model_output
 from accel_engine.models.exported_model import PROBABILITIES, class_names, text_lookups
 from accel_engine.models.model_call import call_model
-from accel_engine.models.traits import output_activation
+from accel_engine.models.traits import last_activation
 from accel_engine.run.diagnostics import DataFormat
 from accel_engine.training.core.task import BY_RANK, SEVERAL_OUTPUTS, Task
 
@@ -89,7 +89,7 @@ def _task_of_uncompiled(
     """The task by the name and the activation of the only output of numbers; otherwise its outputs are numbers."""
     if len(numbers) != 1:
         return Task("custom")
-    activation, shape = output_activation(model), model.outputs[numbers[0]].shape
+    activation, shape = last_activation(model), model.outputs[numbers[0]].shape
     is_dictionary = isinstance(model_output(model), dict)
     are_probabilities = is_dictionary and names[numbers[0]] == PROBABILITIES  # as of exported models
     if len(shape) in BY_RANK and (classes or activation == "softmax" or (are_probabilities and len(shape) > 2)):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from accel_engine.data.dataset import Dataset, Split
-from accel_engine.data.dataset_entry import Column, DatasetEntry, DescribedData
+from accel_engine.data.dataset_entry import DatasetEntry, DescribedData, EntryColumn
 from accel_engine.data.loaded_entry import entry_of
 from accel_engine.data.structure import ArraySpec, Batch
 
@@ -22,10 +22,10 @@ def test_arrays_have_ranges_classes_and_examples() -> None:
     assert entry.shape is None
     assert entry.class_counts == (1, 0, 3)
     assert entry.columns == (
-        Column("age", "float32", "input", 1, "1 to 4"),
-        Column("name", "string", "input", None, ""),
-        Column("targets", "int32", "target", 0, "0 to 2"),
-        Column("weights", "float32", "weight", 0, "1 to 1"),
+        EntryColumn("age", "float32", "input", 1, "1 to 4"),
+        EntryColumn("name", "string", "input", None, ""),
+        EntryColumn("targets", "int32", "target", 0, "0 to 2"),
+        EntryColumn("weights", "float32", "weight", 0, "1 to 1"),
     )
     assert entry.samples[1] == ("1", "age nan, name 'b', targets 2, weights 1")
     described = json.loads(json.dumps(DescribedData.of(entry).to_json()))
@@ -52,7 +52,7 @@ def test_a_stream_is_described_by_its_first_batch() -> None:
     assert entry.examples is None
     assert entry.validation_examples == 0
     assert entry.shape is None
-    assert entry.columns == (Column("inputs", "uint8 ?x8", "input", 0, "7 to 7"),)
+    assert entry.columns == (EntryColumn("inputs", "uint8 ?x8", "input", 0, "7 to 7"),)
     assert len(entry.samples) == 2
     assert entry.samples[0] == ("0", "inputs [7 7 7 7 7 7 …]")
 

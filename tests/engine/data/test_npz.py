@@ -13,7 +13,7 @@ from accel_engine import data, memory
 from accel_engine.data import array_file
 from accel_engine.data.data_options import DataOptions
 from accel_engine.data.dataset import Dataset, Split
-from accel_engine.data.dataset_entry import Column
+from accel_engine.data.dataset_entry import EntryColumn
 from accel_engine.data.structure import ArraySpec, Batch
 from accel_engine.errors import AccelError, DataError, PlanError
 
@@ -157,11 +157,11 @@ def test_survey_describes_arrays_and_examples(save: Save) -> None:
     spec = save(x=X, y=Y, age=Y / 4, note=np.array(["a"] * 30), odd=np.zeros(3))
     entry = data.survey(data.find(spec), DataOptions(features=("x", "age"), ignore=("note",)))
     assert entry.columns == (
-        Column("age", "number", "input", detail="float64 [30]"),
-        Column("x", "image", "input", detail="uint8 [30, 9, 8]"),
-        Column("y", "label", "target", detail="int64 [30], 3 classes"),
-        Column("odd", "number", "unused", detail="float64 [3]"),
-        Column("note", "ignored", "unused", detail="<U1 [30]"),
+        EntryColumn("age", "number", "input", detail="float64 [30]"),
+        EntryColumn("x", "image", "input", detail="uint8 [30, 9, 8]"),
+        EntryColumn("y", "label", "target", detail="int64 [30], 3 classes"),
+        EntryColumn("odd", "number", "unused", detail="float64 [3]"),
+        EntryColumn("note", "ignored", "unused", detail="<U1 [30]"),
     )
     assert entry.class_counts == (10, 10, 10)
     assert entry.samples[1][0] == "1"

@@ -9,7 +9,7 @@ import pytest
 
 from accel_engine import data as datasets
 from accel_engine.data import DataOptions, DatasetEntry
-from accel_engine.data.dataset_entry import Column, DescribedData
+from accel_engine.data.dataset_entry import DescribedData, EntryColumn
 from accel_engine.data.structure import ArraySpec, Batch
 
 HOUSES = DatasetEntry(
@@ -24,9 +24,9 @@ HOUSES = DatasetEntry(
     task="regression",
     spec=Batch({"area": ArraySpec((), "float32"), "city": ArraySpec((), "string")}, ArraySpec((), "float32")),
     columns=(
-        Column("area", "number", "input", 3, "20 to 410"),
-        Column("c\x1b[2Jity", "category", "input", 0, "Bonn, Köln"),
-        Column("price", "number", "target", 0, "0.1 to 9"),
+        EntryColumn("area", "number", "input", 3, "20 to 410"),
+        EntryColumn("c\x1b[2Jity", "category", "input", 0, "Bonn, Köln"),
+        EntryColumn("price", "number", "target", 0, "0.1 to 9"),
     ),
     samples=(("0", "area 120, city Bonn, price 3"),),
     notes=("the column id is not used",),

@@ -1,17 +1,21 @@
 """What is known of data, in short."""
 
 from accel_engine.data import DatasetEntry
-from accel_engine.data.dataset_entry import Column
+from accel_engine.data.dataset_entry import EntryColumn
 from accel_engine.data.structure import ArraySpec, Batch
 from accel_tui.plan import data_look
 
 
-def entry(*columns: Column, **more: object) -> DatasetEntry:
+def entry(*columns: EntryColumn, **more: object) -> DatasetEntry:
     return DatasetEntry("mine", "", "tables.table", columns=columns, **{"kind": "table", **more})  # type: ignore[arg-type]
 
 
 def test_inputs_and_targets_are_put_in_a_line() -> None:
-    columns = (Column("a", "number", "input"), Column("b", "text", "input"), Column("y", "number", "target"))
+    columns = (
+        EntryColumn("a", "number", "input"),
+        EntryColumn("b", "text", "input"),
+        EntryColumn("y", "number", "target"),
+    )
     pair = Batch({"left": ArraySpec((8,), "float32"), "right": ArraySpec((8,), "float32")})
     assert data_look.structure(DatasetEntry("m", "", "npz", (8, 8, 1), 10)) == "8x8x1 → 10 classes"
     assert data_look.structure(DatasetEntry("m", "", "npz", (8,), 0)) == "8"
@@ -28,11 +32,11 @@ def test_splits_are_counted() -> None:
 
 def test_columns_classes_and_missing_values_are_counted() -> None:
     found = entry(
-        Column("age", "number", "input", 3),
-        Column("city", "category", "input", 12),
-        Column("zip", "category", "input", 0),
-        Column("id", "number", "unused", 5),
-        Column("y", "category", "target", 0, "yes, no"),
+        EntryColumn("age", "number", "input", 3),
+        EntryColumn("city", "category", "input", 12),
+        EntryColumn("zip", "category", "input", 0),
+        EntryColumn("id", "number", "unused", 5),
+        EntryColumn("y", "category", "target", 0, "yes, no"),
         class_counts=(30, 1200),
     )
     assert {row.name: row.text for row in data_look.rows(found)} == {

@@ -6,7 +6,7 @@ import pytest
 
 from accel_engine import data
 from accel_engine.data import DataOptions, DatasetEntry
-from accel_engine.data.dataset_entry import Column
+from accel_engine.data.dataset_entry import EntryColumn
 from accel_engine.devices.device_types import Device
 from accel_engine.plan import GROUPS, SPECS, Plan
 from accel_engine.plan.placement import Placement
@@ -255,7 +255,7 @@ def test_the_options_of_a_table_survive_being_text_and_empty_lists_are_the_defau
 
 
 def test_columns_are_offered_where_they_are_named() -> None:
-    columns = (Column("zip", "category", "input", detail="a, b"), Column("area", "number", "input"))
+    columns = (EntryColumn("zip", "category", "input", detail="a, b"), EntryColumn("area", "number", "input"))
     filled = form.evaluate({})
     filled = replace(filled, data=replace(filled.data, columns=columns))
     assert form.choices("target", filled)[0] == form.FieldChoice("zip", "category; a, b")

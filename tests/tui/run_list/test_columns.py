@@ -8,7 +8,7 @@ import pytest
 from accel_engine.run import Annotations, RunInfo, RunSummary, Status
 from accel_engine.run.directory.disk_problem import DiskProblem
 from accel_tui.formatting.table_columns import GAP, SortOrder, fitting, ordered
-from accel_tui.run_list.columns import COLUMNS, TITLES, monitor_of, title_of
+from accel_tui.run_list.columns import COLUMNS, TITLES, monitor_of, run_title
 
 
 def run(name: str, status: Status = Status.FINISHED, created: float = 0.0, **more: Any) -> RunSummary:
@@ -72,8 +72,8 @@ def test_only_columns_that_there_is_room_for_are_chosen(room: int) -> None:
 
 
 def test_a_renamed_run_goes_by_its_name_and_by_what_finds_it() -> None:
-    assert title_of(run("k7m2-cnn-digits")) == "k7m2-cnn-digits"
-    assert title_of(run("k7m2-cnn-digits", annotations=Annotations("the best"))) == "k7m2 the best"
+    assert run_title(run("k7m2-cnn-digits")) == "k7m2-cnn-digits"
+    assert run_title(run("k7m2-cnn-digits", annotations=Annotations("the best"))) == "k7m2 the best"
 
 
 def test_every_column_has_something_to_say_of_a_run_that_cannot_be_read() -> None:

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from accel_tui.run_state.curve import CAPACITY, Curve
+from accel_tui.run_state.curve import CAPACITY, RecordedCurve
 from accel_tui.run_state.device_curves import ForwardFilledCurve, forward_fill
 
 
-def ended(times: list[float]) -> Curve:
-    return Curve().extend(np.array(times))
+def ended(times: list[float]) -> RecordedCurve:
+    return RecordedCurve().extend(np.array(times))
 
 
 def trace(*values: tuple[float, float]) -> ForwardFilledCurve:
@@ -37,7 +37,7 @@ def test_steps_before_the_first_reading_have_none_and_are_no_gaps() -> None:
 
 
 def test_without_steps_or_readings_there_is_no_curve() -> None:
-    assert ForwardFilledCurve().over(ended([1, 2])).end_step == trace((1.0, 2.0)).over(Curve()).end_step == 0
+    assert ForwardFilledCurve().over(ended([1, 2])).end_step == trace((1.0, 2.0)).over(RecordedCurve()).end_step == 0
 
 
 @pytest.mark.parametrize("resumed", [False, True])

@@ -1,5 +1,5 @@
 from accel_engine.devices.device_types import Reading, Sample
-from accel_tui.run_state.device_curves import HISTORY, Meter, record
+from accel_tui.run_state.device_curves import HISTORY, Meter, record_device
 
 
 def at(time: float, utilization: float | None, device: str = "cpu:0") -> Sample:
@@ -9,7 +9,7 @@ def at(time: float, utilization: float | None, device: str = "cpu:0") -> Sample:
 
 def test_a_meter_keeps_the_latest_sample_and_the_past() -> None:
     before: dict[str, Meter] = {}
-    meters = record(record(before, [at(1, 10.0), at(1, 5.0, "gpu:0")]), [at(2, None)])
+    meters = record_device(record_device(before, [at(1, 10.0), at(1, 5.0, "gpu:0")]), [at(2, None)])
     assert before == {}
     assert meters["cpu:0"].history == (10.0, None)
     assert meters["cpu:0"].reading("utilization").reason == "asleep"
@@ -20,6 +20,6 @@ def test_a_meter_keeps_the_latest_sample_and_the_past() -> None:
 def test_the_past_is_bounded() -> None:
     meters: dict[str, Meter] = {}
     for second in range(HISTORY + 5):
-        meters = record(meters, [at(second, float(second))])
+        meters = record_device(meters, [at(second, float(second))])
     assert len(meters["cpu:0"].history) == HISTORY
     assert meters["cpu:0"].history[-1] == HISTORY + 4

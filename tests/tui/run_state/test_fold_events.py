@@ -35,7 +35,7 @@ from accel_engine.run.store.buckets import downsample as buckets_of
 from accel_engine.run.store.downsampled_steps import StepRange
 from accel_engine.run.store.steps import THROUGHPUT, TIME
 from accel_tui.cli.event_text import format_event
-from accel_tui.run_state.curve import Curve
+from accel_tui.run_state.curve import RecordedCurve
 from accel_tui.run_state.fold_events import NOTICES, apply_update
 from accel_tui.run_state.pace import validations_left
 from accel_tui.run_state.state import RunState
@@ -378,7 +378,7 @@ def test_a_summary_replaces_what_was_known() -> None:
 
 
 def test_steps_that_are_taken_again_are_not_looked_at_closely_as_they_were() -> None:
-    state = replace(after(chunks=[chunk(0, [9.0] * 10)]), visible_series={"loss": Curve()})
+    state = replace(after(chunks=[chunk(0, [9.0] * 10)]), visible_series={"loss": RecordedCurve()})
     assert after(chunks=[chunk(10, [1.0])], state=state).visible_series
     assert not after(chunks=[chunk(5, [1.0])], state=state).visible_series
 

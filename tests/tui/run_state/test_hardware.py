@@ -9,7 +9,7 @@ from accel_engine.run import RunInfo, Status, Update
 from accel_tui.run_state.fold_events import apply_update
 from accel_tui.run_state.hardware import NOT_SAMPLED, inventory_of, meters_of
 from accel_tui.run_state.state import RunState
-from accel_tui.widgets.devices.device_lines import line
+from accel_tui.widgets.devices.device_lines import device_line
 
 HERE = Inventory((Device("cpu:0", "cpu", "A processor", cores=8), Device("gpu:0", "gpu", "A card")))
 
@@ -62,5 +62,5 @@ def test_an_ended_run_awaits_no_readings_of_devices_that_it_has_not_sampled() ->
     meters = meters_of(state, HERE)
     assert meters["cpu:0"] is state.meters["cpu:0"]
     assert meters["gpu:0"].reading("utilization").reason == NOT_SAMPLED
-    assert line(HERE.devices[1], meters["gpu:0"], 80, 20).plain.endswith(NOT_SAMPLED)
+    assert device_line(HERE.devices[1], meters["gpu:0"], 80, 20).plain.endswith(NOT_SAMPLED)
     assert inventory_of(replace(state, meters={}), None) == Inventory(())

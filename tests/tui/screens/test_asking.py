@@ -5,17 +5,16 @@ from typing import ClassVar
 
 from textual.app import App
 from textual.binding import Binding, BindingType
-from textual.screen import Screen
 
 from accel_engine.errors import UsageError
-from accel_tui.screens.asking import ask, awaiting
+from accel_tui.screens.asking import AskingScreen, ask, awaiting
 from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
 from tui.stand_ins import until
 
 YES = Answer("yes", "Yes", "y")
 
 
-class AskingScreen(Screen[None]):
+class TwiceAskingScreen(AskingScreen):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("a", "ask_twice"), Binding("f", "fail")]
 
     def __init__(self) -> None:
@@ -41,7 +40,7 @@ class AskingScreen(Screen[None]):
 async def test_a_question_is_open_when_the_action_returns_and_others_follow_its_answer() -> None:
     app: App[None] = App()
     async with app.run_test() as pilot:
-        screen = AskingScreen()
+        screen = TwiceAskingScreen()
         await app.push_screen(screen)
         screen.action_ask_twice()
         assert isinstance(app.screen, QuestionScreen), "the key that is typed next is for it"
@@ -52,7 +51,7 @@ async def test_a_question_is_open_when_the_action_returns_and_others_follow_its_
 async def test_what_is_raised_where_it_waits_is_raised_in_the_action() -> None:
     app: App[None] = App()
     async with app.run_test() as pilot:
-        screen = AskingScreen()
+        screen = TwiceAskingScreen()
         await app.push_screen(screen)
         await pilot.press("f")
         await until(pilot, lambda: screen.answers == ["not now"], "the reason")
@@ -61,7 +60,7 @@ async def test_what_is_raised_where_it_waits_is_raised_in_the_action() -> None:
 async def test_a_screen_that_is_closed_waits_no_longer() -> None:
     app: App[None] = App()
     async with app.run_test() as pilot:
-        screen = AskingScreen()
+        screen = TwiceAskingScreen()
         await app.push_screen(screen)
         screen.action_ask_twice()
         question = app.screen

@@ -487,7 +487,7 @@ async def test_with_many_gpus_there_is_room_for_start_what_it_means_and_runs_of_
     for _ in range(3):
         FakeEngine().begin().build().end()
     async with StubApp(inventory=with_gpus(gpus)).run_test(size=WIDE) as pilot:
-        await shows(pilot, f"gpu:{gpus - 1}", "Recent runs", "Start", "7.6M", "q Quit")
+        await shows(pilot, f"gpu:{gpus - 1}", "Recent runs", "Start", "7.6 MiB", "q Quit")
         await until(pilot, lambda: text_of(pilot).count("finished") == 3, "three runs")
         await shows(pilot, "Start")
 

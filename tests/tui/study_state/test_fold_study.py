@@ -13,7 +13,7 @@ from accel_engine.search.study_paths import LOCK, LOG
 from accel_engine.search.trial import Trial, TrialReport, TrialState
 from accel_tui.formatting.table_columns import SortOrder, ordered
 from accel_tui.study_state import texts
-from accel_tui.study_state.fold_study import apply_update
+from accel_tui.study_state.fold_study import apply_study_update
 from accel_tui.study_state.state import StudyState, value_range
 from accel_tui.study_state.study_follower import read_update
 from accel_tui.study_state.trial_columns import columns_of
@@ -23,7 +23,7 @@ from example_study import DEFINITION, END, confirm, write_study
 def read(directory: Path, state: StudyState | None = None) -> StudyState:
     state = state or StudyState("one")
     with StudyDatabase(directory) as database:
-        return apply_update(state, read_update(database, state))
+        return apply_study_update(state, read_update(database, state))
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def test_only_what_is_new_is_read_and_nothing_new_is_the_same_state(directory: P
         update = read_update(database, state)
     assert [trial.number for trial in update.trials] == [35]
     assert len(update.reports) == 1
-    after = apply_update(state, update)
+    after = apply_study_update(state, update)
     assert after.best is not None
     assert after.best.number == 35
     assert after.curves[35].epochs.tolist() == list(range(1, 12))
@@ -87,7 +87,7 @@ def test_texts_of_trials_can_be_shown_and_values_stay_as_they_are(directory: Pat
     trial = read(directory).trials[36]
     assert "\x1b" not in trial.reason
     assert trial.values["model"] == "a\x1bb"
-    assert "\x1b" not in texts.value_text(trial.values["model"])
+    assert "\x1b" not in texts.parameter_text(trial.values["model"])
 
 
 def test_of_several_objectives_the_front_has_what_no_other_trial_dominates() -> None:

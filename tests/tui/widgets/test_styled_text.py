@@ -1,6 +1,6 @@
 import pytest
 
-from accel_tui.widgets.styled_text import plain, wrapped
+from accel_tui.widgets.styled_text import plain_spans, wrapped_spans
 
 
 @pytest.mark.parametrize(
@@ -14,9 +14,9 @@ from accel_tui.widgets.styled_text import plain, wrapped
     ],
 )
 def test_words_stay_whole_if_they_fit(text: str, width: int, lines: list[str]) -> None:
-    assert [plain(line) for line in wrapped([(text, "")], width)] == lines
+    assert [plain_spans(line) for line in wrapped_spans([(text, "")], width)] == lines
 
 
 def test_spans_stay_whole_and_keep_their_styles() -> None:
-    found = list(wrapped([("ab ", "a"), ("cd ", "b"), ("ef ", "c")], 6, at_words=False))
+    found = list(wrapped_spans([("ab ", "a"), ("cd ", "b"), ("ef ", "c")], 6, at_words=False))
     assert found == [[("ab ", "a"), ("cd ", "b")], [("ef ", "c")]]

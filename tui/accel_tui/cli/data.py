@@ -7,7 +7,7 @@ import click
 
 from accel_engine import data as datasets
 from accel_engine.data.data_options import PLAN_FIELDS
-from accel_engine.data.dataset_entry import Column, DescribedData
+from accel_engine.data.dataset_entry import DescribedData, EntryColumn
 from accel_engine.errors import AccelError, DataError, FieldValue
 from accel_engine.plan import DEFAULTS, Plan
 from accel_engine.process.ask import ask
@@ -133,7 +133,7 @@ def _arrays(spec: Mapping[str, str]) -> str:
     return ", ".join(f"{name}: {text}" if name else text for name, text in spec.items())
 
 
-def _column(column: Column) -> tuple[str, ...]:
+def _column(column: EntryColumn) -> tuple[str, ...]:
     missing = "" if column.missing is None else numbers.count(column.missing)
     return (shorten(column.name, _NAME), column.kind, column.role, missing, column.detail)
 

@@ -11,7 +11,7 @@ from accel_engine.run_queue.queue import QueueEntry
 from accel_tui.cli.output import json_option, table, write, write_json
 from accel_tui.cli.queue_options import run_id
 from accel_tui.formatting.queued_runs import devices_of, parse_limit, state_of
-from accel_tui.run_list.columns import title_of
+from accel_tui.run_list.columns import run_title
 from accel_tui.settings.user_settings import load
 
 EPILOG = """\b
@@ -130,7 +130,7 @@ def _row(entry: QueueEntry) -> tuple[str, ...]:
     run = summarize(entry.directory)
     return (
         str(entry.position or ""),
-        title_of(run),
+        run_title(run),
         str(entry.request.priority or ""),
         devices_of(entry),
         state_of(entry, run),

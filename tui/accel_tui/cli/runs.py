@@ -15,7 +15,7 @@ from accel_tui.cli.output import columns, json_option, table, write, write_json
 from accel_tui.formatting.runs import left_out
 from accel_tui.formatting.table_columns import SortOrder, ordered
 from accel_tui.formatting.text import shorten
-from accel_tui.run_list.columns import COLUMNS, TITLES, best_of, monitor_of, status_of, steps_of, title_of
+from accel_tui.run_list.columns import COLUMNS, TITLES, best_value_text, monitor_of, run_steps, run_title, status_of
 from accel_tui.run_list.run_filter import key_error, matches, parse
 
 EPILOG = """\b
@@ -102,13 +102,13 @@ def _no_runs() -> str:
 def _row(run: RunSummary, name_width: int, monitor_width: int) -> tuple[str, ...]:
     metrics = run.metrics or {}
     return (
-        shorten(printable_line(title_of(run)), name_width),
+        shorten(printable_line(run_title(run)), name_width),
         status_of(run),
         numbers.ago(time.time() - run.info.created) if run.info and run.info.created else "",
         numbers.duration(run.seconds) if run.seconds else "",
-        f"{steps:,}" if (steps := steps_of(run)) else "",
+        f"{steps:,}" if (steps := run_steps(run)) else "",
         numbers.metric(metrics["loss"]) if "loss" in metrics else "",
-        best_of(run),
+        best_value_text(run),
         printable_line(monitor_of(run, monitor_width)),
     )
 
@@ -121,7 +121,7 @@ def _wire(run: RunSummary) -> dict[str, Any]:
         "directory": str(run.directory),
         "created": (run.info.created or None) if run.info else None,
         "seconds": round(run.seconds, 3),
-        "steps": steps_of(run),
+        "steps": run_steps(run),
         "name": run.info.name if run.info else "",
         "note": run.info.annotations.note if run.info else "",
         "tags": run.info.annotations.tags if run.info else (),

@@ -211,7 +211,7 @@ ENDED = (
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class BarColumn:
     """A column of figures beside the bars.
 
     Attributes:
@@ -239,7 +239,7 @@ class Layout:
 
     titles: int
     bar: int
-    columns: tuple[Column, ...]
+    columns: tuple[BarColumn, ...]
     marks: int
     longest: float
 
@@ -250,16 +250,16 @@ def layout_of(results: Sequence[ConfigurationResult], width: int) -> Layout:
     share = width // 4 if has_two else width // 3
     titles = min(max((cell_len(each.title) for each in results), default=0), TITLE_WIDTH, max(share, 8))
     columns = [
-        Column("examples/s", 11, lambda each: numbers.compact(each.examples_per_second or 0.0)),
-        Column("speed", 8, ratio_text),
-        Column("memory", 8, memory_text),
+        BarColumn("examples/s", 11, lambda each: numbers.compact(each.examples_per_second or 0.0)),
+        BarColumn("speed", 8, ratio_text),
+        BarColumn("memory", 8, memory_text),
     ]
     if width >= WIDE:
-        columns.insert(1, Column("spread", 8, spread_text))
-        columns.append(Column("compile", 9, compile_text))
+        columns.insert(1, BarColumn("spread", 8, spread_text))
+        columns.append(BarColumn("compile", 9, compile_text))
         if any(each.joules is not None for each in results):
-            columns.append(Column("J/example", 11, lambda each: energy_text(each) if each.joules else ""))
-        columns.append(Column("losses", 18, lambda each: each.losses.text if each.losses else ""))
+            columns.append(BarColumn("J/example", 11, lambda each: energy_text(each) if each.joules else ""))
+        columns.append(BarColumn("losses", 18, lambda each: each.losses.text if each.losses else ""))
     figures = sum(each.width for each in columns)
     room = width - titles - 2 - figures
     fits_two = has_two and room - MARKS > LEAST_BAR

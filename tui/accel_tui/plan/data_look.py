@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from accel_engine.data import DatasetEntry
-from accel_engine.data.dataset_entry import Column
+from accel_engine.data.dataset_entry import EntryColumn
 from accel_engine.data.structure import describe
 from accel_engine.words import numbers
 
@@ -75,7 +75,7 @@ def rows(entry: DatasetEntry) -> list[PreviewRow]:
     return [PreviewRow(name, text) for name, text in found if text]
 
 
-def kinds(columns: Iterable[Column]) -> str:
+def kinds(columns: Iterable[EntryColumn]) -> str:
     """The kinds of columns with their numbers: ``6 number, 2 category``; empty for none or a single one."""
     counts = Counter(column.kind for column in columns)
     return ", ".join(f"{count} {kind}" for kind, count in counts.items()) if counts.total() > 1 else ""
@@ -98,7 +98,7 @@ def balance(counts: Sequence[int]) -> str:
     return f"{numbers.count(low)} to {numbers.count(high)} examples a class"
 
 
-def missing(columns: Iterable[Column]) -> str:
+def missing(columns: Iterable[EntryColumn]) -> str:
     """The columns with missing values, most first: ``age 12, city 3``."""
     found = sorted((column for column in columns if column.missing), key=lambda column: -(column.missing or 0))
     return names([f"{column.name} {numbers.count(column.missing or 0)}" for column in found])

@@ -10,7 +10,7 @@ from typing import Any
 from accel_engine import data, models, strategies
 from accel_engine.data import DatasetEntry
 from accel_engine.data.data_options import COLUMN_OPTIONS, SPLITS
-from accel_engine.data.dataset_entry import Column
+from accel_engine.data.dataset_entry import EntryColumn
 from accel_engine.devices.device_types import Device
 from accel_engine.errors import PlanError, Words
 from accel_engine.models import AutoModel, ModelEntry, choose
@@ -152,7 +152,7 @@ def _task(filled: ResolvedPlan) -> str:
     return "classification" if task == AUTO and filled.data.classes else task
 
 
-def _column(name: str, column: Column) -> FieldChoice:
+def _column(name: str, column: EntryColumn) -> FieldChoice:
     """A column as a choice; several names, or a kind, are typed after it."""
     value = f"{column.name}={column.kind}" if name == "kinds" else column.name
     return FieldChoice(value, "; ".join(part for part in (column.kind, column.detail) if part))

@@ -33,7 +33,7 @@ def plan_value(run: RunSummary, field: str) -> str:
     return str(run.info.plan_values.get(field) or "") if run.info else ""
 
 
-def title_of(run: RunSummary) -> str:
+def run_title(run: RunSummary) -> str:
     """A run's id; for a renamed run the beginning of the id and the name."""
     renamed = run.info.annotations.name if run.info else ""
     return f"{run.id.partition('-')[0]} {renamed}" if renamed else run.id
@@ -63,12 +63,12 @@ def has_model(run: RunSummary) -> bool:
     return run.info is not None and run.info.has_engine and run.checkpoint > 0
 
 
-def steps_of(run: RunSummary) -> int:
+def run_steps(run: RunSummary) -> int:
     """The number of its steps; 0 for a bench, which has none."""
     return 0 if run.info and run.info.bench else run.steps
 
 
-def best_of(run: RunSummary) -> str:
+def best_value_text(run: RunSummary) -> str:
     """The best value of the metric that counts; empty if there is none."""
     if run.best is None:
         return ""
@@ -138,7 +138,7 @@ COLUMNS: tuple[RunColumn, ...] = (
         lambda run: (float(list(SYMBOLS).index(run.status)), ""),
         colour=lambda run: SYMBOLS[run.status][1],
     ),
-    Column("run", 21, lambda run, _: title_of(run), _words(title_of), widest=40),
+    Column("run", 21, lambda run, _: run_title(run), _words(run_title), widest=40),
     Column("name", 16, lambda run, _: _name(run), _words(_name), drop_priority=11),
     *PLAN_COLUMNS,
     Column("batch", 6, lambda run, _: plan_value(run, "batch_size"), _batch, right=True, drop_priority=12),
@@ -146,8 +146,8 @@ COLUMNS: tuple[RunColumn, ...] = (
     Column(
         "steps",
         7,
-        lambda run, _: numbers.compact(steps) if (steps := steps_of(run)) else "—",
-        lambda run: (steps, "") if (steps := steps_of(run)) else None,
+        lambda run, _: numbers.compact(steps) if (steps := run_steps(run)) else "—",
+        lambda run: (steps, "") if (steps := run_steps(run)) else None,
         right=True,
         descending=True,
     ),
@@ -155,7 +155,7 @@ COLUMNS: tuple[RunColumn, ...] = (
     Column(
         "best",
         8,
-        lambda run, _: best_of(run) or "—",
+        lambda run, _: best_value_text(run) or "—",
         lambda run: None if run.best is None else (-run.best if _is_better_lower(run) else run.best, ""),
         right=True,
         descending=True,

@@ -154,7 +154,7 @@ class Comparison:
         return f"Equal: {known}." if known else "No plan fields in common are known."
 
 
-def compare(runs: Sequence[ComparedRun]) -> Comparison:
+def compared_runs(runs: Sequence[ComparedRun]) -> Comparison:
     """Compare runs."""
     plans = [compared.plan for compared in runs]
     field_names = [name for name in dict.fromkeys(name for plan in plans for name in plan) if name not in _TITLES]

@@ -16,7 +16,7 @@ from accel_engine.run import RunInfo
 from accel_engine.run.store.series_names import VALIDATION_PREFIX
 from accel_engine.text import printable_fields, printable_line
 from accel_tui.follower import Follower, Unreadable
-from accel_tui.run_state.curve import Curve
+from accel_tui.run_state.curve import RecordedCurve
 from accel_tui.run_state.state import Points
 
 PAUSE_SECONDS = 10.0
@@ -35,7 +35,7 @@ class _EvidenceCurve:
         validation: Points of step and value.
     """
 
-    curve: Curve
+    curve: RecordedCurve
     validation: Points = ()
 
 
@@ -156,14 +156,16 @@ def _points(recorded: Recorded, name: str) -> Points:
     return tuple(zip(steps.tolist(), values.tolist(), strict=True))
 
 
-def _curve(series: Series, steps: int) -> Curve:
+def _curve(series: Series, steps: int) -> RecordedCurve:
     """The curve of a series of a run of some steps, with gaps where it has no buckets."""
     if not len(series):
-        return Curve()
+        return RecordedCurve()
     index = series.first // series.width
     buckets = int(index[-1]) + 1
     low, high, total = np.full(buckets, math.nan), np.full(buckets, math.nan), np.zeros(buckets)
     finite = np.zeros(buckets, np.int64)
     low[index], high[index], finite[index] = series.low, series.high, series.finite
     total[index] = series.mean * series.finite
-    return Curve(min(buckets * series.width, steps), series.width, float(series.mean[-1]), low, high, total, finite)
+    return RecordedCurve(
+        min(buckets * series.width, steps), series.width, float(series.mean[-1]), low, high, total, finite
+    )

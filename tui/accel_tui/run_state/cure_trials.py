@@ -9,7 +9,7 @@ if TYPE_CHECKING:  # its imports are slow
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class CureTrial:
     """A trial of a cure: in progress, failed or measured.
 
     Attributes:
@@ -57,7 +57,7 @@ class AdviceNotes:
         on_change: Called when trials or what was applied have changed; set by the screen that shows them.
     """
 
-    trials: dict[str, Trial] = field(default_factory=dict)
+    trials: dict[str, CureTrial] = field(default_factory=dict)
     applied: dict[str, Application] = field(default_factory=dict)
     selected: str = ""
     on_change: Callable[[], object] = lambda: None

@@ -17,7 +17,7 @@ Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Curve:
+class RecordedCurve:
     """A per-step series in buckets of equally many consecutive steps.
 
     Bucket ``i`` covers ``width`` steps from ``first_step + i * width`` on; the last one may be incomplete. When more
@@ -45,7 +45,7 @@ class Curve:
     first_step: int = 0
 
     @classmethod
-    def of(cls, buckets: Buckets, first_step: int, end_step: int, width: int) -> "Curve":
+    def of(cls, buckets: Buckets, first_step: int, end_step: int, width: int) -> "RecordedCurve":
         """Make a curve from the buckets of downsampled steps.
 
         Args:
@@ -56,14 +56,14 @@ class Curve:
         """
         low, high, total = (buckets[name].astype(np.float64) for name in ("low", "high", "total"))
         finite = buckets["finite"].astype(np.int64)
-        return cls(end_step, width, _latest(divide(total, finite)), low, high, total, finite, first_step)
+        return cls(end_step, width, _latest(divide_steps(total, finite)), low, high, total, finite, first_step)
 
     @property
     def buckets(self) -> Statistics:
         """Its buckets."""
         return Statistics(self.low, self.high, self.total, self.finite)
 
-    def with_buckets(self, buckets: Statistics, **changes: Any) -> "Curve":
+    def with_buckets(self, buckets: Statistics, **changes: Any) -> "RecordedCurve":
         """The curve with other buckets, and other fields changed."""
         low, high, total, finite = buckets
         return replace(self, low=low, high=high, total=total, finite=finite, **changes)
@@ -82,17 +82,17 @@ class Curve:
     @property
     def means(self) -> Floats:
         """Mean of each bucket's finite values, NaN where it has none."""
-        return divide(self.total, self.finite)
+        return divide_steps(self.total, self.finite)
 
-    def extend(self, values: npt.NDArray[np.floating]) -> "Curve":
+    def extend(self, values: npt.NDArray[np.floating]) -> "RecordedCurve":
         """Return the curve with values appended.
 
         Args:
             values: Shape ``[n]``, one per step.
         """
-        return extended([self], values[np.newaxis])[0]
+        return extended_curve([self], values[np.newaxis])[0]
 
-    def padded(self, step: int) -> "Curve":
+    def padded(self, step: int) -> "RecordedCurve":
         """Return the curve extended to a step with gaps, however far it is."""
         width = self.width
         while step - self.first_step > width * CAPACITY:
@@ -103,7 +103,7 @@ class Curve:
         joined = Statistics(*(np.concatenate(fields) for fields in zip(old, gaps, strict=True)))
         return self.with_buckets(joined, end_step=step, width=width)
 
-    def truncate(self, step: int) -> "Curve":
+    def truncate(self, step: int) -> "RecordedCurve":
         """Return the curve without the steps from ``step`` on, e.g. when a run continues from an earlier checkpoint.
 
         Exact if ``step`` ends a bucket, as it always does while ``width`` is 1. A bucket that is cut keeps its bounds
@@ -117,7 +117,7 @@ class Curve:
         rest = (step - self.first_step) % self.width
         if rest and cut.finite[-1] > rest:
             cut.total[-1], cut.finite[-1] = cut.total[-1] / cut.finite[-1] * rest, rest
-        return self.with_buckets(cut, end_step=step, last_value=_latest(divide(cut.total, cut.finite)))
+        return self.with_buckets(cut, end_step=step, last_value=_latest(divide_steps(cut.total, cut.finite)))
 
     def at(self, step: int) -> tuple[float, float, float] | None:
         """Minimum, maximum and mean of the bucket that contains a step; ``None`` if it has none."""
@@ -167,7 +167,7 @@ class Curve:
         heads = np.concatenate(([0], (column[1:] != column[:-1]).nonzero()[0] + 1))
         column = column[heads]
         low, high, total, finite = Statistics(*(field[buckets] for field in self.buckets)).merge_from(heads)
-        mean = divide(total, finite)
+        mean = divide_steps(total, finite)
         # Rounding may put a mean outside its bounds: a constant would look like a band.
         mean = np.minimum(np.maximum(mean, low), high)
         begin = max(int(column[0]), 0)
@@ -189,7 +189,7 @@ class Curve:
         stop = math.ceil((min(max(last, self.first_step), self.end_step) - self.first_step) / self.width)
         return start, max(start, stop)
 
-    def widened(self, width: int) -> "Curve":
+    def widened(self, width: int) -> "RecordedCurve":
         """Merge neighbouring buckets until each has ``width`` steps."""
         if width == self.width or not self.end_step:
             return self
@@ -197,7 +197,7 @@ class Curve:
         return self.with_buckets(self.buckets.merge_from(starts), width=width)
 
 
-def extended(curves: Sequence[Curve], values: npt.NDArray[np.floating]) -> list[Curve]:
+def extended_curve(curves: Sequence[RecordedCurve], values: npt.NDArray[np.floating]) -> list[RecordedCurve]:
     """Return the curves with values appended, all with the bucket width that the widest needs.
 
     Several at once cost little more than one, since small NumPy calls are dominated by their overhead.
@@ -233,7 +233,7 @@ def extended(curves: Sequence[Curve], values: npt.NDArray[np.floating]) -> list[
     return longer
 
 
-def step_times(step_end_times: Curve) -> tuple[Floats, Floats]:
+def step_times(step_end_times: RecordedCurve) -> tuple[Floats, Floats]:
     """Numbers of steps, rising, and the time after each; extrapolated to the beginning of the first step and the end.
 
     Args:
@@ -255,7 +255,7 @@ def step_times(step_end_times: Curve) -> tuple[Floats, Floats]:
     return steps, times
 
 
-def divide(total: Floats, number: npt.NDArray[np.int64]) -> Floats:
+def divide_steps(total: Floats, number: npt.NDArray[np.int64]) -> Floats:
     """Divide sums by their number of terms; NaN where that is 0."""
     quotient: Floats = total / np.where(number > 0, number, np.nan)
     return quotient

@@ -11,7 +11,7 @@ from accel_engine.devices.device_types import Reading, Sample
 from accel_engine.run import RunReader, Update
 from accel_engine.run.store.sample_packing import SampleUnpacker
 from accel_engine.text import printable, printable_fields
-from accel_tui.run_state.curve import CAPACITY, Curve, Floats, step_times
+from accel_tui.run_state.curve import CAPACITY, Floats, RecordedCurve, step_times
 
 READINGS = ("utilization", "memory_used", "temperature", "power")
 """The metrics that can be charted: in %, GiB, degrees Celsius, W."""
@@ -21,7 +21,7 @@ _GIB = 2.0**30
 MAX_ROWS = 1000
 """Maximum number of samples per read, so that nothing else waits for those of a long run."""
 
-DeviceCurves = Mapping[str, Mapping[str, Curve]]
+DeviceCurves = Mapping[str, Mapping[str, RecordedCurve]]
 """Curves by metric and device."""
 
 
@@ -43,7 +43,7 @@ class DeviceCurvesReader:
         self._made = 0.0
 
     def read(
-        self, reader: RunReader, names: frozenset[str], step_end_times: Curve, update: Update
+        self, reader: RunReader, names: frozenset[str], step_end_times: RecordedCurve, update: Update
     ) -> DeviceCurves | None:
         """Read some samples, and return updated curves.
 
@@ -86,8 +86,8 @@ class DeviceCurvesReader:
             self._traces.setdefault(key, ForwardFilledCurve()).extend(*zip(*values, strict=True))
         return True
 
-    def _curves(self, names: frozenset[str], step_end_times: Curve) -> DeviceCurves:
-        curves: dict[str, dict[str, Curve]] = {}
+    def _curves(self, names: frozenset[str], step_end_times: RecordedCurve) -> DeviceCurves:
+        curves: dict[str, dict[str, RecordedCurve]] = {}
         for (name, device), trace in self._traces.items():
             if name in names and (curve := trace.over(step_end_times)).end_step:
                 curves.setdefault(name, {})[device] = curve
@@ -120,7 +120,7 @@ class ForwardFilledCurve:
             if self._kept.shape[1] == CAPACITY:
                 self._kept, self._width = _merged(self._kept, 2), 2 * self._width
 
-    def over(self, step_end_times: Curve) -> Curve:
+    def over(self, step_end_times: RecordedCurve) -> RecordedCurve:
         """The curve over steps: each step has the values read during it, else the last one before it.
 
         Args:
@@ -129,7 +129,7 @@ class ForwardFilledCurve:
         times, low, high, mean = np.concatenate((self._kept, self._rest), axis=1)
         steps, ends = step_times(step_end_times)
         if not ends.size or not times.size:
-            return Curve()
+            return RecordedCurve()
         start = max(int(np.searchsorted(times, ends[0], "right")) - 1, 0)
         stop = int(np.searchsorted(times, ends[-1], "right"))
         positions = np.interp(times[start:stop], ends, steps)
@@ -143,7 +143,7 @@ class ForwardFilledCurve:
         )
 
 
-def forward_fill(positions: Floats, low: Floats, high: Floats, mean: Floats, count: int, width: int) -> Curve:
+def forward_fill(positions: Floats, low: Floats, high: Floats, mean: Floats, count: int, width: int) -> RecordedCurve:
     """Make a curve of values that each hold from one step until the next.
 
     Args:
@@ -157,7 +157,7 @@ def forward_fill(positions: Floats, low: Floats, high: Floats, mean: Floats, cou
     inside = positions < count
     positions, low, high, mean = positions[inside], low[inside], high[inside], mean[inside]
     if not positions.size:
-        return Curve()
+        return RecordedCurve()
     buckets = positions.astype(np.int64) // width
     begin, end = int(buckets[0]), -(-count // width)
     numbers = np.arange(begin, end)
@@ -168,7 +168,7 @@ def forward_fill(positions: Floats, low: Floats, high: Floats, mean: Floats, cou
     lows[own], highs[own] = np.minimum.reduceat(low, heads), np.maximum.reduceat(high, heads)
     means[own] = np.add.reduceat(mean, heads) / np.diff(heads, append=len(mean))
     steps = np.minimum((numbers + 1) * width, count) - numbers * width
-    return Curve(count, width, float(means[-1]), lows, highs, means * steps, steps, begin * width)
+    return RecordedCurve(count, width, float(means[-1]), lows, highs, means * steps, steps, begin * width)
 
 
 def _merged(kept: Floats, number: int) -> Floats:
@@ -206,7 +206,7 @@ def unread(device: str, reason: str) -> Meter:
     return Meter(Sample(0.0, device, {"utilization": Reading.missing(reason, "%")}), ())
 
 
-def record(meters: Mapping[str, Meter], samples: Iterable[Sample]) -> dict[str, Meter]:
+def record_device(meters: Mapping[str, Meter], samples: Iterable[Sample]) -> dict[str, Meter]:
     """Update meters by device id with samples; text from drivers is made printable."""
     after = dict(meters)
     latest: dict[str, Sample] = {}

@@ -17,10 +17,10 @@ from accel_engine.run.store.downsampled_steps import StepRange
 from accel_engine.run.store.series_names import LEARNING_RATE, SeriesNames
 from accel_engine.run.store.steps import THROUGHPUT, TIME
 from accel_engine.text import printable_fields
-from accel_tui.run_state.curve import Curve, Floats, extended
-from accel_tui.run_state.device_curves import record
+from accel_tui.run_state.curve import Floats, RecordedCurve, extended_curve
+from accel_tui.run_state.device_curves import record_device
 from accel_tui.run_state.learning_rate_curve import latest_learning_rate
-from accel_tui.run_state.marks import extended as with_marks
+from accel_tui.run_state.marks import extended_marks as with_marks
 from accel_tui.run_state.marks import mark_of, resumed
 from accel_tui.run_state.parts import Part
 from accel_tui.run_state.state import RunState
@@ -58,7 +58,7 @@ def apply_update(state: RunState, update: Update) -> RunState:
     for chunks in _contiguous(update.chunks):
         state = _after_chunks(state, chunks)
     if update.samples:
-        state = replace(state, meters=record(state.meters, update.samples))
+        state = replace(state, meters=record_device(state.meters, update.samples))
     return state
 
 
@@ -173,18 +173,18 @@ def _contiguous(chunks: Sequence[Chunk]) -> Iterator[Sequence[Chunk]]:
 def _after_stretch(state: RunState, stretch: StepRange) -> RunState:
     """The state with the downsampled steps up to a step."""
     curves = curves_of(stretch)
-    throughput = curves.pop(THROUGHPUT, Curve())
-    end_times = Curve.of(stretch.series[TIME], stretch.first_step, stretch.stop_step, stretch.width)
+    throughput = curves.pop(THROUGHPUT, RecordedCurve())
+    end_times = RecordedCurve.of(stretch.series[TIME], stretch.first_step, stretch.stop_step, stretch.width)
     state = replace(
         state, step=stretch.stop_step, curves=curves, throughput=throughput, step_end_times=end_times, visible_series={}
     )
     return replace(state, learning_rate=latest_learning_rate(state, curves.get(LEARNING_RATE)))
 
 
-def curves_of(stretch: StepRange) -> dict[str, Curve]:
+def curves_of(stretch: StepRange) -> dict[str, RecordedCurve]:
     """The curves of a range of steps, including the throughput."""
     return {
-        name: Curve.of(buckets, stretch.first_step, stretch.stop_step, stretch.width)
+        name: RecordedCurve.of(buckets, stretch.first_step, stretch.stop_step, stretch.width)
         for name, buckets in stretch.series.items()
         if name != TIME
     }
@@ -197,8 +197,8 @@ def _after_chunks(state: RunState, chunks: Sequence[Chunk]) -> RunState:
     names = list(dict.fromkeys(name for chunk in chunks for name in chunk.series))
     step_rate, seconds = state.step_rate.after(chunks)
     values = np.concatenate([*_columns(chunks, names), *_by_time(chunks, seconds)]).reshape(len(names) + 2, -1)
-    before = [*(state.curves.get(name, Curve()) for name in names), state.throughput, state.step_end_times]
-    *curves, throughput, end_times = extended([_padded(curve, first) for curve in before], values)
+    before = [*(state.curves.get(name, RecordedCurve()) for name in names), state.throughput, state.step_end_times]
+    *curves, throughput, end_times = extended_curve([_padded(curve, first) for curve in before], values)
     state = replace(
         state,
         step=chunks[-1].first_step + chunks[-1].count,
@@ -235,7 +235,7 @@ def _by_time(chunks: Sequence[Chunk], seconds: Sequence[float]) -> tuple[Floats,
     return rate, ended - (stop - 1 - np.arange(len(stop))) * apart
 
 
-def _padded(curve: Curve, step: int) -> Curve:
+def _padded(curve: RecordedCurve, step: int) -> RecordedCurve:
     return curve.padded(step) if curve.end_step < step else curve
 
 

@@ -3,7 +3,7 @@
 import math
 
 from accel_engine.run.store.series_names import LEARNING_RATE, rounded_rate
-from accel_tui.run_state.curve import Curve
+from accel_tui.run_state.curve import RecordedCurve
 from accel_tui.run_state.state import RunState
 
 
@@ -12,17 +12,17 @@ def has_learning_rate(state: RunState) -> bool:
     return bool(state.learning_rates) or LEARNING_RATE in state.curves
 
 
-def learning_rate_curve(state: RunState) -> Curve:
+def learning_rate_curve(state: RunState) -> RecordedCurve:
     """The learning rate of each step; empty if it was not recorded."""
-    return state.curves.get(LEARNING_RATE, Curve())
+    return state.curves.get(LEARNING_RATE, RecordedCurve())
 
 
-def visible_learning_rate_curve(state: RunState) -> Curve:
+def visible_learning_rate_curve(state: RunState) -> RecordedCurve:
     """The same at full resolution, of the visible steps; empty if not loaded."""
-    return state.visible_series.get(LEARNING_RATE, Curve())
+    return state.visible_series.get(LEARNING_RATE, RecordedCurve())
 
 
-def latest_learning_rate(state: RunState, curve: Curve | None) -> float | None:
+def latest_learning_rate(state: RunState, curve: RecordedCurve | None) -> float | None:
     """The learning rate of the latest step, or the one set for the next.
 
     Args:

@@ -67,10 +67,10 @@ Marks = Mapping[MarkKind, Track]
 def resumed(marks: Marks, step: int) -> Marks:
     """The marks that remain when an engine continues from a step."""
     kept = {kind: track.cut(step) for kind, track in marks.items()}
-    return extended(kept, {MarkKind.RESUMED: [step]}) if step else kept
+    return extended_marks(kept, {MarkKind.RESUMED: [step]}) if step else kept
 
 
-def extended(marks: Marks, steps: Mapping[MarkKind, Sequence[int]]) -> Marks:
+def extended_marks(marks: Marks, steps: Mapping[MarkKind, Sequence[int]]) -> Marks:
     """The marks with more events, at steps not before the last ones."""
     return {**marks, **{kind: marks.get(kind, Track()).extended(more) for kind, more in steps.items()}}
 

@@ -10,7 +10,7 @@ from accel_engine.run.directory.run_paths import trained_model
 from accel_engine.strategies import CATALOGUE
 from accel_engine.text import printable_fields
 from accel_tui.follower import Follower, Unreadable
-from accel_tui.run_state.curve import CAPACITY, Curve
+from accel_tui.run_state.curve import CAPACITY, RecordedCurve
 from accel_tui.run_state.device_curves import DeviceCurvesReader
 from accel_tui.run_state.fold_events import apply_update, curves_of
 from accel_tui.run_state.state import RunState
@@ -136,7 +136,7 @@ def _of_many(info: RunInfo) -> bool:
     return strategy is not None and strategy.processes
 
 
-def _read_visible_series(reader: RunReader, visible_steps: VisibleSteps | None) -> dict[str, Curve]:
+def _read_visible_series(reader: RunReader, visible_steps: VisibleSteps | None) -> dict[str, RecordedCurve]:
     return (
         curves_of(reader.step_range(visible_steps.first, visible_steps.stop, visible_steps.width, visible_steps.series))
         if visible_steps

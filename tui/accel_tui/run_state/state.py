@@ -10,7 +10,7 @@ from accel_engine.devices.peaks import utilization
 from accel_engine.plan.monitor import is_better_lower
 from accel_engine.run import RunInfo, Status
 from accel_engine.run.store.series_names import MEAN_PREFIXES, VALIDATION_PREFIX, choose_monitor
-from accel_tui.run_state.curve import Curve
+from accel_tui.run_state.curve import RecordedCurve
 from accel_tui.run_state.device_curves import DeviceCurves, Meter
 from accel_tui.run_state.marks import MarkKind, Marks, Track
 from accel_tui.run_state.pace import StepRate, assumed_seconds, validations_left
@@ -74,13 +74,13 @@ class RunState:
     phase: events.PhaseChanged | None = None
     training_paused: bool = False
     step: int = 0
-    curves: Mapping[str, Curve] = field(default_factory=dict)
-    throughput: Curve = field(default_factory=Curve)
-    step_end_times: Curve = field(default_factory=Curve)
+    curves: Mapping[str, RecordedCurve] = field(default_factory=dict)
+    throughput: RecordedCurve = field(default_factory=RecordedCurve)
+    step_end_times: RecordedCurve = field(default_factory=RecordedCurve)
     learning_rates: Points = ()
     marks: Marks = field(default_factory=dict)
     device_curves: DeviceCurves = field(default_factory=dict)
-    visible_series: Mapping[str, Curve] = field(default_factory=dict)
+    visible_series: Mapping[str, RecordedCurve] = field(default_factory=dict)
     validation: Mapping[str, Points] = field(default_factory=dict)
     epoch: events.EpochEnded | None = None
     threads: events.ThreadsChosen | None = None

@@ -27,6 +27,7 @@ from accel_tui.formatting.advice import (
 from accel_tui.host import Screens, host_of, open_screen
 from accel_tui.run_state.advice import Advice, AdviceFollower
 from accel_tui.run_state.cure_trials import AdviceNotes
+from accel_tui.screens.asking import awaiting
 from accel_tui.screens.cure_runner import CureRunner, can_apply
 from accel_tui.screens.working_screen import WorkingScreen
 from accel_tui.terminal.textual_private import is_being_removed
@@ -199,20 +200,27 @@ class AdviceScreen(WorkingScreen):
         details = self.query_one("#details")
         details.scroll_relative(y=direction * max(details.size.height // 2, 1), animate=False)
 
-    def action_back(self) -> None:
+    @awaiting
+    async def action_back(self) -> None:
         """Stop a trial, which asks first; else go back."""
-        self.ask_to_end(self._runner.stop if self.work_in_progress else self.leave)
+        is_trying = bool(self.work_in_progress)
+        if await self.may_end():
+            (self._runner.stop if is_trying else self.leave)()
 
     @property
     def work_in_progress(self) -> str:
         """The trial of a cure."""
         return "the trial" if self._runner.is_stoppable else ""
 
+    @awaiting
     async def action_quit(self) -> None:
         """Quit as the run screen below does, which may ask, too; asks first during a trial."""
         below = self.app.screen_stack[self.app.screen_stack.index(self) - 1]
-        asks = hasattr(below, "action_quit")
-        self.ask_to_end(lambda: self.app.call_later(self.app.run_action, "quit", below) if asks else self.app.exit())
+        if await self.may_end():
+            if hasattr(below, "action_quit"):
+                await self.app.run_action("quit", below)
+            else:
+                self.app.exit()
 
     @on(Chart.Pressed)
     def _open_chart(self, message: Chart.Pressed) -> None:

@@ -64,3 +64,19 @@ def _steps(coroutine: Coroutine[Any, Any, None], awaited: object) -> Generator[o
             awaited = coroutine.throw(problem) if problem else coroutine.send(None)
         except StopIteration:
             return
+
+
+class AskingScreen(Screen[None]):
+    """A screen whose last question can be withdrawn."""
+
+    _question: Screen[Any] | None = None
+
+    async def ask(self, question: Screen[_Answer]) -> _Answer | None:
+        """Open a dialog, which :meth:`withdraw_question` may close; returns its result."""
+        self._question = question
+        return await ask(self, question)
+
+    def withdraw_question(self) -> None:
+        """Close the dialog that was opened last, if it is still open: what it is about has ended by itself."""
+        if self._question and self._question.is_active:
+            self._question.dismiss(None)

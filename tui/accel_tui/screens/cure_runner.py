@@ -13,7 +13,7 @@ from accel_engine.errors import AccelError
 from accel_engine.process.start_run import CONTINUABLE
 from accel_engine.run import RunInfo
 from accel_tui.formatting.advice import can_continue_with, options_text
-from accel_tui.run_state.cure_trials import AdviceNotes, Application, Trial
+from accel_tui.run_state.cure_trials import AdviceNotes, Application, CureTrial
 from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
 
 if TYPE_CHECKING:  # its imports are slow
@@ -77,7 +77,7 @@ class CureRunner:
             return
         self._should_stop = threading.Event()  # a stopped trial may still be ending
         key = options_text(cure.changes)
-        self._set_trial(key, Trial())
+        self._set_trial(key, CureTrial())
         work = partial(self._try, finding, cure, key, self._should_stop)
         self._app.run_worker(work, thread=True, exit_on_error=False, group="try", description=key)
 
@@ -115,19 +115,19 @@ class CureRunner:
 
         def progress(reached: "CureProgress") -> None:
             if not should_stop.is_set():
-                self._app.call_later(self._set_trial, key, Trial(progress=reached))
+                self._app.call_later(self._set_trial, key, CureTrial(progress=reached))
 
         def is_stopped() -> bool:
             return should_stop.is_set() or not self._app.is_running
 
-        trial, quantity = Trial(problem="it ended unexpectedly"), cure_task.PURPOSES[finding.trouble]
+        trial, quantity = CureTrial(problem="it ended unexpectedly"), cure_task.PURPOSES[finding.trouble]
         try:
             found = cure_trial.try_cure(
                 self._directory, cure.changes, progress, should_stop=is_stopped, quantity=quantity
             )
-            trial = Trial(result=found)
+            trial = CureTrial(result=found)
         except AccelError as error:
-            trial = Trial(problem="stopped" if should_stop.is_set() else str(error))
+            trial = CureTrial(problem="stopped" if should_stop.is_set() else str(error))
         finally:  # other exceptions are shown by the app
             self._app.call_later(self._set_trial, key, trial)
 
@@ -173,7 +173,7 @@ class CureRunner:
         self._notes.applied[key] = applied
         self._notes.on_change()
 
-    def _set_trial(self, key: str, trial: Trial) -> None:
+    def _set_trial(self, key: str, trial: CureTrial) -> None:
         if not self._is_closed:
             self._notes.trials[key] = trial
             self._notes.on_change()

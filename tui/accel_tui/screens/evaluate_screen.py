@@ -18,6 +18,7 @@ from accel_engine.text import printable_line
 from accel_engine.words import numbers
 from accel_tui.formatting.evaluation import headline, tables
 from accel_tui.host import Screens, open_screen
+from accel_tui.screens.asking import ask, awaiting
 from accel_tui.screens.job import Job
 from accel_tui.screens.job_screen import JobScreen
 from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
@@ -83,22 +84,18 @@ class EvaluateScreen(JobScreen):
             return self._found is not None and not self.has_class("-form")
         return super().check_action(action, parameters)
 
-    def action_diagnostics(self) -> None:
+    @awaiting
+    async def action_diagnostics(self) -> None:
         """Open the diagnostics of the evaluated examples; of several runs, ask of which."""
         if len(self._directories) == 1:
             self._diagnose(self._directories[0])
             return
         runs = {f"run-{number}": run for number, run in enumerate(self._directories[:MOST_ASKED], 1)}
         answers = [Answer(name, printable_line(run.name), name.removeprefix("run-")) for name, run in runs.items()]
-
-        def choose(answer: str | None) -> None:
-            if answer in runs:
-                self._diagnose(runs[answer])
-
-        question = "Diagnostics of which run?"
-        self.app.push_screen(
-            QuestionScreen(question, "On the examples that were evaluated.", [*answers, CANCEL]), choose
-        )
+        detail = "On the examples that were evaluated."
+        answer = await ask(self, QuestionScreen("Diagnostics of which run?", detail, [*answers, CANCEL]))
+        if answer in runs:
+            self._diagnose(runs[answer])
 
     def _diagnose(self, directory: Path) -> None:
         """Open the diagnostics of the weights that were evaluated: a live run may have saved others since."""

@@ -18,6 +18,7 @@ from accel_tui.formatting.finders import (
     size_row,
     size_rows,
 )
+from accel_tui.screens.asking import ask, awaiting
 from accel_tui.screens.finder_screen import FinderScreen
 from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
 from accel_tui.widgets.jobs.finder_plots import FinderPlot, memory_plot, throughput_plot
@@ -103,7 +104,8 @@ class FindSizeScreen(FinderScreen):
         sizes = (chosen.knee, chosen.fastest, chosen.largest)
         return list(dict.fromkeys(float(each.batch_size) for each in sizes))
 
-    def use(self, value: float) -> None:
+    @awaiting
+    async def use(self, value: float) -> None:
         """Ask about the learning rate that goes with the size, and give both to whom they were found for."""
         size = round(value)
         effects = self._found.effects_of(size) if self._found else None
@@ -113,12 +115,9 @@ class FindSizeScreen(FinderScreen):
         rate = effects.learning_rate
         both = Answer("both", f"With learning rate {rate:g}", "l")
         detail = f"The plan's learning rate times {effects.rate_factor:.3g}, by the {effects.rule} rule."
-
-        def answer(chosen: str | None) -> None:
-            if chosen in (both.id, ALONE.id):
-                self._give(size, rate if chosen == both.id else None)
-
-        self.app.push_screen(QuestionScreen(f"Batch size {size:,}", detail, (both, ALONE, CANCEL)), answer)
+        chosen = await ask(self, QuestionScreen(f"Batch size {size:,}", detail, (both, ALONE, CANCEL)))
+        if chosen in (both.id, ALONE.id):
+            self._give(size, rate if chosen == both.id else None)
 
     def _give(self, size: int, rate: float | None) -> None:
         self.app.pop_screen()

@@ -1,7 +1,8 @@
 """Base of the screens with a long job: its options, its progress and what it has found."""
 
+import asyncio
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
 from textual import getters, on, work
@@ -15,6 +16,7 @@ from accel_engine.errors import AccelError, UsageError
 from accel_engine.requests.protocol.request import ExamplesDone
 from accel_engine.text import printable
 from accel_engine.words import numbers
+from accel_tui.screens.asking import ask, awaiting
 from accel_tui.screens.job import Job, reported
 from accel_tui.screens.question_screen import CANCEL, QuestionScreen
 from accel_tui.screens.working_screen import WorkingScreen
@@ -189,22 +191,23 @@ class JobScreen(WorkingScreen):
         """Start with the options of before."""
         self.start(self.options)
 
-    def action_options(self) -> None:
+    @awaiting
+    async def action_options(self) -> None:
         """Show the form; ends a job that runs, which asks first."""
-        self.ask_to_end(self._show_form)
+        if await self.may_end():
+            self._show_form()
 
-    def action_end(self) -> None:
+    @awaiting
+    async def action_end(self) -> None:
         """End the job, which asks first."""
-        self.ask_to_end(lambda: None)
+        await self.may_end()
 
-    def ask_to_end(self, end: Callable[[], object]) -> None:
-        """Ask, if the job runs, then cancel it and do something."""
-
-        def cancel() -> None:
-            self.cancel()
-            end()
-
-        super().ask_to_end(cancel)
+    async def may_end(self) -> bool:
+        """Ask, if the job runs, whether to cancel it, and do so; returns whether to go on."""
+        if not await super().may_end():
+            return False
+        self.cancel()
+        return True
 
     def cancel(self) -> None:
         """End the job; what was found so far is shown once its thread has ended."""
@@ -246,36 +249,27 @@ class JobScreen(WorkingScreen):
         self._is_checking = True
         self._check(options)
 
-    @work(thread=True, exit_on_error=False, group="check")
-    def _check(self, options: Any) -> None:
+    @awaiting
+    async def _check(self, options: Any) -> None:
         try:
-            prepared = self.prepare(options)
+            prepared = await asyncio.to_thread(self.prepare, options)
         except AccelError as error:
-            self.call_later(self._refuse, error)
-        else:
-            self.call_later(self._ask, options, prepared)
+            self._is_checking = False
+            self._refuse(error)
+            return
+        question = self.question(prepared)
+        may_start = question is None or await ask(self, question) not in (None, CANCEL.id)
+        self._is_checking = False
+        if may_start:
+            self._start(options, prepared)
 
     def _refuse(self, error: AccelError) -> None:
-        self._is_checking = False
         if form := next(iter(self.query(OptionForm)), None):
             self._show_form()
             form.show_problem(error if isinstance(error, UsageError) else str(error))
 
-    def _ask(self, options: Any, prepared: Any) -> None:
-        question = self.question(prepared)
-        if question is None:
-            self._start(options, prepared)
-            return
-
-        def answered(answer: str | None) -> None:
-            self._is_checking = False
-            if answer not in (None, CANCEL.id):
-                self._start(options, prepared)
-
-        self.app.push_screen(question, answered)
-
     def _start(self, options: Any, prepared: Any) -> None:
-        self._is_checking, self.options, self._counted = False, options, 0
+        self.options, self._counted = options, 0
         job = Job(lambda: self.call_later(self._wake, job))
         self._job = job
         self.remove_class("-form")
@@ -327,7 +321,7 @@ class JobScreen(WorkingScreen):
             return
         self._take(job)
         self._job = None
-        self.close_question()
+        self.withdraw_question()
         lines = await self.finish(found)
         if job.is_cancelled:
             self._show_about((" ".join(("Ended.", *lines[:1])), *lines[1:]), "$text-muted")

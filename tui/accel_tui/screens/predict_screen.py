@@ -24,6 +24,7 @@ from accel_engine.words import numbers
 from accel_tui.predictions.files import write_predictions
 from accel_tui.predictions.inputs import files_of
 from accel_tui.predictions.rows import most_examples
+from accel_tui.screens.asking import ask, awaiting
 from accel_tui.screens.job import Job, reported
 from accel_tui.screens.job_screen import JobScreen
 from accel_tui.screens.save_predictions_screen import SavePredictionsScreen
@@ -107,14 +108,12 @@ class PredictScreen(JobScreen):
         """The prediction; a text that is being written stays as far as it is."""
         return "" if self.has_class("-writing") else super().work_in_progress
 
-    def action_save(self) -> None:
+    @awaiting
+    async def action_save(self) -> None:
         """Ask for a file, then save the predictions."""
-
-        def save(path: Path | None) -> None:
-            if path and self._found:
-                self._save(path, self._found)
-
-        self.app.push_screen(SavePredictionsScreen(f"{self._directory.name}-predictions.csv"), save)
+        path = await ask(self, SavePredictionsScreen(f"{self._directory.name}-predictions.csv"))
+        if path and self._found:
+            self._save(path, self._found)
 
     @work(thread=True, exit_on_error=False, group="form")
     def _read_format(self) -> None:

@@ -21,6 +21,7 @@ from accel_engine.words import numbers
 from accel_tui.formatting import race
 from accel_tui.formatting.runs import warnings
 from accel_tui.host import Screens, open_screen, settings_of
+from accel_tui.screens.asking import ask, awaiting
 from accel_tui.screens.job import Job
 from accel_tui.screens.job_screen import JobScreen
 from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
@@ -101,21 +102,14 @@ class RaceScreen(JobScreen):
         """How far the race is."""
         return f"{self._progress} so far. What is measured stays on the screen."
 
-    def action_take(self) -> None:
+    @awaiting
+    async def action_take(self) -> None:
         """Fill the form in with the selected configuration; asks first while the race runs."""
-        result = self._configurations.selected
-        if result is None:
-            return
-        if not self.is_working:
-            self._use(result)
-            return
-
-        def take(answer: str | None) -> None:
-            if answer == TAKE.id:
+        if result := self._configurations.selected:
+            detail = f"{self._progress} so far. The race stops, and this screen closes."
+            question = QuestionScreen(f"Take {printable(result.title)}?", detail, (CANCEL, TAKE))
+            if not self.is_working or await ask(self, question) == TAKE.id:
                 self._use(result)
-
-        detail = f"{self._progress} so far. The race stops, and this screen closes."
-        self.app.push_screen(QuestionScreen(f"Take {printable(result.title)}?", detail, (CANCEL, TAKE)), take)
 
     def _use(self, result: ConfigurationResult) -> None:
         options = result.configuration.options

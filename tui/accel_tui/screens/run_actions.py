@@ -5,11 +5,10 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial, partialmethod
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import ClassVar
 
 from textual.binding import Binding
 from textual.reactive import reactive
-from textual.screen import ModalScreen, Screen
 
 from accel_engine.errors import AccelError, RunError
 from accel_engine.process.start_run import CONTINUABLE
@@ -24,7 +23,7 @@ from accel_tui.host import Screens, host_of, open_screen
 from accel_tui.plan.trained_run import TrainedRun
 from accel_tui.run_list.comparison import MAX_COMPARED_RUNS, mixed
 from accel_tui.run_state.state import RunState
-from accel_tui.screens.asking import ask, awaiting
+from accel_tui.screens.asking import AskingScreen, awaiting
 from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
 from accel_tui.screens.run_questions import (
     CANCEL_RUN,
@@ -40,8 +39,6 @@ DELETE = Answer("delete", "Delete", "d", is_destructive=True)
 
 RUN, RUNS, COMPARE, SEARCH = "run", "runs", "compare", "search"
 """The screens of runs, as their keys are called in the settings."""
-
-_Answer = TypeVar("_Answer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +75,7 @@ class TargetRun:
 Runs = Sequence[TargetRun]
 
 
-class RunActionsScreen(Screen[None]):
+class RunActionsScreen(AskingScreen):
     """A screen of runs, with the actions on them.
 
     Its bindings begin with :func:`run_bindings`.
@@ -89,8 +86,6 @@ class RunActionsScreen(Screen[None]):
 
     pending_commands: reactive[tuple[str, ...]] = reactive((), repaint=False, init=False)
     """Commands that the engine of a run has not answered yet."""
-
-    _question: ModalScreen[Any] | None = None
 
     @property
     def current_run(self) -> TargetRun | None:
@@ -120,16 +115,6 @@ class RunActionsScreen(Screen[None]):
     async def do_action(self, name: str) -> None:
         """Do something with the runs."""
         await ACTIONS[name].do(self, self.runs_for(ACTIONS[name]))
-
-    async def ask(self, question: ModalScreen[_Answer]) -> _Answer | None:
-        """Ask something; :meth:`withdraw_question` may close it."""
-        self._question = question
-        return await ask(self, question)
-
-    def withdraw_question(self) -> None:
-        """Close the question that was asked last, if it is still open."""
-        if self._question and self._question.is_active:
-            self._question.dismiss(None)
 
     async def send(self, run: TargetRun, command: str, argument: float | None = None) -> bool:
         """Send a command to the engine of a run; returns whether that was possible, and notifies if it was not."""

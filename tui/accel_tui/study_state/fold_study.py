@@ -45,7 +45,7 @@ class StudyUpdate:
     last_report: int
 
 
-def apply_update(state: StudyState, update: StudyUpdate) -> StudyState:
+def apply_study_update(state: StudyState, update: StudyUpdate) -> StudyState:
     """The state after an update; the same object if nothing has changed.
 
     Texts of the study, which another user or program may have written, are made printable.

@@ -12,7 +12,7 @@ from accel_engine.search.study_database import StudyDatabase
 from accel_engine.search.study_paths import LOCK, LOG
 from accel_engine.text import printable_line
 from accel_tui.follower import Follower, Unreadable
-from accel_tui.study_state.fold_study import StudyUpdate, apply_update
+from accel_tui.study_state.fold_study import StudyUpdate, apply_study_update
 from accel_tui.study_state.state import StudyState
 
 POLL_SECONDS = 0.5
@@ -104,7 +104,7 @@ class StudyFollower(Follower[StudyState]):
         while self.is_wanted:
             self._send_requests(database)
             before = self._latest
-            after = apply_update(before, read_update(database, before))
+            after = apply_study_update(before, read_update(database, before))
             if after is not before:
                 _ = after.best, after.front, after.counts  # computed here, not on the event loop
                 self.put(after)

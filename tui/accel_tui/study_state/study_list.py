@@ -13,7 +13,7 @@ from accel_engine.words import numbers
 from accel_tui.formatting import field_labels
 from accel_tui.formatting.table_columns import ALL_ROOM, Column
 from accel_tui.formatting.text import base_name
-from accel_tui.study_state.fold_study import apply_update
+from accel_tui.study_state.fold_study import apply_study_update
 from accel_tui.study_state.state import StudyState
 from accel_tui.study_state.study_follower import read_update
 from accel_tui.study_state.texts import objective_name, objective_text, state_of_study
@@ -48,7 +48,7 @@ def _read(directories: list[Path]) -> Iterator[ListedStudy]:
     for directory in directories:
         try:
             with StudyDatabase(directory) as database:
-                yield ListedStudy(directory, apply_update(StudyState(), read_update(database, StudyState())))
+                yield ListedStudy(directory, apply_study_update(StudyState(), read_update(database, StudyState())))
         except AccelError as error:
             yield ListedStudy(directory, problem=printable_line(str(error)))
 

@@ -30,7 +30,7 @@ _SHORT_STATES = {TrialState.OUT_OF_MEMORY: "memory"}
 _OUTCOMES = {"finished": ("✓", "success"), "stopped": ("■", "warning"), "failed": ("✗", "error")}
 
 
-def state_text(trial: Trial) -> str:
+def trial_state(trial: Trial) -> str:
     """The symbol and the state of a trial, in at most ten cells."""
     return f"{SYMBOLS[trial.state][0]} {_SHORT_STATES.get(trial.state, str(trial.state))}"
 
@@ -54,7 +54,7 @@ def objective_text(name: str, value: float) -> str:
     return numbers.metric(value)
 
 
-def value_text(value: object) -> str:
+def parameter_text(value: object) -> str:
     """The value of a parameter, numbers in four digits."""
     if isinstance(value, float):
         return numbers.learning_rate(value)

@@ -8,7 +8,7 @@ from accel_engine.words import numbers
 from accel_tui.formatting import field_labels
 from accel_tui.formatting.table_columns import ALL_ROOM, Column, SortKey
 from accel_tui.study_state.state import NO_CURVE, StudyState
-from accel_tui.study_state.texts import SYMBOLS, objective_name, objective_text, state_text, value_text
+from accel_tui.study_state.texts import SYMBOLS, objective_name, objective_text, parameter_text, trial_state
 
 _WIDEST = 14
 _FIRST = 5  # parameters that matter more than the time and the number of epochs
@@ -29,7 +29,7 @@ def columns_of(state: StudyState) -> tuple[Column[Trial], ...]:
         Column(
             "state",
             10,
-            lambda trial, _: state_text(trial),
+            lambda trial, _: trial_state(trial),
             lambda trial: (float(list(SYMBOLS).index(trial.state)), ""),
             colour=lambda trial: SYMBOLS[trial.state][1],
         ),
@@ -72,18 +72,18 @@ def _objective(state: StudyState, name: str, drop_priority: int, *, descending: 
 
 def _parameter(parameter: Parameter, drop_priority: int) -> Column[Trial]:
     name, title = parameter.name, field_labels.label(parameter.name)[:_WIDEST]
-    widest = max((len(value_text(choice)) for choice in parameter.choices), default=9)
+    widest = max((len(parameter_text(choice)) for choice in parameter.choices), default=9)
 
     def key(trial: Trial) -> SortKey | None:
         value = trial.values.get(name)
         if isinstance(value, int | float):
             return (float(value), "")
-        return (math.inf, value_text(value)) if name in trial.values else None
+        return (math.inf, parameter_text(value)) if name in trial.values else None
 
     return Column(
         title,
         min(max(len(title), widest), _WIDEST),
-        lambda trial, _: value_text(trial.values[name]) if name in trial.values else "",
+        lambda trial, _: parameter_text(trial.values[name]) if name in trial.values else "",
         key,
         right=not parameter.choices or all(isinstance(each, int | float) for each in parameter.choices),
         drop_priority=drop_priority,

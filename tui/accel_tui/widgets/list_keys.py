@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from textual.binding import Binding, BindingType
-from textual.widget import Widget
+from textual.scroll_view import ScrollView
 from textual.widgets import OptionList
 
 LIST_KEYS = (
@@ -23,7 +23,7 @@ SIDEWAYS_KEYS = (
 """To both sides, where there is more than fits."""
 
 
-class ScrolledByKeys(Widget):
+class ScrolledByKeys(ScrollView, can_focus=True):
     """Scrolls by the keys that move."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*LIST_KEYS]

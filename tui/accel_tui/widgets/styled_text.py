@@ -20,7 +20,7 @@ def spans_of(content: Content) -> list[TextSpan]:
     ]
 
 
-def plain(spans: Iterable[TextSpan]) -> str:
+def plain_spans(spans: Iterable[TextSpan]) -> str:
     """The text without styles."""
     return "".join(text for text, _ in spans)
 
@@ -55,7 +55,7 @@ def changed_range(old: Sequence[TextSpan], new: Sequence[TextSpan]) -> tuple[int
     return start, start + length(new[first:last])
 
 
-def wrapped(spans: Iterable[TextSpan], width: int, *, at_words: bool = True) -> Iterator[list[TextSpan]]:
+def wrapped_spans(spans: Iterable[TextSpan], width: int, *, at_words: bool = True) -> Iterator[list[TextSpan]]:
     """The lines of a text without line ends; one empty line for no text.
 
     Args:

@@ -368,7 +368,7 @@ class Table(ScrollView, Generic[T], can_focus=True):
         plain = self._style("header")
         segments = [Segment(" " * self._lead, plain)]
         for column, width in self._visible:
-            is_order = column.title == self.order.column
+            is_order = column.sort_key is not None and column.title == self.order.column
             arrow = ("▼" if self.order.is_descending(column) else "▲") if is_order else " "
             look = self._style("order") if is_order else plain
             title = printable_line(column.title)

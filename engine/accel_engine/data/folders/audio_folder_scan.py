@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import replace
 
 from accel_engine.data.data_options import DataOptions
-from accel_engine.data.dataset_entry import Column, DatasetEntry
+from accel_engine.data.dataset_entry import DatasetEntry, EntryColumn
 from accel_engine.data.folders.class_folder import ClassFolder, scan_class_folder, survey_of_classes
 from accel_engine.data.folders.file_check import unreadable_note
 from accel_engine.data.folders.headers import read_headers
@@ -23,7 +23,7 @@ def survey(entry: DatasetEntry, options: DataOptions) -> DatasetEntry:
     folder, samples, rate = scan_audio_folder(entry, options)
     unreadable = unreadable_note(folder.files, read_wav_header, options)
     surveyed = survey_of_classes(entry, folder, (samples, 1), "float32", "audio", unreadable)
-    sound = Column(
+    sound = EntryColumn(
         "audio", "audio", "input", detail=f"{samples} samples, {samples / rate:.3g} s at {rate} samples per second"
     )
     return replace(surveyed, value_range=None, columns=(sound, *surveyed.columns[1:]))

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.data.data_options import DataOptions
-from accel_engine.data.dataset_entry import Column, DatasetEntry
+from accel_engine.data.dataset_entry import DatasetEntry, EntryColumn
 from accel_engine.data.folders.layout import TEST, TRAIN, VALIDATION
 from accel_engine.data.splits import SplitRows, has_other_validation, split_rows
 from accel_engine.data.structure import ArraySpec, Batch
@@ -215,8 +215,8 @@ def survey_of_classes(
         task="classification",
         spec=Batch(spec, ArraySpec((), "int32")),
         columns=(
-            Column(input_kind, input_kind, "input", detail=str(spec)),
-            Column("class", "label", "target", missing=0, detail=f"{len(counts)} classes"),
+            EntryColumn(input_kind, input_kind, "input", detail=str(spec)),
+            EntryColumn("class", "label", "target", missing=0, detail=f"{len(counts)} classes"),
         ),
         class_names=folder.class_names,
         class_counts=tuple(counts),

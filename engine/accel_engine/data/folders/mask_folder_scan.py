@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.data.data_options import DataOptions, or_skip
-from accel_engine.data.dataset_entry import Column, DatasetEntry
+from accel_engine.data.dataset_entry import DatasetEntry, EntryColumn
 from accel_engine.data.folders.class_folder import (
     files_below,
     split_folders,
@@ -91,8 +91,8 @@ def survey(entry: DatasetEntry, options: DataOptions) -> DatasetEntry:
         task="segmentation",
         spec=Batch(image, mask),
         columns=(
-            Column("image", "image", "input", detail=str(image)),
-            Column("mask", "mask", "target", missing=0, detail=str(mask)),
+            EntryColumn("image", "image", "input", detail=str(image)),
+            EntryColumn("mask", "mask", "target", missing=0, detail=str(mask)),
         ),
         class_names=folder.class_names,
         samples=tuple(

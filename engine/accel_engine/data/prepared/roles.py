@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from accel_engine.data.data_options import DataOptions
-from accel_engine.data.dataset_entry import Column
+from accel_engine.data.dataset_entry import EntryColumn
 from accel_engine.data.pixel_scaling import PIXELS, ValueRange, is_image
 from accel_engine.data.structure import ArraySpec, Batch, Structure
 from accel_engine.errors import DataError, PlanError
@@ -111,10 +111,10 @@ def kind_and_range(roles: Roles, specs: Mapping[str, ArraySpec], images: Sequenc
     return ("images" if values.pixels and is_image(shape) else "arrays"), values
 
 
-def describe_columns(roles: Roles, specs: Mapping[str, ArraySpec], images: Sequence[str]) -> tuple[Column, ...]:
+def describe_columns(roles: Roles, specs: Mapping[str, ArraySpec], images: Sequence[str]) -> tuple[EntryColumn, ...]:
     """What is known of each column."""
     return tuple(
-        Column(
+        EntryColumn(
             name,
             "image" if name in images else "text" if spec.dtype == "string" else "number",
             "input"

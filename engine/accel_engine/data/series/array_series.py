@@ -9,7 +9,7 @@ import numpy.typing as npt
 from accel_engine.data.array_file import Header
 from accel_engine.data.data_options import DataOptions
 from accel_engine.data.dataset import Dataset
-from accel_engine.data.dataset_entry import Column, DatasetEntry
+from accel_engine.data.dataset_entry import DatasetEntry, EntryColumn
 from accel_engine.data.series.series import check_kind
 from accel_engine.data.series.series_columns import SeriesColumns, choose_columns, role_of
 from accel_engine.data.series.series_survey import describe_windows
@@ -113,7 +113,9 @@ def survey_arrays(
         test_rows=rows.get("test", 0),
     )
     listed = (
-        Column(each, "number" if dtype.kind in "buif" else "other", role_of(each, columns, chosen), None, str(dtype))
+        EntryColumn(
+            each, "number" if dtype.kind in "buif" else "other", role_of(each, columns, chosen), None, str(dtype)
+        )
         for each, dtype in dtypes.items()
     )
     notes = () if options.features else _unused(dtypes, columns, chosen)

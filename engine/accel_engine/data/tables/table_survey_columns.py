@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from accel_engine.data.dataset_entry import Column
+from accel_engine.data.dataset_entry import EntryColumn
 from accel_engine.data.tables.columns import Columns
 from accel_engine.data.tables.table_column import TableColumn
 from accel_engine.words import numbers
@@ -17,9 +17,9 @@ _SHOWN_COLUMNS = 8
 _SHOWN_TEXT = 60
 
 
-def describe_column(column: TableColumn, role: str) -> Column:
+def describe_column(column: TableColumn, role: str) -> EntryColumn:
     """A column with its role, and its range or commonest values."""
-    return Column(column.name, column.kind, role, column.missing, _detail(column))
+    return EntryColumn(column.name, column.kind, role, column.missing, _detail(column))
 
 
 def _detail(column: TableColumn) -> str:

@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from accel_engine.data.data_options import DataOptions
-from accel_engine.data.dataset_entry import Column, DatasetEntry
+from accel_engine.data.dataset_entry import DatasetEntry, EntryColumn
 from accel_engine.data.pixel_scaling import ValueRange
 from accel_engine.data.structure import ArraySpec, Batch
 from accel_engine.data.texts.characters import read_texts
@@ -63,7 +63,7 @@ def survey(entry: DatasetEntry, options: DataOptions) -> DatasetEntry:
         examples=counts[0],
         validation_examples=counts[1],
         test_examples=counts[2],
-        columns=(Column("text", noun, "input", None, f"{number} {noun}{different}"),),
+        columns=(EntryColumn("text", noun, "input", None, f"{number} {noun}{different}"),),
         samples=(("start", start[:_SAMPLE]),),
     )
 

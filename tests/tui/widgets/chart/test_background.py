@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from accel_tui.run_state.curve import Curve
+from accel_tui.run_state.curve import RecordedCurve
 from accel_tui.run_state.marks import MAX_MARKS, MarkKind, Track
 from accel_tui.widgets.chart.axes import Axis
 from accel_tui.widgets.chart.background import GLYPHS, mark_legend
 from accel_tui.widgets.chart.cell_frame import STYLES, Frame
 from accel_tui.widgets.chart.chart import render
-from accel_tui.widgets.chart.chart_view import ChartView, Series
+from accel_tui.widgets.chart.chart_view import ChartSeries, ChartView
 
-CURVE = Curve().extend(np.linspace(2, 1, 200, dtype=np.float32))
+CURVE = RecordedCurve().extend(np.linspace(2, 1, 200, dtype=np.float32))
 
 WHOLE = Axis(0, 200)
 
@@ -24,7 +24,14 @@ def picture(
     marks: dict[MarkKind, Track], *, columns: int = 56, x: Axis = WHOLE, shows_mark_legend: bool = False
 ) -> Frame:
     view = ChartView(
-        columns, 9, x, Axis(0, 2), (Series("loss", CURVE),), "loss", marks=marks, shows_mark_legend=shows_mark_legend
+        columns,
+        9,
+        x,
+        Axis(0, 2),
+        (ChartSeries("loss", CURVE),),
+        "loss",
+        marks=marks,
+        shows_mark_legend=shows_mark_legend,
     )
     return render(view)
 

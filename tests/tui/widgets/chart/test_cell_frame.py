@@ -3,7 +3,7 @@
 import numpy as np
 from textual.geometry import Region
 
-from accel_tui.widgets.chart.cell_frame import Frame, damage
+from accel_tui.widgets.chart.cell_frame import Frame, changed_cells
 
 
 def test_text_is_cut_at_the_edges() -> None:
@@ -31,7 +31,7 @@ def test_a_part_is_drawn_on_the_whole_and_a_copy_is_not() -> None:
 
 def test_equal_pictures_have_no_damage() -> None:
     frame = Frame.blank(30, 3)
-    assert damage(frame, frame.copy()) == []
+    assert changed_cells(frame, frame.copy()) == []
 
 
 def test_damage_is_merged_when_near_and_apart_when_far() -> None:
@@ -41,7 +41,7 @@ def test_damage_is_merged_when_near_and_apart_when_far() -> None:
     new.write(6, 1, "x", "note")
     new.write(30, 1, "xy", "note")
     new.write(0, 2, "x", "note")
-    assert damage(old, new) == [Region(3, 1, 4, 1), Region(30, 1, 2, 1), Region(0, 2, 1, 1)]
+    assert changed_cells(old, new) == [Region(3, 1, 4, 1), Region(30, 1, 2, 1), Region(0, 2, 1, 1)]
 
 
 def test_an_upright_line_is_damage_in_one_piece() -> None:
@@ -50,14 +50,14 @@ def test_an_upright_line_is_damage_in_one_piece() -> None:
     for y in (0, 1, 2, 4):
         new.write(3, y, "x", "note")
         new.write(30, y, "x", "note")
-    assert damage(old, new) == [Region(3, 0, 1, 3), Region(30, 0, 1, 3), Region(3, 4, 1, 1), Region(30, 4, 1, 1)]
+    assert changed_cells(old, new) == [Region(3, 0, 1, 3), Region(30, 0, 1, 3), Region(3, 4, 1, 1), Region(30, 4, 1, 1)]
 
 
 def test_another_colour_is_damage_but_not_of_a_space() -> None:
     old = Frame.blank(10, 1)
     old.write(2, 0, "ab", "note")
     new = Frame(old.characters.copy(), np.full_like(old.styles, 2))
-    assert damage(old, new) == [Region(2, 0, 2, 1)]
+    assert changed_cells(old, new) == [Region(2, 0, 2, 1)]
 
 
 def test_a_line_is_written_anew_and_lost_where_there_is_none() -> None:

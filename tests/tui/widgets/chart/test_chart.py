@@ -9,13 +9,13 @@ from textual.color import Color
 from textual.geometry import Region
 from textual.screen import ModalScreen, Screen
 
-from accel_tui.run_state.curve import Curve
+from accel_tui.run_state.curve import RecordedCurve
 from accel_tui.run_state.marks import MarkKind, Track
 from accel_tui.widgets.chart import chart as chart_module
 from accel_tui.widgets.chart.axes import Axis
 from accel_tui.widgets.chart.background import plot_region
 from accel_tui.widgets.chart.chart import MAX_DELAY_FACTOR, Chart, render
-from accel_tui.widgets.chart.chart_view import PLAIN, SMOOTHINGS, ChartOptions, ChartView, Series
+from accel_tui.widgets.chart.chart_view import PLAIN, SMOOTHINGS, ChartOptions, ChartSeries, ChartView
 from accel_tui.widgets.chart.scale import epochs
 from tui.stand_ins import until
 
@@ -67,7 +67,7 @@ async def test_an_empty_chart_waits_and_a_first_step_is_painted() -> None:
     app = Stage()
     async with app.run_test(size=(80, 24)) as pilot:
         assert any("waiting for the first step" in line for line in on_screen(app.chart))
-        app.chart.series = (Series("training", Curve().extend(falling(1))),)
+        app.chart.series = (ChartSeries("training", RecordedCurve().extend(falling(1))),)
         await pilot.pause()
         assert on_screen(app.chart) == wanted(app.chart)
         assert on_screen(app.chart)[0].startswith("loss ── ")
@@ -78,13 +78,13 @@ async def test_only_the_cells_that_changed_are_repainted(monkeypatch: pytest.Mon
     async with app.run_test(size=(120, 40)) as pilot:
         chart = app.chart
         chart.draw_seconds = 0
-        curve = Curve().extend(falling(5100))
-        chart.series = (Series("training", curve),)
+        curve = RecordedCurve().extend(falling(5100))
+        chart.series = (ChartSeries("training", curve),)
         await pilot.pause()
         asked = spy(chart, monkeypatch)
         for start in range(5100, 7000, 100):
             curve = curve.extend(falling(100, start))
-            chart.series = (Series("training", curve),)
+            chart.series = (ChartSeries("training", curve),)
             await pilot.pause()
             assert on_screen(chart) == wanted(chart)
         assert len(asked) == 19
@@ -98,18 +98,18 @@ async def test_a_curve_that_goes_on_is_drawn_later_and_its_latest_value_said_at_
     app = Stage()
     async with app.run_test(size=(80, 24)) as pilot:
         chart = app.chart
-        curve = Curve().extend(falling(300))
-        chart.series = (Series("training", curve),)
+        curve = RecordedCurve().extend(falling(300))
+        chart.series = (ChartSeries("training", curve),)
         await pilot.pause()
         before = on_screen(chart)
         chart.draw_seconds = 1e6
         curve = curve.extend(np.array([0.5, 9.25], np.float32))
-        chart.series = (Series("training", curve),)
+        chart.series = (ChartSeries("training", curve),)
         await pilot.pause()
         assert "9.250" in on_screen(chart)[0]
         assert on_screen(chart)[1:] == before[1:]
 
-        chart.series = (Series("training", curve.truncate(100)),)  # it went back
+        chart.series = (ChartSeries("training", curve.truncate(100)),)  # it went back
         await pilot.pause()
         assert on_screen(chart) == wanted(chart)
 
@@ -119,11 +119,11 @@ async def test_a_curve_that_goes_on_is_drawn_in_the_end_though_nothing_more_come
     async with app.run_test(size=(80, 24)) as pilot:
         chart = app.chart
         chart.draw_seconds = 0.05
-        curve = Curve().extend(falling(3000))
-        chart.series = (Series("training", curve),)
+        curve = RecordedCurve().extend(falling(3000))
+        chart.series = (ChartSeries("training", curve),)
         await pilot.pause()
         for count in (1, 2, 3):
-            chart.series = (Series("training", curve.extend(np.full(count, 9, np.float32))),)
+            chart.series = (ChartSeries("training", curve.extend(np.full(count, 9, np.float32))),)
         await until(pilot, lambda: chart._drawing.view.series == chart.series, "the last of them")
         assert on_screen(chart) == wanted(chart)
 
@@ -152,7 +152,7 @@ async def test_a_curve_is_drawn_when_its_end_comes_to_another_cell_and_until_the
         ):
             now = 1e6 + 1000 * seconds
             drawn.clear()
-            chart.series = (Series("training", Curve().extend(falling(count))),)
+            chart.series = (ChartSeries("training", RecordedCurve().extend(falling(count))),)
             await pilot.pause()
             assert len(drawn) == draws, count
         assert on_screen(chart) == wanted(chart)
@@ -161,11 +161,11 @@ async def test_a_curve_is_drawn_when_its_end_comes_to_another_cell_and_until_the
 async def test_the_same_picture_is_not_repainted(monkeypatch: pytest.MonkeyPatch) -> None:
     app = Stage()
     async with app.run_test() as pilot:
-        curve = Curve().extend(falling(300))
-        app.chart.series = (Series("training", curve),)
+        curve = RecordedCurve().extend(falling(300))
+        app.chart.series = (ChartSeries("training", curve),)
         await pilot.pause()
         asked = spy(app.chart, monkeypatch)
-        app.chart.series = (Series("another name", curve),)
+        app.chart.series = (ChartSeries("another name", curve),)
         app.chart.empty = "nothing yet"
         assert asked == []
 
@@ -174,7 +174,7 @@ async def test_every_setting_shows() -> None:
     app = Stage()
     async with app.run_test(size=(80, 24)) as pilot:
         chart = app.chart
-        chart.series = (Series("training", Curve().extend(falling(90))),)
+        chart.series = (ChartSeries("training", RecordedCurve().extend(falling(90))),)
         chart.title = "error"
         chart.y_bounds = (0, 50)
         chart.end = 94
@@ -207,7 +207,7 @@ async def test_a_hidden_chart_draws_nothing_and_is_up_to_date_when_shown(monkeyp
 
         async def feed(count: int) -> None:
             for steps in range(count, count + 30, 10):
-                chart.series = (Series("training", Curve().extend(falling(steps))),)
+                chart.series = (ChartSeries("training", RecordedCurve().extend(falling(steps))),)
                 await pilot.pause()
 
         chart.display = False
@@ -236,7 +236,7 @@ async def test_a_hidden_chart_draws_nothing_and_is_up_to_date_when_shown(monkeyp
 async def test_a_resized_chart_is_drawn_anew() -> None:
     app = Stage()
     async with app.run_test(size=(80, 24)) as pilot:
-        app.chart.series = (Series("training", Curve().extend(falling(400))),)
+        app.chart.series = (ChartSeries("training", RecordedCurve().extend(falling(400))),)
         for size in ((100, 30), (40, 30), (40, 12), (12, 7), (9, 5), (80, 24)):
             await pilot.resize_terminal(*size)
             await pilot.pause()
@@ -248,7 +248,7 @@ async def test_colours_are_the_themes(theme: str) -> None:
     app = Stage()
     async with app.run_test(size=(80, 24)) as pilot:
         chart = app.chart
-        chart.series = (Series("training", Curve().extend(falling(3)), style="error"),)
+        chart.series = (ChartSeries("training", RecordedCurve().extend(falling(3)), style="error"),)
         await pilot.pause()
         app.theme = theme
         await pilot.pause()
@@ -261,7 +261,7 @@ async def test_another_lens_is_seen_at_once() -> None:
     app = Stage()
     async with app.run_test(size=(80, 24)) as pilot:
         chart = app.chart
-        chart.series = (Series("training", Curve().extend(falling(3000))),)
+        chart.series = (ChartSeries("training", RecordedCurve().extend(falling(3000))),)
         await pilot.pause()
         seen = {tuple(on_screen(chart))}
         lenses = (
@@ -284,7 +284,7 @@ async def test_marks_and_another_scale_are_drawn_with_the_next_picture() -> None
     app = Stage()
     async with app.run_test(size=(80, 24)) as pilot:
         chart = app.chart
-        chart.series = (Series("training", Curve().extend(falling(300))),)
+        chart.series = (ChartSeries("training", RecordedCurve().extend(falling(300))),)
         await pilot.pause()
         before = on_screen(chart)
         chart.draw_seconds = 0.05

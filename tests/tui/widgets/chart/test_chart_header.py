@@ -6,19 +6,19 @@ import numpy as np
 import pytest
 
 from accel_engine.run.store.buckets import downsample
-from accel_tui.run_state.curve import Curve
+from accel_tui.run_state.curve import RecordedCurve
 from accel_tui.widgets.chart.axes import Axis, LogAxis
 from accel_tui.widgets.chart.chart_header import Hidden, describe_hidden, hidden_points, hidden_steps
-from accel_tui.widgets.chart.chart_view import ChartOptions, Series
+from accel_tui.widgets.chart.chart_view import ChartOptions, ChartSeries
 from accel_tui.widgets.chart.value_axis import axis_of
 from accel_tui.widgets.chart.visible_values import VisibleValues
 
 ALL_LOG = ChartOptions(log=True, clip=False)
 
 
-def series(values: np.ndarray, width: int = 1) -> Series:
+def series(values: np.ndarray, width: int = 1) -> ChartSeries:
     values = values.astype(np.float32)
-    return Series("loss", Curve.of(downsample(values, width), 0, len(values), width))
+    return ChartSeries("loss", RecordedCurve.of(downsample(values, width), 0, len(values), width))
 
 
 def noisy(count: int = 1000, *spikes: float) -> np.ndarray:
@@ -70,7 +70,7 @@ def test_what_is_hidden_is_counted_exactly_for_steps_and_at_least_for_buckets(wi
 def test_only_what_is_in_the_window_is_counted() -> None:
     values = noisy(1000, 9.0, 8.0)
     assert hidden_steps(series(values), 101, 200, 0, 2) == Hidden(1, 0)
-    points = Series("validation", points=((5, 9.0), (150, 7.0), (160, math.inf)))
+    points = ChartSeries("validation", points=((5, 9.0), (150, 7.0), (160, math.inf)))
     assert hidden_points(points, 101, 200, 0, 2) == Hidden(1, 0)
     assert hidden_steps(points, 101, 200, 0, 2) == Hidden()
 
@@ -114,7 +114,7 @@ def test_no_more_steps_are_hidden_than_there_are_and_no_validation_is_counted_as
     count, width = int(rng.integers(1, 400)), int(2 ** rng.integers(0, 4))
     values = rng.lognormal(0, 2, count)
     points = tuple((float(step), float(rng.lognormal(0, 2))) for step in range(0, count, 7))
-    one = (series(values, width), Series("validation", points=points))
+    one = (series(values, width), ChartSeries("validation", points=points))
     x, y = Axis(0, count), axis_of(one, None, ChartOptions(log=False), rows=9)
     low, high = y.low - 1e-6, y.high * (1 + 1e-6)
     steps = sum((hidden_steps(each, 0, count, low, high) for each in one), Hidden())
@@ -132,7 +132,7 @@ def test_where_nothing_is_clipped_nothing_is_beyond_the_axis() -> None:
     for _ in range(100):
         values = rng.lognormal(0, rng.uniform(0.01, 4), int(rng.integers(1, 2000)))
         values[: len(values) // 30] *= 40
-        points = Series("validation", points=tuple((float(step), float(rng.lognormal(0, 3))) for step in range(9)))
+        points = ChartSeries("validation", points=tuple((float(step), float(rng.lognormal(0, 3))) for step in range(9)))
         for width, rows in ((1, 0), (1, 9), (8, 14)):
             both = (series(values, width), points)
             assert (

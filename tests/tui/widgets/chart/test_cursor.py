@@ -5,20 +5,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from accel_tui.run_state.curve import CAPACITY, Curve
+from accel_tui.run_state.curve import CAPACITY, RecordedCurve
 from accel_tui.widgets.chart.axes import Axis
 from accel_tui.widgets.chart.background import plot_region
 from accel_tui.widgets.chart.chart import render
-from accel_tui.widgets.chart.chart_view import ChartView, Series
+from accel_tui.widgets.chart.chart_view import ChartSeries, ChartView
 from accel_tui.widgets.chart.cursor import column_of, step_at, value_at, with_cursor
 from accel_tui.widgets.chart.scale import epochs
 
 
 def view(columns: int = 80, rows: int = 12, steps: int = 1000, first: int = 0) -> ChartView:
-    curve = Curve().extend(np.arange(steps, dtype=np.float32))
-    points = Series("validation", points=((99, 505.0), (199, 404.0)), style="secondary")
+    curve = RecordedCurve().extend(np.arange(steps, dtype=np.float32))
+    points = ChartSeries("validation", points=((99, 505.0), (199, 404.0)), style="secondary")
     axes = Axis(first, steps), Axis(0, steps)
-    return ChartView(columns, rows, *axes, (Series("training", curve), points), "loss")
+    return ChartView(columns, rows, *axes, (ChartSeries("training", curve), points), "loss")
 
 
 @pytest.mark.parametrize("first", [0, 984])
@@ -64,8 +64,8 @@ def test_many_steps_known_as_one_are_said_as_a_range() -> None:
 def test_where_nothing_is_that_is_said() -> None:
     one = view()
     ones = np.ones(1000)
-    curve = Curve(2000, 1, 1.0, ones, ones, ones, np.ones(1000, np.int64), 1000)
-    empty = ChartView(80, 12, one.x, one.y, (Series("cpu:0", curve),))
+    curve = RecordedCurve(2000, 1, 1.0, ones, ones, ones, np.ones(1000, np.int64), 1000)
+    empty = ChartView(80, 12, one.x, one.y, (ChartSeries("cpu:0", curve),))
     assert "nothing there" in with_cursor(render(one), empty, 10).text(0)
 
 

@@ -6,23 +6,25 @@ from itertools import groupby
 import numpy as np
 import pytest
 
-from accel_tui.run_state.curve import Curve
+from accel_tui.run_state.curve import RecordedCurve
 from accel_tui.widgets.chart.axes import Axis, step_axis
 from accel_tui.widgets.chart.background import plot_region, value_axis_rows
 from accel_tui.widgets.chart.cell_frame import STYLES, Frame
 from accel_tui.widgets.chart.chart import render
-from accel_tui.widgets.chart.chart_view import PLAIN, ChartOptions, ChartView, Series
+from accel_tui.widgets.chart.chart_view import PLAIN, ChartOptions, ChartSeries, ChartView
 from accel_tui.widgets.chart.scale import epochs
 from accel_tui.widgets.chart.value_axis import axis_of
 
 GAP = math.nan
 
 
-def curve(*values: float) -> Curve:
-    return Curve().extend(np.array(values, dtype=np.float32))
+def curve(*values: float) -> RecordedCurve:
+    return RecordedCurve().extend(np.array(values, dtype=np.float32))
 
 
-def picture(*series: Series, columns: int = 40, rows: int = 9, x: Axis | None = None, y: Axis | None = None) -> Frame:
+def picture(
+    *series: ChartSeries, columns: int = 40, rows: int = 9, x: Axis | None = None, y: Axis | None = None
+) -> Frame:
     steps = max((one.curve.end_step for one in series), default=0)
     return render(ChartView(columns, rows, x or step_axis(steps), y or Axis(0, 2), series, "loss", "waiting"))
 
@@ -32,8 +34,8 @@ def lines(frame: Frame) -> list[str]:
 
 
 UNCHANGED = ChartOptions(log=False, clip=False)
-FALLING = Series("training", curve(*[2 / (1 + step / 4) for step in range(20)]))
-VALIDATIONS = Series("validation", points=((5, 0.9), (10, 0.7), (20, 0.5)), style="secondary")
+FALLING = ChartSeries("training", curve(*[2 / (1 + step / 4) for step in range(20)]))
+VALIDATIONS = ChartSeries("validation", points=((5, 0.9), (10, 0.7), (20, 0.5)), style="secondary")
 
 
 def test_a_line_and_its_validations() -> None:
@@ -51,7 +53,7 @@ def test_a_line_and_its_validations() -> None:
 
 
 def test_gaps_stay_open_and_are_counted() -> None:
-    assert lines(picture(Series("loss", curve(2, 1, GAP, 1, GAP, GAP, 0, 2, 1, 1)))) == [
+    assert lines(picture(ChartSeries("loss", curve(2, 1, GAP, 1, GAP, GAP, 0, 2, 1, 1)))) == [
         "loss ── 1.0000                    3 gaps",
         "   2 ┤⢆┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈⡰⡀┈┈┈┈┈┈┈┈┈",
         "     │⠈⢆                    ⢀⠇⠘⡄",
@@ -65,7 +67,7 @@ def test_gaps_stay_open_and_are_counted() -> None:
 
 
 def test_validations_too_close_to_tell_apart_are_joined() -> None:
-    wave = Series("validation", points=tuple((step, 1 + math.sin(step / 3)) for step in range(30)))
+    wave = ChartSeries("validation", points=tuple((step, 1 + math.sin(step / 3)) for step in range(30)))
     assert lines(picture(wave, x=Axis(0, 30))) == [
         "loss ━━ 0.7605",
         "   2 ┤┈┈┈⣠⡴⠶⣤⡀┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈⢀⣤⠶⢦⣄┈┈┈┈┈",
@@ -80,8 +82,8 @@ def test_validations_too_close_to_tell_apart_are_joined() -> None:
 
 
 def test_validation_has_the_cells_that_it_needs_and_is_thicker() -> None:
-    level = Series("training", curve(*[1.0] * 30))
-    over = Series("validation", points=((10, 1.0), (20, 1.0)), style="secondary")
+    level = ChartSeries("training", curve(*[1.0] * 30))
+    over = ChartSeries("validation", points=((10, 1.0), (20, 1.0)), style="secondary")
     frame = picture(level, over, x=Axis(0, 30))
     row = 4  # of the label 1
     drawn = [(frame.text(row)[column], STYLES[frame.styles[row, column]]) for column in range(6, 39)]
@@ -106,9 +108,13 @@ def test_names_are_told_where_there_is_room() -> None:
 
 @pytest.mark.parametrize(
     ("series", "message"),
-    [((), "waiting"), ((Series("loss"),), "waiting"), ((Series("loss", curve(GAP, GAP)),), "no finite value so far")],
+    [
+        ((), "waiting"),
+        ((ChartSeries("loss"),), "waiting"),
+        ((ChartSeries("loss", curve(GAP, GAP)),), "no finite value so far"),
+    ],
 )
-def test_without_a_value_there_are_words_and_no_made_up_axes(series: tuple[Series, ...], message: str) -> None:
+def test_without_a_value_there_are_words_and_no_made_up_axes(series: tuple[ChartSeries, ...], message: str) -> None:
     frame = picture(*series, rows=3)
     assert lines(frame)[1] == " " * ((40 - len(message)) // 2) + message
     assert lines(frame)[2] == ""
@@ -136,13 +142,13 @@ def test_no_size_is_too_small(columns: int, rows: int) -> None:
 
 
 def test_one_step_is_a_dot() -> None:
-    assert lines(picture(Series("loss", curve(1)), columns=12, rows=3))[1:] == ["⡀", ""]
+    assert lines(picture(ChartSeries("loss", curve(1)), columns=12, rows=3))[1:] == ["⡀", ""]
 
 
 def test_a_spike_among_many_steps_is_a_dim_mark_above_the_mean() -> None:
     values = np.full(100_000, 0.9, np.float32)
     values[51_000] = 2
-    frame = picture(Series("loss", Curve().extend(values)))
+    frame = picture(ChartSeries("loss", RecordedCurve().extend(values)))
     column = 6 + 34 // 2
     marked = [row for row in range(1, 7) if frame.characters[row, column] >= 0x2800]
     assert marked == [1, 2, 3, 4]
@@ -152,9 +158,9 @@ def test_a_spike_among_many_steps_is_a_dim_mark_above_the_mean() -> None:
 def test_the_last_series_is_on_top_and_points_are_above_lines() -> None:
     flat = curve(*[1.0] * 10)
     frame = picture(
-        Series("points", points=((5, 1.0),), style="error"),
-        Series("below", flat),
-        Series("above", flat, style="success"),
+        ChartSeries("points", points=((5, 1.0),), style="error"),
+        ChartSeries("below", flat),
+        ChartSeries("above", flat, style="success"),
         y=Axis(0, 2),
     )
     styles = [STYLES[frame.styles[4, x]] for x in range(6, 36)]
@@ -165,7 +171,7 @@ def test_the_last_series_is_on_top_and_points_are_above_lines() -> None:
     ]
 
 
-def through(options: ChartOptions, *series: Series, columns: int = 60, rows: int = 9) -> Frame:
+def through(options: ChartOptions, *series: ChartSeries, columns: int = 60, rows: int = 9) -> Frame:
     y = axis_of(series, None, options, rows=value_axis_rows(rows))
     steps = max(one.curve.end_step for one in series)
     return render(ChartView(columns, rows, Axis(0, steps), y, series, "loss", "waiting", options=options))
@@ -174,7 +180,7 @@ def through(options: ChartOptions, *series: Series, columns: int = 60, rows: int
 def test_a_power_is_straight_on_a_logarithmic_axis_and_what_has_none_is_a_counted_hole() -> None:
     values = [10.0 ** (2 - step / 10) for step in range(41)]
     values[20] = 0
-    frame = through(ChartOptions(log=True), Series("loss", curve(*values)), columns=47)
+    frame = through(ChartOptions(log=True), ChartSeries("loss", curve(*values)), columns=47)
     assert lines(frame) == [
         "loss (log) ── 0.0100   1 step hidden below 0.01",
         " 100 ┤⠒⠤⠤⣀⡀┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈",
@@ -189,7 +195,7 @@ def test_a_power_is_straight_on_a_logarithmic_axis_and_what_has_none_is_a_counte
 
 
 def test_the_raw_line_is_behind_the_smoothed_one_and_dimmer() -> None:
-    noisy = Series("loss", curve(*np.random.default_rng(2).normal(1, 0.3, 60)))
+    noisy = ChartSeries("loss", curve(*np.random.default_rng(2).normal(1, 0.3, 60)))
     frame = through(ChartOptions(smoothing=0.9), noisy)
     drawn = (frame.characters >= 0x2800) & (frame.characters < 0x2900)
     styles = {STYLES[style] for style in frame.styles[drawn]}
@@ -210,7 +216,7 @@ def test_the_raw_line_is_behind_the_smoothed_one_and_dimmer() -> None:
 def test_a_line_ends_where_it_leaves_a_clipped_plot_with_a_mark_at_the_edge() -> None:
     values = [1 + step % 3 for step in range(60)]
     values[40:43] = [50, 60, 50]
-    assert lines(through(PLAIN, Series("loss", curve(*values)), columns=66)) == [
+    assert lines(through(PLAIN, ChartSeries("loss", curve(*values)), columns=66)) == [
         "loss ── 3.0000                              3 steps hidden above 4",
         "   4 ┤┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈▲▲▲▲⡇┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈",
         "     │  ⡀  ⡀  ⡀  ⡀  ⡀  ⡀  ⡀  ⡀  ⡀  ⡀  ⡀  ⡀  ⡀⡇   ⡇⡀  ⡀  ⡀  ⡀  ⡀  ⡀",
@@ -226,7 +232,9 @@ def test_a_line_ends_where_it_leaves_a_clipped_plot_with_a_mark_at_the_edge() ->
 def test_a_range_of_magnitudes_is_drawn_on_a_logarithmic_axis_and_the_title_says_so() -> None:
     falling = [2.62 * 0.97**step + 0.05 for step in range(220)]
     points = tuple((22 * epoch + 21, falling[22 * epoch + 21]) for epoch in range(10))
-    frame = through(PLAIN, Series("training", curve(*falling)), Series("validation", points=points, style="secondary"))
+    frame = through(
+        PLAIN, ChartSeries("training", curve(*falling)), ChartSeries("validation", points=points, style="secondary")
+    )
     assert lines(frame) == [
         "loss (log) ── training 0.0533  ━━ validation 0.0533",
         "     │",
@@ -244,7 +252,7 @@ def test_validations_beyond_a_clipped_plot_are_counted_by_themselves() -> None:
     level = [1 + step % 2 / 10 for step in range(220)]
     level[7] = 9
     points = tuple((22 * epoch + 21, 8.0 if epoch == 5 else 1.0) for epoch in range(10))
-    series = Series("training", curve(*level)), Series("validation", points=points, style="secondary")
+    series = ChartSeries("training", curve(*level)), ChartSeries("validation", points=points, style="secondary")
     frame = through(PLAIN, *series, columns=110)
     assert lines(frame)[0].endswith("  1 step and 1 point hidden above 1.2")
     marks = [STYLES[frame.styles[1, column]] for column, sign in enumerate(frame.text(1)) if sign == "▲"]
@@ -263,7 +271,7 @@ def test_nothing_is_drawn_where_nothing_was_measured(options: ChartOptions, seed
     values[count // 2 : count // 2 + count // 99] *= 50
     values[rng.random(count) < 0.05] = GAP
     columns = 60 + 2 * count
-    one = Series("loss", curve(*values))
+    one = ChartSeries("loss", curve(*values))
     view = ChartView(
         columns,
         rows,
@@ -293,7 +301,7 @@ def test_nothing_is_drawn_where_nothing_was_measured(options: ChartOptions, seed
 def test_less_is_said_where_there_is_less_room() -> None:
     values = np.ones(100)
     values[::2], values[50] = 0.9, 40
-    one = Series("loss", curve(*values))
+    one = ChartSeries("loss", curve(*values))
     heads = [lines(through(PLAIN, one, columns=columns))[0] for columns in (60, 52, 40, 26, 15)]
     assert heads == [
         "loss ── 1.0000                      1 step hidden above 1.05",
@@ -305,7 +313,7 @@ def test_less_is_said_where_there_is_less_room() -> None:
 
 
 def test_many_series_lose_their_lines_first_then_their_values_and_then_those_that_do_not_fit() -> None:
-    many = [Series(name, curve(1, 2), style="success") for name in "abcdefgh"]
+    many = [ChartSeries(name, curve(1, 2), style="success") for name in "abcdefgh"]
     assert (
         lines(picture(*many, columns=110))[0] == "loss" + "".join(f" ── {name} 2.0000 " for name in "abcdefgh").rstrip()
     )

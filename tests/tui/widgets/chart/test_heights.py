@@ -5,12 +5,12 @@ import math
 import numpy as np
 import pytest
 
-from accel_tui.run_state.curve import Curve
+from accel_tui.run_state.curve import RecordedCurve
 from accel_tui.widgets.chart.axes import Axis, LogAxis
 from accel_tui.widgets.chart.background import value_axis_rows
 from accel_tui.widgets.chart.cell_frame import STYLES, Frame
 from accel_tui.widgets.chart.chart import render
-from accel_tui.widgets.chart.chart_view import PLAIN, ChartOptions, ChartView, Series
+from accel_tui.widgets.chart.chart_view import PLAIN, ChartOptions, ChartSeries, ChartView
 from accel_tui.widgets.chart.plot import Plot, PlotSeries, draw_plot
 from accel_tui.widgets.chart.value_axis import axis_of, log_axis, value_axis
 
@@ -61,9 +61,9 @@ def level(value: float, rows: int, axis: Axis, kind: str) -> Frame:
     if kind == "plot":
         series = PlotSeries(np.array([0.0, 1.0]), np.full(2, value), "line", "secondary")
         return draw_plot(Plot("", (series,), y=axis), COLUMNS, rows)
-    curve = Curve().extend(np.full(50, value)) if kind == "curve" else Curve()
+    curve = RecordedCurve().extend(np.full(50, value)) if kind == "curve" else RecordedCurve()
     points = ((10.0, value), (40.0, value)) if kind == "points" else ()
-    one = Series("", curve, points, "secondary")
+    one = ChartSeries("", curve, points, "secondary")
     return render(ChartView(COLUMNS, rows, Axis(0, 50), axis, (one,)))
 
 
@@ -97,7 +97,7 @@ def test_zero_is_on_the_axis_and_one_on_the_line_of_one(rows: int) -> None:
     zeros = level(0.0, rows, value_axis(0.0, 0.0, rows=rows - 3), "curve")
     assert "⠒⠒⠒" in zeros.text(rows - 2)
     assert zeros.text(rows - 2).strip().startswith("0 └")
-    accuracy = Series("", Curve().extend(np.linspace(0.1, 1.0, 50)))
+    accuracy = ChartSeries("", RecordedCurve().extend(np.linspace(0.1, 1.0, 50)))
     axis = axis_of((accuracy,), None, PLAIN, rows=rows - 3, limits=(0.0, 1.0))
     assert axis.high == 1.0
     assert ticks_of(level(1.0, rows, axis, "curve"), axis)[1.0] == 1
@@ -141,25 +141,25 @@ def test_an_accuracy_ends_at_one_and_has_labels_on_rows(rows: int) -> None:
 
 def test_the_first_values_do_not_flatten_the_others() -> None:
     values = np.concatenate([[80.0, 35.0, 9.0], 1 + 0.3 * np.cos(np.arange(997) / 40)])
-    one = (Series("loss", Curve().extend(values)),)
+    one = (ChartSeries("loss", RecordedCurve().extend(values)),)
     assert axis_of(one, None, PLAIN, rows=9).high < 2.5
     assert axis_of(one, None, ChartOptions(log=False, clip=False), rows=9).high >= 80
-    few = (Series("validation", points=tuple(enumerate([9.0, 0.9, 0.7, 0.6, 0.55, 0.5]))),)
+    few = (ChartSeries("validation", points=tuple(enumerate([9.0, 0.9, 0.7, 0.6, 0.55, 0.5]))),)
     assert axis_of(few, None, PLAIN, rows=9).high < 2
-    many = (*one, Series("validation", points=tuple((100 * each, 1.0 + each) for each in range(9))))
+    many = (*one, ChartSeries("validation", points=tuple((100 * each, 1.0 + each) for each in range(9))))
     assert axis_of(many, None, PLAIN, rows=9).high >= 9  # many steps do not make outliers of validations
 
 
 def test_all_of_a_few_measured_values_are_drawn() -> None:
     latencies = np.array([0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4])
     points = tuple(enumerate(latencies.tolist()))
-    one = (Series("a", Curve().extend(latencies), points, is_resampled=True),)
+    one = (ChartSeries("a", RecordedCurve().extend(latencies), points, is_resampled=True),)
     assert axis_of(one, None, ChartOptions(log=False), rows=9).high >= 6.4
 
 
 def test_the_latest_of_rising_validations_is_drawn_and_a_single_high_one_is_not() -> None:
     def high(*values: float) -> float:
-        one = Series("validation", points=tuple(enumerate(values)))
+        one = ChartSeries("validation", points=tuple(enumerate(values)))
         return axis_of((one,), None, ChartOptions(log=False), rows=9).high
 
     assert high(0.5, 0.4, 0.35, 0.4, 0.5, 0.7, 1.0) >= 1.0
@@ -169,7 +169,7 @@ def test_the_latest_of_rising_validations_is_drawn_and_a_single_high_one_is_not(
 
 def test_the_range_asks_for_a_logarithmic_axis_and_must_change_a_lot_to_ask_for_another() -> None:
     def of(low: float, previous: Axis | None, **given: object) -> Axis:
-        one = (Series("loss", Curve().extend(np.geomspace(1.0, low, 500))),)
+        one = (ChartSeries("loss", RecordedCurve().extend(np.geomspace(1.0, low, 500))),)
         return axis_of(one, None, PLAIN, previous=previous, rows=9, **given)  # type: ignore[arg-type]
 
     narrow, wide = of(0.05, None), of(0.001, None)
@@ -187,7 +187,7 @@ def test_the_axis_of_a_growing_run_changes_rarely() -> None:
     values = (2.5 * np.exp(-steps / 300) + 0.05) * rng.lognormal(0, 0.25, len(steps))
     axis, changes = None, 0
     for count in range(20, 4000, 20):
-        one = (Series("loss", Curve().extend(values[:count])),)
+        one = (ChartSeries("loss", RecordedCurve().extend(values[:count])),)
         before, axis = axis, axis_of(one, None, PLAIN, previous=axis, rows=9)
         changes += axis is not before
     assert changes <= 8

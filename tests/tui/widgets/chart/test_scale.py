@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from accel_engine.run.store.buckets import downsample
-from accel_tui.run_state.curve import Curve
+from accel_tui.run_state.curve import RecordedCurve
 from accel_tui.widgets.chart.axes import Axis
 from accel_tui.widgets.chart.scale import epochs, seconds
 
 BEGUN = 1.7e9
 
 
-def ended(times: np.ndarray, width: int = 1) -> Curve:
-    return Curve.of(downsample(BEGUN + times, width), 0, len(times), width)
+def ended(times: np.ndarray, width: int = 1) -> RecordedCurve:
+    return RecordedCurve.of(downsample(BEGUN + times, width), 0, len(times), width)
 
 
 def test_epochs_are_where_they_ended_and_go_on_as_they_will() -> None:
@@ -59,6 +59,6 @@ def test_short_times_have_fractions() -> None:
 
 
 def test_where_nothing_is_known_nothing_is_said() -> None:
-    assert seconds(Curve()).ticks(Axis(0, 10), 40) == []
+    assert seconds(RecordedCurve()).ticks(Axis(0, 10), 40) == []
     assert seconds(ended(np.array([math.nan, math.nan]))).ticks(Axis(0, 10), 40) == []
     assert epochs([], None).ticks(Axis(0, 10), 40) == []

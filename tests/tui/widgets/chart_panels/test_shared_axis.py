@@ -7,7 +7,7 @@ from accel_engine.events import EpochEnded
 from accel_engine.run import Chunk, Update
 from accel_tui.run_state.fold_events import apply_update
 from accel_tui.run_state.state import RunState
-from accel_tui.widgets.chart.chart_view import Series
+from accel_tui.widgets.chart.chart_view import ChartSeries
 from accel_tui.widgets.chart_panels.shared_axis import TICKS, SharedAxis
 
 
@@ -43,7 +43,7 @@ def test_by_time_each_tick_says_what_its_run_measured_then() -> None:
     assert TICKS / 3 < axis.ticks <= TICKS
     assert axis.ticks * axis.unit == pytest.approx(20.0, rel=1e-2)
     quick, held = (
-        axis.place_on_axis(at, Series("a", state.curves["loss"], points=((4, 0.25),)))
+        axis.place_on_axis(at, ChartSeries("a", state.curves["loss"], points=((4, 0.25),)))
         for at, state in enumerate(axis.states)
     )
     assert quick.curve.end_step * axis.unit == pytest.approx(10.0, rel=1e-2)
@@ -60,7 +60,7 @@ def test_by_time_each_tick_says_what_its_run_measured_then() -> None:
 def test_many_steps_of_a_tick_are_its_mean_between_their_extremes() -> None:
     losses = np.tile(np.array([1.0, 3.0], np.float32), 20_000)
     axis = axis_of("time", run(losses, seconds=1.0))
-    curve = axis.place_on_axis(0, Series("a", axis.states[0].curves["loss"])).curve
+    curve = axis.place_on_axis(0, ChartSeries("a", axis.states[0].curves["loss"])).curve
     assert curve.end_step <= TICKS
     assert (np.nanmin(curve.low), np.nanmax(curve.high)) == (1.0, 3.0)
     assert curve.means[10:-10] == pytest.approx(2.0, abs=0.3)
@@ -69,12 +69,13 @@ def test_many_steps_of_a_tick_are_its_mean_between_their_extremes() -> None:
 def test_by_epoch_runs_of_other_batch_sizes_are_at_one_place_at_the_end_of_each() -> None:
     axis = axis_of("epoch", run(np.ones(400, np.float32), seconds=1, epochs=4), run(np.ones(40), seconds=9, epochs=4))
     ends = [
-        axis.place_on_axis(at, Series("a", points=((steps - 1, 0.0),))).points for at, steps in enumerate((300, 30))
+        axis.place_on_axis(at, ChartSeries("a", points=((steps - 1, 0.0),))).points
+        for at, steps in enumerate((300, 30))
     ]
     assert ends[0] == ends[1]
     assert ends[0][0][0] * axis.unit == pytest.approx(3.0)
     assert axis.label(round(3 / axis.unit)) == "epoch 3"
-    laid = [axis.place_on_axis(at, Series("a", state.curves["loss"])) for at, state in enumerate(axis.states)]
+    laid = [axis.place_on_axis(at, ChartSeries("a", state.curves["loss"])) for at, state in enumerate(axis.states)]
     assert laid[0].curve.end_step == laid[1].curve.end_step == axis.ticks
 
 
@@ -85,6 +86,8 @@ def test_gaps_are_gaps_and_runs_that_have_ended_are_laid_out_once() -> None:
     again = SharedAxis.of(axis.states, "time", axis)
     assert again
     assert again.scale is axis.scale
-    one, other = (each.place_on_axis(0, Series("a", axis.states[0].curves["loss"])).curve for each in (axis, again))
+    one, other = (
+        each.place_on_axis(0, ChartSeries("a", axis.states[0].curves["loss"])).curve for each in (axis, again)
+    )
     assert one is other
     assert np.isnan(one.means[int(4.1 / axis.unit) : int(5.9 / axis.unit)]).all()

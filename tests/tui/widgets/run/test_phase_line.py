@@ -10,8 +10,8 @@ from accel_engine.run import RunInfo, Status
 from accel_engine.run.directory.disk_problem import DiskProblem
 from accel_tui.run_state.pace import StepRate
 from accel_tui.run_state.state import RunState
-from accel_tui.widgets.run.phase_line import phase, progress
-from accel_tui.widgets.styled_text import plain
+from accel_tui.widgets.run.phase_line import phase, phase_progress
+from accel_tui.widgets.styled_text import plain_spans
 
 
 def state(status: Status, current: Phase | None = None, detail: str = "") -> RunState:
@@ -22,7 +22,7 @@ def state(status: Status, current: Phase | None = None, detail: str = "") -> Run
 
 @pytest.mark.parametrize("current", list(Phase))
 def test_every_phase_is_said(current: Phase) -> None:
-    words = plain(phase(state(Status.RUNNING, current, "some detail"), now=165.0))
+    words = plain_spans(phase(state(Status.RUNNING, current, "some detail"), now=165.0))
     assert current in words
     assert ("1:05" in words) is (current is not Phase.TRAINING)  # that of training is the run's, in the line below
     assert "some detail" in words
@@ -31,7 +31,7 @@ def test_every_phase_is_said(current: Phase) -> None:
 @pytest.mark.parametrize("outcome", list(Outcome))
 def test_every_outcome_is_said_with_its_time(outcome: Outcome) -> None:
     ended = RunEnded(time=9.0, outcome=outcome, steps=1, epochs=0, seconds=83.0, steps_per_second=1.0, metrics={})
-    words = plain(phase(replace(state(Status(outcome), Phase.TRAINING), ended=ended), now=165.0))
+    words = plain_spans(phase(replace(state(Status(outcome), Phase.TRAINING), ended=ended), now=165.0))
     assert outcome in words
     assert "1:23" in words
     assert "training" not in words
@@ -39,11 +39,11 @@ def test_every_outcome_is_said_with_its_time(outcome: Outcome) -> None:
 
 def test_a_short_phase_has_no_time_and_neither_has_one_to_come() -> None:
     for now in (101.5, 5.0):
-        assert ":" not in plain(phase(state(Status.RUNNING, Phase.TRACING), now=now))
+        assert ":" not in plain_spans(phase(state(Status.RUNNING, Phase.TRACING), now=now))
 
 
 def test_lost_is_said_whatever_the_engine_did_last() -> None:
-    assert "lost" in plain(phase(state(Status.LOST, Phase.TRAINING), now=165.0))
+    assert "lost" in plain_spans(phase(state(Status.LOST, Phase.TRAINING), now=165.0))
 
 
 def test_a_run_that_is_taken_up_again_is_starting_whatever_its_end_was() -> None:
@@ -51,16 +51,16 @@ def test_a_run_that_is_taken_up_again_is_starting_whatever_its_end_was() -> None
         time=9.0, outcome=Outcome.STOPPED, steps=1, epochs=0, seconds=1.0, steps_per_second=1.0, metrics={}
     )
     started = RunStarted(time=1.0, run="k7m2", name="", plan={}, first_step=0, pid=1, host="h", versions={})
-    words = plain(phase(replace(state(Status.STARTING, Phase.TRAINING), started=started, ended=ended), now=165.0))
+    words = plain_spans(phase(replace(state(Status.STARTING, Phase.TRAINING), started=started, ended=ended), now=165.0))
     assert "starting" in words
 
 
 def test_the_use_of_the_devices_is_said_after_the_rates() -> None:
     step_rate = StepRate(recent=((100, 10.0),))
     work = WorkCounted(time=1.0, flops=2e9, peak=80e9)
-    said = [plain(pair) for pair in progress(RunState(step_rate=step_rate, work=work))]
+    said = [plain_spans(pair) for pair in phase_progress(RunState(step_rate=step_rate, work=work))]
     assert said == ["10.0 steps/s", "20.0 GFLOP/s", "MFU 25%"]
-    said = [plain(pair) for pair in progress(RunState(step_rate=step_rate, work=replace(work, peak=None)))]
+    said = [plain_spans(pair) for pair in phase_progress(RunState(step_rate=step_rate, work=replace(work, peak=None)))]
     assert said == ["10.0 steps/s", "20.0 GFLOP/s"]
 
 
@@ -69,8 +69,8 @@ def test_a_wait_for_the_disk_is_said_whatever_the_run_does(current: Phase | None
     waiting = state(Status.RUNNING, current)
     assert waiting.info is not None
     waiting = replace(waiting, info=replace(waiting.info, waiting=DiskProblem.FULL))
-    assert plain(phase(waiting, now=165.0)) == "‖ disk full: waiting for space"
-    assert plain(phase(waiting, now=165.0, brief=True)) == "‖ disk full: waiting for space"
+    assert plain_spans(phase(waiting, now=165.0)) == "‖ disk full: waiting for space"
+    assert plain_spans(phase(waiting, now=165.0, brief=True)) == "‖ disk full: waiting for space"
 
 
 def test_a_wait_for_the_disk_has_no_rate_and_no_remaining_time() -> None:
@@ -79,4 +79,4 @@ def test_a_wait_for_the_disk_has_no_rate_and_no_remaining_time() -> None:
     assert running.info is not None
     waiting = replace(running, info=replace(running.info, waiting=DiskProblem.FULL))
     assert (waiting.steps_per_second, waiting.remaining) == (None, None)
-    assert not any("steps/s" in plain(pair) for pair in progress(waiting))
+    assert not any("steps/s" in plain_spans(pair) for pair in phase_progress(waiting))

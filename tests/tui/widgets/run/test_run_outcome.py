@@ -9,11 +9,11 @@ from accel_engine.devices.device_types import Reading, Sample
 from accel_engine.events import Outcome, RunEnded, RunStarted
 from accel_engine.run import RunInfo, Status
 from accel_tui.cli.event_text import format_event
-from accel_tui.run_state.device_curves import record
+from accel_tui.run_state.device_curves import record_device
 from accel_tui.run_state.state import RunState
 from accel_tui.widgets.run.phase_line import phase
 from accel_tui.widgets.run.run_outcome import RunOutcome, results
-from accel_tui.widgets.styled_text import plain
+from accel_tui.widgets.styled_text import plain_spans
 
 
 def test_training_and_validation_stand_apart() -> None:
@@ -59,7 +59,7 @@ def test_the_time_of_a_run_that_went_on_is_that_of_all_its_engines_and_of_the_la
     state = RunState(info=info, started=started, ended=ended, earlier_seconds=264.0)
     said = RunOutcome().build(state).plain
     assert said == "Stopped after 229 steps and 10 epochs in 4:33, 0:09 since step 141, 53.0 steps/s"
-    assert plain(phase(state, now=10.0)) == "■ stopped  after 4:33, 0:09 since step 141"
+    assert plain_spans(phase(state, now=10.0)) == "■ stopped  after 4:33, 0:09 since step 141"
     assert format_event(ended, state) == "stopped at step 229 after 4:33, 0:09 since step 141, 53.0 steps/s"
 
 
@@ -71,7 +71,7 @@ def test_who_has_not_read_of_earlier_engines_is_told_the_time_of_the_last() -> N
     info = RunInfo("k7m2", Path("k7m2"), None, {}, created=0.0, host="h", pid=1, status=Status.STOPPED)
     state = RunState(info=info, started=started, ended=ended)
     assert RunOutcome().build(state).plain.endswith("10 epochs, 0:09 since step 141, 53.0 steps/s")
-    assert plain(phase(state, now=10.0)) == "■ stopped  0:09 since step 141"
+    assert plain_spans(phase(state, now=10.0)) == "■ stopped  0:09 since step 141"
     assert format_event(ended, state) == "stopped at step 229, 0:09 since step 141, 53.0 steps/s"
 
 
@@ -80,6 +80,6 @@ def test_a_lost_run_tells_that_memory_was_short_where_it_was(used: float | None,
     memory = Reading.missing("not told", "B") if used is None else Reading(used * 2**30, "B")
     sample = Sample(9.0, "cpu:0", {"memory_used": memory, "memory_total": Reading(16.0 * 2**30, "B")})
     info = RunInfo("k7m2", Path("k7m2"), None, {}, created=0.0, host="h", pid=1, status=Status.LOST)
-    said = RunOutcome().build(RunState(info=info, step=7, meters=record({}, [sample]))).plain
+    said = RunOutcome().build(RunState(info=info, step=7, meters=record_device({}, [sample]))).plain
     assert said.startswith("Lost: the training process exited unexpectedly at step 7\n")
     assert ("The machine's memory was 97% full at the last reading" in said) is told

@@ -9,7 +9,7 @@ import pytest
 from accel_engine.search.definition import Objective, Parameter
 from accel_engine.search.study_database import StudyDatabase
 from accel_engine.search.trial import Trial, TrialState
-from accel_tui.study_state.fold_study import apply_update
+from accel_tui.study_state.fold_study import apply_study_update
 from accel_tui.study_state.state import StudyState
 from accel_tui.study_state.study_follower import read_update
 from accel_tui.widgets.chart.axes import LogAxis
@@ -26,7 +26,7 @@ SIZES = [(78, 9), (110, 20), (190, 30), (20, 3)]
 @pytest.fixture
 def state() -> StudyState:
     with StudyDatabase(write_study()) as database:
-        return apply_update(StudyState(), read_update(database, StudyState()))
+        return apply_study_update(StudyState(), read_update(database, StudyState()))
 
 
 def draw(view: str, state: StudyState, size: tuple[int, int] = (110, 20), selected: int = 3, shift: int = 0) -> Frame:

@@ -14,7 +14,7 @@ from accel_engine.words.numbers import percent
 from accel_tui.formatting.advice import capitalized, cure_text, options_text
 from accel_tui.formatting.text import hanging
 from accel_tui.run_state.advice import Advice
-from accel_tui.run_state.cure_trials import AdviceNotes, Application, Trial
+from accel_tui.run_state.cure_trials import AdviceNotes, Application, CureTrial
 from accel_tui.widgets.advice.advice_list import AdviceList, keyed
 
 if TYPE_CHECKING:  # its imports are slow
@@ -93,7 +93,7 @@ def _application(applied: Application) -> Line:
     return f"✓ applied: {printable_line(applied.text)}", "$text-success"
 
 
-def _trial(trial: Trial) -> Iterator[Line]:
+def _trial(trial: CureTrial) -> Iterator[Line]:
     if trial.problem:
         yield f"✗ not tried: {printable_line(trial.problem)}", "$text-error"
     elif trial.result:

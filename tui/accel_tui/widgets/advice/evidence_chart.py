@@ -8,7 +8,7 @@ from accel_engine.words import numbers
 from accel_tui.run_state.advice import Advice, chart_name
 from accel_tui.run_state.marks import with_advice
 from accel_tui.widgets.chart.chart import Chart
-from accel_tui.widgets.chart.chart_view import Series
+from accel_tui.widgets.chart.chart_view import ChartSeries
 from accel_tui.widgets.chart_panels.run_panels import limits_of, points_of
 
 
@@ -32,8 +32,8 @@ class EvidenceChart(Chart):
         self.end = advice.coverage.steps
         found = advice.curves[series]
         self.marks = with_advice({}, [steps[0]] if steps else [])
-        validation = Series("validation", points=points_of(found.validation), style="secondary")
-        training = Series("step", found.curve, style="success" if is_rate else "primary")
+        validation = ChartSeries("validation", points=points_of(found.validation), style="secondary")
+        training = ChartSeries("step", found.curve, style="success" if is_rate else "primary")
         self.mark_stale()  # the curve may be the same, with another mark
         self.refresh()
         self.series = tuple(each for each in (training, validation) if each.points or each.curve.end_step)

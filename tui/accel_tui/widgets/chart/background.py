@@ -48,7 +48,7 @@ _MIN_ROWS_WITH_AXIS = 6  # rows from which a chart has an axis and labels below 
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Layout:
+class BackgroundLayout:
     """The parts of a background that change only with axes and size. Cached and shared, so never drawn on.
 
     Attributes:
@@ -62,14 +62,14 @@ class Layout:
     label_width: int
 
 
-def layout_of(view: ChartView) -> Layout:
+def background_layout(view: ChartView) -> BackgroundLayout:
     """The layout of a chart. What does not fit is left out: step labels first, then value labels, then the plot."""
     return _layout(view.columns, view.rows, view.x, view.y, view.min_label_width, steps=view.scale is None)
 
 
 def plot_region(view: ChartView) -> Region:
     """The rectangle of the plot; empty if there is no room."""
-    return layout_of(view).plot
+    return background_layout(view).plot
 
 
 def value_axis_rows(rows: int) -> int:
@@ -77,7 +77,7 @@ def value_axis_rows(rows: int) -> int:
     return rows - 3 if rows >= _MIN_ROWS_WITH_AXIS else 0
 
 
-def draw_background(view: ChartView, layout: Layout) -> Frame:
+def draw_background(view: ChartView, layout: BackgroundLayout) -> Frame:
     """Draw the background of a chart."""
     frame, plot = layout.frame.copy(), layout.plot
     if plot and value_axis_rows(view.rows):
@@ -88,7 +88,7 @@ def draw_background(view: ChartView, layout: Layout) -> Frame:
 
 
 @lru_cache(maxsize=32)
-def _layout(columns: int, rows: int, x: Axis, y: Axis, min_label_width: int, *, steps: bool) -> Layout:
+def _layout(columns: int, rows: int, x: Axis, y: Axis, min_label_width: int, *, steps: bool) -> BackgroundLayout:
     frame = Frame.blank(columns, rows)
     has_axis = value_axis_rows(rows) > 0
     height = max(0, rows - 2 if has_axis else rows - 1)
@@ -109,7 +109,7 @@ def _layout(columns: int, rows: int, x: Axis, y: Axis, min_label_width: int, *, 
             ticks = x.ticks(max(2, plot.width // 8))
             columns_of_ticks = (x.fraction(np.array(ticks)) * plot.width).astype(np.int64).tolist()
             _ticks(frame, zip(columns_of_ticks, x.labels(ticks), strict=True), plot)
-    return Layout(frame, plot, longest)
+    return BackgroundLayout(frame, plot, longest)
 
 
 def _value_axis(frame: Frame, plot: Region, ticks: Iterable[tuple[int, str]]) -> None:

@@ -80,7 +80,7 @@ class Frame:
             x += len(text)
 
 
-def damage(old: Frame, new: Frame) -> list[Region]:
+def changed_cells(old: Frame, new: Frame) -> list[Region]:
     """Regions that differ between two frames of one size: few, and disjoint in each row."""
     changed = (old.characters != new.characters) | ((old.styles != new.styles) & (new.characters != ord(" ")))
     rows, cells = changed.nonzero()

@@ -16,10 +16,10 @@ from textual.strip import Strip
 
 from accel_tui.run_state.marks import Marks
 from accel_tui.widgets.chart.axes import Axis, significant, step_axis
-from accel_tui.widgets.chart.background import draw_background, layout_of, plot_region, value_axis_rows
-from accel_tui.widgets.chart.cell_frame import STYLES, Frame, damage
+from accel_tui.widgets.chart.background import background_layout, draw_background, plot_region, value_axis_rows
+from accel_tui.widgets.chart.cell_frame import STYLES, Frame, changed_cells
 from accel_tui.widgets.chart.chart_header import Legend, chart_header, legend_of
-from accel_tui.widgets.chart.chart_view import LABELS, PLAIN, ChartOptions, ChartView, Series, only_grew, steps_of
+from accel_tui.widgets.chart.chart_view import LABELS, PLAIN, ChartOptions, ChartSeries, ChartView, only_grew, steps_of
 from accel_tui.widgets.chart.cursor import with_cursor
 from accel_tui.widgets.chart.draw_series import draw_series
 from accel_tui.widgets.chart.mouse import ChartMouse
@@ -119,7 +119,7 @@ class Chart(ChartMouse):
         self._plain = self._frame = Frame.blank(0, 0)  # without and with the cursor
         self._head: Sequence[TextSpan] = ()
         self._line: Sequence[TextSpan] = ()  # the header with the cursor
-        self._series: tuple[Series, ...] = ()
+        self._series: tuple[ChartSeries, ...] = ()
         self._drawing: Picture | None = None
         self._stale = True
         self._drawn = 0.0
@@ -163,12 +163,12 @@ class Chart(ChartMouse):
     _watch_options = _watch_shows_mark_legend = _watch_min_label_width = _watch_note = _repaint
 
     @property
-    def series(self) -> tuple[Series, ...]:
+    def series(self) -> tuple[ChartSeries, ...]:
         """The series, the last on top. Not a reactive, which would be too slow for ten updates a second."""
         return self._series
 
     @series.setter
-    def series(self, series: tuple[Series, ...]) -> None:
+    def series(self, series: tuple[ChartSeries, ...]) -> None:
         if series == self._series:
             return
         self._series = series
@@ -195,7 +195,7 @@ class Chart(ChartMouse):
             view, view.series
         )
 
-    def _end(self, view: ChartView, series: tuple[Series, ...]) -> int:
+    def _end(self, view: ChartView, series: tuple[ChartSeries, ...]) -> int:
         """The cell column in which the longest series ends."""
         steps = min(steps_of(series), self.window[1]) if self.window else steps_of(series)
         return int((steps - view.x.low) / (view.x.high - view.x.low) * plot_region(view).width)
@@ -235,7 +235,7 @@ class Chart(ChartMouse):
         if old.characters.shape != self._frame.characters.shape:
             self.refresh()
             return
-        regions = [] if self._frame is old else damage(old, self._frame)
+        regions = [] if self._frame is old else changed_cells(old, self._frame)
         first, last = changed_range(line, self._line)
         if first < last:
             regions.append(Region(first, 0, last - first, 1))
@@ -323,7 +323,7 @@ def draw(view: ChartView) -> Picture:
     """Draw a chart: background, series, header; or a message if there is nothing to draw."""
     label_width, width = 0, view.columns
     if any(_drawable(series) for series in view.series):
-        layout = layout_of(view)
+        layout = background_layout(view)
         label_width, width = layout.label_width, view.columns - layout.plot.x
         frame = draw_background(view, layout)
         if layout.plot:
@@ -337,5 +337,5 @@ def draw(view: ChartView) -> Picture:
     return Picture(view, frame, label_width, legend, chart_header(view, legend, view.series))
 
 
-def _drawable(series: Series) -> bool:
+def _drawable(series: ChartSeries) -> bool:
     return not math.isnan(series.curve.last_value) or any(math.isfinite(value) for _, value in series.points)

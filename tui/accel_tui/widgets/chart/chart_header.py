@@ -13,7 +13,7 @@ import numpy as np
 from accel_engine.words import numbers
 from accel_tui.widgets.chart.axes import Axis, labels
 from accel_tui.widgets.chart.background import mark_legend
-from accel_tui.widgets.chart.chart_view import ChartView, Series
+from accel_tui.widgets.chart.chart_view import ChartSeries, ChartView
 from accel_tui.widgets.chart.draw_series import POINT
 from accel_tui.widgets.chart.raster import EDGE
 from accel_tui.widgets.styled_text import TextSpan
@@ -57,7 +57,7 @@ def _ends(marks: Sequence[str], note: str) -> Sequence[str]:
     return [note, *(f"{note}   {mark}" for mark in marks)] if note else marks
 
 
-def chart_header(view: ChartView, legend: Legend, series: Sequence[Series]) -> list[TextSpan]:
+def chart_header(view: ChartView, legend: Legend, series: Sequence[ChartSeries]) -> list[TextSpan]:
     """The header's text spans, shortened to fit.
 
     Dropped first are the names of two series, or the signs of many; then the chart options; then the values of many.
@@ -106,7 +106,13 @@ def _end(legend: Legend, room: int) -> tuple[str, str]:
 
 
 def _legend(
-    view: ChartView, legend: Legend, series: Sequence[Series], *, named: bool, valued: bool = True, signed: bool = True
+    view: ChartView,
+    legend: Legend,
+    series: Sequence[ChartSeries],
+    *,
+    named: bool,
+    valued: bool = True,
+    signed: bool = True,
 ) -> list[list[TextSpan]]:
     """Sign, name and latest value of each series that has a value."""
     space = " " if view.title else ""
@@ -125,7 +131,7 @@ def _length(entry: list[TextSpan]) -> int:
     return sum(len(text) for text, _ in entry)
 
 
-def _latest(series: Series) -> float:
+def _latest(series: ChartSeries) -> float:
     if series.value is not None:
         return series.value
     if series.curve.end_step:
@@ -153,7 +159,7 @@ class Hidden:
         return Hidden(self.above + other.above, self.below + other.below, exact)
 
 
-def hidden_steps(series: Series, first: float, last: float, low: float, high: float) -> Hidden:
+def hidden_steps(series: ChartSeries, first: float, last: float, low: float, high: float) -> Hidden:
     """Count the steps from ``first`` to before ``last`` whose value is beyond ``low`` to ``high``."""
     curve = series.curve_in(first, last)
     if not curve.end_step:
@@ -165,13 +171,13 @@ def hidden_steps(series: Series, first: float, last: float, low: float, high: fl
     return Hidden(above, below, curve.width == 1)
 
 
-def hidden_points(series: Series, first: float, last: float, low: float, high: float) -> Hidden:
+def hidden_points(series: ChartSeries, first: float, last: float, low: float, high: float) -> Hidden:
     """Count the points of those steps, such as validations, beyond ``low`` to ``high``."""
     values = [value for _, value in series.within(first, last) if math.isfinite(value)]
     return Hidden(sum(value > high for value in values), sum(value < low for value in values))
 
 
-def describe_hidden(series: Sequence[Series], x: Axis, y: Axis, *, clipped: bool) -> list[str]:
+def describe_hidden(series: Sequence[ChartSeries], x: Axis, y: Axis, *, clipped: bool) -> list[str]:
     """Notes on the number of hidden values, the longest first; empty if there are none.
 
     Args:

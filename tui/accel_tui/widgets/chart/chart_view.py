@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from accel_tui.run_state.curve import Curve
+from accel_tui.run_state.curve import RecordedCurve
 from accel_tui.run_state.marks import Marks
 from accel_tui.widgets.chart.axes import Axis, LogAxis, significant
 from accel_tui.widgets.chart.scale import XScale
@@ -46,12 +46,12 @@ PLAIN = ChartOptions()
 Colour = Literal["primary", "secondary", "success", "warning", "error"]
 """Theme colours of series, which can be distinguished with colour blindness."""
 
-NOTHING = Curve()
+NOTHING = RecordedCurve()
 """An empty curve; always the same object, so that it is not drawn again."""
 
 
 @dataclass(frozen=True, slots=True)
-class Series:
+class ChartSeries:
     """A series of a chart: a line, points such as validations, or both.
 
     Attributes:
@@ -65,10 +65,10 @@ class Series:
     """
 
     name: str
-    curve: Curve = NOTHING
+    curve: RecordedCurve = NOTHING
     points: tuple[tuple[float, float], ...] = ()
     style: Colour = "primary"
-    detail: Curve = NOTHING
+    detail: RecordedCurve = NOTHING
     is_resampled: bool = False
     value: float | None = None
 
@@ -76,19 +76,19 @@ class Series:
         """The points from step ``first`` to ``last``, both inclusive."""
         return self.points[bisect_left(self.points, (first, -math.inf)) : bisect_right(self.points, (last, math.inf))]
 
-    def curve_in(self, first: float, last: float) -> Curve:
+    def curve_in(self, first: float, last: float) -> RecordedCurve:
         """The curve to draw for the steps from ``first`` to before ``last``."""
         covers = self.detail.first_step <= max(first, 0) and self.detail.end_step >= min(last, self.curve.end_step)
         return self.detail if covers and self.detail.end_step else self.curve
 
 
-def steps_of(series: tuple[Series, ...]) -> int:
+def steps_of(series: tuple[ChartSeries, ...]) -> int:
     """Number of steps of the longest series."""
     ends = [math.ceil(each.points[-1][0]) for each in series if each.points]
     return max([*ends, *(each.curve.end_step for each in series)], default=0)
 
 
-def only_grew(drawn: tuple[Series, ...], series: tuple[Series, ...]) -> bool:
+def only_grew(drawn: tuple[ChartSeries, ...], series: tuple[ChartSeries, ...]) -> bool:
     """Whether only new steps were added since a chart was drawn."""
     return len(series) == len(drawn) and all(
         new is old
@@ -131,7 +131,7 @@ class ChartView:
     rows: int
     x: Axis
     y: Axis
-    series: tuple[Series, ...] = ()
+    series: tuple[ChartSeries, ...] = ()
     title: str = ""
     empty: str = ""
     value: Callable[[float], str] = significant

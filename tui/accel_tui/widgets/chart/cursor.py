@@ -7,7 +7,7 @@ import numpy as np
 
 from accel_tui.widgets.chart.background import plot_region
 from accel_tui.widgets.chart.cell_frame import STYLE_ID, Frame
-from accel_tui.widgets.chart.chart_view import ChartView, Series
+from accel_tui.widgets.chart.chart_view import ChartSeries, ChartView
 from accel_tui.widgets.chart.raster import BLANK
 
 
@@ -45,7 +45,7 @@ def with_cursor(frame: Frame, view: ChartView, step: int) -> Frame:
     return frame
 
 
-def value_at(view: ChartView, series: Series, step: int) -> str:
+def value_at(view: ChartView, series: ChartSeries, step: int) -> str:
     """The value of a series at a step, or its range within a bucket; empty if it has none."""
     if series.curve.end_step:
         found = series.curve_in(view.x.low, view.x.high).at(step)

@@ -7,12 +7,12 @@ from functools import lru_cache
 
 import numpy as np
 
-from accel_tui.run_state.curve import Curve, Floats
+from accel_tui.run_state.curve import Floats, RecordedCurve
 from accel_tui.widgets.chart import dots, raster
 from accel_tui.widgets.chart.axes import Axis
 from accel_tui.widgets.chart.background import value_axis_rows
 from accel_tui.widgets.chart.cell_frame import STYLE_ID, Frame
-from accel_tui.widgets.chart.chart_view import ChartView, Series
+from accel_tui.widgets.chart.chart_view import ChartSeries, ChartView
 
 POINT = "●"
 """Sign of a point, where the terminal shows no dots."""
@@ -55,13 +55,13 @@ def draw_series(plot: Frame, view: ChartView) -> None:
     axis.characters[signs], axis.styles[signs] = before.characters[signs], before.styles[signs]
 
 
-def are_joined(x: Axis, series: Series, width: int) -> bool:
+def are_joined(x: Axis, series: ChartSeries, width: int) -> bool:
     """Whether points are drawn as a line: those without a curve, and those that are too close to be apart."""
     seen = sum(x.low <= step <= x.high for step, _ in series.points)
     return seen > 1 and (not series.curve.end_step or seen * _CELLS_A_POINT > width)
 
 
-def _curve_lines(view: ChartView, series: Series, columns: int) -> list[tuple[Floats, Floats]]:
+def _curve_lines(view: ChartView, series: ChartSeries, columns: int) -> list[tuple[Floats, Floats]]:
     """The lower and upper lines of a curve: of its extremes, of its mean, and of the smoothed mean if asked for.
 
     All are fractions of the height by dot column.
@@ -84,7 +84,7 @@ def _paint_curve(plot: Frame, patterns: Sequence[raster.Patterns], style: str) -
     _paint(plot, fronts[0] if fronts else line, style)
 
 
-def _resampled(curve: Curve, view: ChartView, columns: int) -> Floats:
+def _resampled(curve: RecordedCurve, view: ChartView, columns: int) -> Floats:
     """Minimum, maximum and mean of the dot columns, as fractions of the height."""
     if view.is_log:
         curve = _positive(curve)
@@ -94,7 +94,7 @@ def _resampled(curve: Curve, view: ChartView, columns: int) -> Floats:
     return found
 
 
-def _positive(curve: Curve) -> Curve:
+def _positive(curve: RecordedCurve) -> RecordedCurve:
     """The curve without buckets that have no logarithm; low is 0 for buckets with some values without one."""
     if not (curve.low <= 0).any():
         return curve
@@ -127,7 +127,7 @@ class _Points:
     size: tuple[int, int]
 
     @classmethod
-    def of(cls, view: ChartView, series: Series, width: int, height: int) -> "_Points":
+    def of(cls, view: ChartView, series: ChartSeries, width: int, height: int) -> "_Points":
         """The points of a series."""
         steps, values = np.array(series.points, dtype=np.float64).T
         across, up = view.x.fraction(steps), view.y.fraction(np.where(np.isfinite(values), values, np.nan))
@@ -185,7 +185,7 @@ def _paint(plot: Frame, patterns: raster.Patterns, style: str) -> None:
     plot.styles[mask] = STYLE_ID[style]
 
 
-def smooth(values: Floats, weight: float) -> Floats:
+def smoothed_values(values: Floats, weight: float) -> Floats:
     """The moving average of values.
 
     They are the means of buckets: of steps at full resolution, else of as many steps as one dot stands for. So a weight
@@ -213,9 +213,9 @@ def smooth(values: Floats, weight: float) -> Floats:
     return smoothed
 
 
-def smoothed(curve: Curve, weight: float) -> Curve:
+def smoothed(curve: RecordedCurve, weight: float) -> RecordedCurve:
     """A curve of the moving average of its buckets' means."""
-    means = smooth(curve.means, weight)
+    means = smoothed_values(curve.means, weight)
     return replace(curve, low=means, high=means, total=np.where(curve.finite > 0, means, 0) * curve.finite)
 
 

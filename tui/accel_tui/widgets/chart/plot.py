@@ -10,7 +10,7 @@ from accel_tui.formatting.text import shorten
 from accel_tui.run_state.curve import Floats
 from accel_tui.widgets.chart import dots, raster
 from accel_tui.widgets.chart.axes import Axis
-from accel_tui.widgets.chart.background import layout_of
+from accel_tui.widgets.chart.background import background_layout
 from accel_tui.widgets.chart.cell_frame import STYLE_ID, Frame
 from accel_tui.widgets.chart.chart_view import ChartView, Colour
 from accel_tui.widgets.chart.value_axis import value_axis
@@ -73,7 +73,7 @@ class Plot:
 def draw_plot(plot: Plot, columns: int, rows: int) -> Frame:
     """Draw a plot, its header in the first row."""
     view = _view(plot, columns, rows)
-    x, y, layout = view.x, view.y, layout_of(view)
+    x, y, layout = view.x, view.y, background_layout(view)
     frame = layout.frame.copy()
     if layout.plot:
         area = frame.part(*layout.plot)
@@ -89,7 +89,7 @@ def draw_plot(plot: Plot, columns: int, rows: int) -> Frame:
 def position_at(plot: Plot, columns: int, rows: int, cell: int) -> float | None:
     """The position on the x axis below a cell of a plot that :func:`draw_plot` draws; ``None`` beside the axis."""
     view = _view(plot, columns, rows)
-    area = layout_of(view).plot
+    area = background_layout(view).plot
     fraction = (cell - area.x + 0.5) / max(area.width, 1)
     return view.x.at(fraction) if 0 <= fraction <= 1 else None
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from accel_engine.words import numbers
-from accel_tui.run_state.curve import Curve, Floats, step_times
+from accel_tui.run_state.curve import Floats, RecordedCurve, step_times
 from accel_tui.widgets.chart.axes import Axis
 
 _CELLS_A_LABEL = 9
@@ -83,7 +83,7 @@ def epochs(ended: Sequence[tuple[int, int]], steps_per_epoch: int | None, before
     return XScale("epoch", steps, values, _EPOCHS, lambda value, _: f"{value:.6g}")
 
 
-def seconds(step_end_times: Curve) -> XScale:
+def seconds(step_end_times: RecordedCurve) -> XScale:
     """Time since the first step began, including pauses and the time between engines.
 
     Args:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from accel_tui.widgets.chart.axes import NARROW, Axis, LogAxis, round_down, round_up
-from accel_tui.widgets.chart.chart_view import ChartOptions, Series
+from accel_tui.widgets.chart.chart_view import ChartOptions, ChartSeries
 from accel_tui.widgets.chart.visible_values import asks_for_log, visible_values_of
 
 Bounds = tuple[float | None, float | None]
@@ -28,7 +28,7 @@ _LONG = 10.0  # ratio of the ends from which powers of ten can be on rows
 
 
 def axis_of(
-    series: tuple[Series, ...],
+    series: tuple[ChartSeries, ...],
     window: tuple[int, int] | None,
     options: ChartOptions,
     bounds: Bounds = (None, None),

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from accel_tui.run_state.curve import Floats
 from accel_tui.widgets.chart.axes import Axis, LogAxis
-from accel_tui.widgets.chart.chart_view import Series
+from accel_tui.widgets.chart.chart_view import ChartSeries
 
 _QUANTILE = 0.05  # quantile on either side, a common choice
 _ASKS_FOR_LOG = 30.0  # ratio of the quantiles from which an axis is logarithmic if nobody has chosen
@@ -84,7 +84,7 @@ class VisibleValues:
         return (bottom, top) if is_shorter else self.ends
 
 
-def visible_values_of(series: tuple[Series, ...], first: float, last: float) -> Iterator[VisibleValues]:
+def visible_values_of(series: tuple[ChartSeries, ...], first: float, last: float) -> Iterator[VisibleValues]:
     """The curves in a range of steps, and, as they are fewer, the points apart."""
     for each in series:
         curve = each.curve_in(first, last)

@@ -12,9 +12,9 @@ from functools import lru_cache
 import numpy as np
 
 from accel_engine.run.store.series_names import BATCH_SIZE
-from accel_tui.run_state.curve import Curve, Floats
+from accel_tui.run_state.curve import Floats, RecordedCurve
 from accel_tui.run_state.state import Points, RunState
-from accel_tui.widgets.chart.chart_view import NOTHING, Series
+from accel_tui.widgets.chart.chart_view import NOTHING, ChartSeries
 from accel_tui.widgets.chart.scale import XScale
 
 PER_DOUBLING = 64
@@ -35,7 +35,7 @@ class BatchAxis:
         scale: The logarithm of the batch size by ticks.
     """
 
-    sizes: tuple[Curve, ...]
+    sizes: tuple[RecordedCurve, ...]
     stops: tuple[int, ...]
     scale: XScale
 
@@ -56,7 +56,7 @@ class BatchAxis:
         return cls.by(sizes, before)
 
     @classmethod
-    def by(cls, sizes: tuple[Curve, ...], before: "BatchAxis | None" = None) -> "BatchAxis":
+    def by(cls, sizes: tuple[RecordedCurve, ...], before: "BatchAxis | None" = None) -> "BatchAxis":
         """The axis of batch sizes, a curve by row for each run; ``before`` if that has the same curves."""
         if before and len(before.sizes) != len(sizes):
             before = None
@@ -87,7 +87,7 @@ class BatchAxis:
         """Label of a tick: ``batch size 64``."""
         return f"batch size {self.size_at(tick)}"
 
-    def place_on_axis(self, run: int, series: Series, size: float = 1.0) -> Series:
+    def place_on_axis(self, run: int, series: ChartSeries, size: float = 1.0) -> ChartSeries:
         """A series of a run by ticks, with a point at each batch size.
 
         Args:
@@ -117,7 +117,7 @@ def _writer(measured: Sequence[int]) -> Callable[[float, float], str]:
 
 
 @lru_cache(maxsize=256)
-def _by_ticks(curve: Curve, sizes: Curve, size: float) -> tuple[Curve, Points]:
+def _by_ticks(curve: RecordedCurve, sizes: RecordedCurve, size: float) -> tuple[RecordedCurve, Points]:
     """A curve by row as one by ticks, and its points; cached, as ended runs are drawn again and again."""
     rows = sorted(  # by batch size, as rows of other programs need not be
         (_tick(batch), value / size)
@@ -131,5 +131,7 @@ def _by_ticks(curve: Curve, sizes: Curve, size: float) -> tuple[Curve, Points]:
     known: Floats = np.full(count, math.nan)
     known[ticks] = values
     there = np.isfinite(known)
-    placed = Curve(count, 1, float(values[-1]), known, known, np.where(there, known, 0.0), there.astype(np.int64))
+    placed = RecordedCurve(
+        count, 1, float(values[-1]), known, known, np.where(there, known, 0.0), there.astype(np.int64)
+    )
     return placed, tuple(rows)

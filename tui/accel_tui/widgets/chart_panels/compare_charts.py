@@ -22,7 +22,7 @@ from accel_tui.widgets.chart.axes import significant, step_axis
 from accel_tui.widgets.chart.background import plot_region
 from accel_tui.widgets.chart.cell_frame import Frame
 from accel_tui.widgets.chart.chart import Chart
-from accel_tui.widgets.chart.chart_view import NOTHING, ChartOptions, ChartView, Colour, Series, steps_of
+from accel_tui.widgets.chart.chart_view import NOTHING, ChartOptions, ChartSeries, ChartView, Colour, steps_of
 from accel_tui.widgets.chart.raster import EDGE, dot_rows
 from accel_tui.widgets.chart_panels.batch_axis import BatchAxis
 from accel_tui.widgets.chart_panels.chart_grid import ChartBar, ChartGrid, default_charts
@@ -254,7 +254,7 @@ class CompareCharts(ChartKeys):
     def _axis_info(self) -> RunInfo | None:
         return self.runs[0].run.info if self.runs else None
 
-    def _placed(self, run: int, series: Series, name: str) -> Series:
+    def _placed(self, run: int, series: ChartSeries, name: str) -> ChartSeries:
         """A run's series on the shared axis."""
         if isinstance(self._axis, BatchAxis):
             return self._axis.place_on_axis(run, series, figure(name).size)
@@ -270,14 +270,14 @@ class CompareCharts(ChartKeys):
         self.first = (self.first + self._shown) % len(self.names)
 
 
-def _series(index: int, compared: ComparedRun, name: str) -> Series:
+def _series(index: int, compared: ComparedRun, name: str) -> ChartSeries:
     """A run's series; empty if it has none of that name."""
     state = compared.state
     if name == LEARNING_RATE:
-        return Series(
+        return ChartSeries(
             letter(index), learning_rate_curve(state), style=style_of(index), detail=visible_learning_rate_curve(state)
         )
     curve = state.throughput if name == THROUGHPUT else state.curves.get(name, NOTHING)
     points = points_of(state.validation_of(name))
     detail = state.visible_series.get(name, NOTHING)
-    return Series(letter(index), curve, points, style_of(index), detail, value=compared.value_of(name))
+    return ChartSeries(letter(index), curve, points, style_of(index), detail, value=compared.value_of(name))

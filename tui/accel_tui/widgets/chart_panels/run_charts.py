@@ -18,7 +18,7 @@ from accel_tui.run_state.parts import part_of
 from accel_tui.run_state.state import RunState
 from accel_tui.run_state.step_window import StepWindow, VisibleSteps, describe_window, steps_to_load
 from accel_tui.widgets.chart.chart import Chart
-from accel_tui.widgets.chart.chart_view import Series
+from accel_tui.widgets.chart.chart_view import ChartSeries
 from accel_tui.widgets.chart_panels.batch_axis import BatchAxis
 from accel_tui.widgets.chart_panels.chart_grid import MIN_SIZE, ChartBar, ChartGrid, default_charts, max_charts
 from accel_tui.widgets.chart_panels.chart_keys import ChartKeys
@@ -242,7 +242,7 @@ class RunCharts(ChartKeys, RunView):
             self.active_chart = found.id
         self.window = StepWindow.around(self.steps, first, stop)
 
-    def _series(self, panel: Panel) -> tuple[Series, ...]:
+    def _series(self, panel: Panel) -> tuple[ChartSeries, ...]:
         """The series of a chart; those of a bench are by batch size."""
         found = panel_series(self.state, panel)
         if self._axis is None:

@@ -23,7 +23,7 @@ from accel_tui.run_state.marks import MarkKind, Track
 from accel_tui.run_state.state import Points, RunState
 from accel_tui.widgets.chart import scale
 from accel_tui.widgets.chart.cell_frame import COLOURS
-from accel_tui.widgets.chart.chart_view import NOTHING, Colour, Series, X
+from accel_tui.widgets.chart.chart_view import NOTHING, ChartSeries, Colour, X
 from accel_tui.widgets.chart.scale import XScale
 
 _TITLES = {
@@ -149,27 +149,27 @@ def series_names(state: RunState) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*(state.built.series if state.built else ()), *state.curves]))
 
 
-def panel_series(state: RunState, panel: Panel) -> tuple[Series, ...]:
+def panel_series(state: RunState, panel: Panel) -> tuple[ChartSeries, ...]:
     """The series of a chart."""
     if panel.of_devices:
         curves = state.device_curves.get(panel.name, {})
         devices = sorted(curves, key=_order)
-        return tuple(Series(device, curves[device], style=_colour(index)) for index, device in enumerate(devices))
+        return tuple(ChartSeries(device, curves[device], style=_colour(index)) for index, device in enumerate(devices))
     if panel.name == LEARNING_RATE:
-        return (Series("learning rate", learning_rate_curve(state), detail=visible_learning_rate_curve(state)),)
+        return (ChartSeries("learning rate", learning_rate_curve(state), detail=visible_learning_rate_curve(state)),)
     detail = state.visible_series.get(panel.name, NOTHING)
     if panel.name == THROUGHPUT:
         name = "mean" if state.has_ended else "recent"
-        return (Series(name, state.throughput, style="success", detail=detail, value=state.steps_per_second),)
-    training = Series("step", state.curves.get(panel.name, NOTHING), detail=detail)
+        return (ChartSeries(name, state.throughput, style="success", detail=detail, value=state.steps_per_second),)
+    training = ChartSeries("step", state.curves.get(panel.name, NOTHING), detail=detail)
     points = points_of(state.validation_of(panel.name))
     if not points:
         return (training if panel.of_bench else _with_value(training),)
-    validation = Series("validation", points=points, style="secondary")
+    validation = ChartSeries("validation", points=points, style="secondary")
     return (training, validation) if panel.name in state.curves else (_with_value(validation),)
 
 
-def _with_value(series: Series) -> Series:
+def _with_value(series: ChartSeries) -> ChartSeries:
     """The only series of a chart, with its last value: so its name tells that it is no mean of an epoch."""
     value = series.curve.last_value if series.curve.end_step else series.points[-1][1] if series.points else math.nan
     return series if math.isnan(value) else replace(series, value=value)

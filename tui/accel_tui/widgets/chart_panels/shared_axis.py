@@ -12,9 +12,9 @@ from functools import lru_cache
 import numpy as np
 
 from accel_engine.run.store.buckets import Statistics
-from accel_tui.run_state.curve import Curve, divide
+from accel_tui.run_state.curve import RecordedCurve, divide_steps
 from accel_tui.run_state.state import RunState
-from accel_tui.widgets.chart.chart_view import NOTHING, Series, X
+from accel_tui.widgets.chart.chart_view import NOTHING, ChartSeries, X
 from accel_tui.widgets.chart.scale import XScale
 from accel_tui.widgets.chart_panels.run_panels import scale_of
 
@@ -77,7 +77,7 @@ class SharedAxis:
         label = self.scale.write(round(tick * self.unit, 2), 1.0)
         return f"epoch {label}" if self.x == "epoch" else label
 
-    def place_on_axis(self, run: int, series: Series) -> Series:
+    def place_on_axis(self, run: int, series: ChartSeries) -> ChartSeries:
         """A series of a run by ticks."""
         scale = self.scales[run]
         positions = scale.at(np.array([step + 1.0 for step, _ in series.points])) / self.unit
@@ -98,13 +98,13 @@ def _last(scale: XScale, steps: int) -> float:
 
 
 @lru_cache(maxsize=64)
-def _by_ticks(curve: Curve, scale: XScale, unit: float) -> Curve:
+def _by_ticks(curve: RecordedCurve, scale: XScale, unit: float) -> RecordedCurve:
     """A curve by ticks; cached for ended runs."""
     edges = np.minimum(curve.first_step + np.arange(len(curve.low) + 1) * curve.width, curve.end_step)
     at = scale.at(edges.astype(np.float64)) / unit
     known = ~np.isnan(at[1:] + at[:-1])
     if not known.any():
-        return Curve()
+        return RecordedCurve()
     begins, ends = at[:-1][known], at[1:][known]
     low, high, mean = curve.low[known], curve.high[known], curve.means[known]
     count = max(1, math.ceil(ends[-1]))
@@ -119,7 +119,7 @@ def _by_ticks(curve: Curve, scale: XScale, unit: float) -> Curve:
     lows[tick[heads]], highs[tick[heads]], means[tick[heads]] = (
         merged.low,
         merged.high,
-        divide(merged.total, merged.finite),
+        divide_steps(merged.total, merged.finite),
     )
     there = ~np.isnan(means)
-    return Curve(count, 1, curve.last_value, lows, highs, np.where(there, means, 0.0), there.astype(np.int64))
+    return RecordedCurve(count, 1, curve.last_value, lows, highs, np.where(there, means, 0.0), there.astype(np.int64))

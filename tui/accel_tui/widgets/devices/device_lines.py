@@ -28,7 +28,7 @@ _NORMAL_THROTTLING = ("power limit", "clocks set by an administrator")
 """Throttle reasons of a healthy GPU, which are no warning."""
 
 
-def line(
+def device_line(
     device: Device, meter: Meter | None, width: int, names: int, *, ids: int = ID_WIDTH, detailed: bool = False
 ) -> Content:
     """A device in a line of at most ``width`` cells.

@@ -17,7 +17,7 @@ from accel_engine.devices.device_types import Device, Inventory
 from accel_tui.formatting.text import CHIEF, COORDINATOR
 from accel_tui.run_state.device_curves import Meter
 from accel_tui.terminal.dirty_regions import DirtyRegionWidget
-from accel_tui.widgets.devices.device_lines import CELLS, ID_WIDTH, detail, line, short_name, worker_cell
+from accel_tui.widgets.devices.device_lines import CELLS, ID_WIDTH, detail, device_line, short_name, worker_cell
 from accel_tui.widgets.styled_text import TextSpan, changed_range, spans_of
 
 _TALL = 34
@@ -134,18 +134,18 @@ def lines(
             row for device in devices for row in _two_lines(device, meters.get(device.id), width, names, ids)
         ] + absences
     if len(devices) <= height:
-        rows = [line(device, meters.get(device.id), width, names, ids=ids) for device in devices]
+        rows = [device_line(device, meters.get(device.id), width, names, ids=ids) for device in devices]
         return (rows + absences)[:height]
     if any(_worker(device) for device in devices):
         return (list(_grouped_by_worker(devices, meters, width, height, ids)) + absences)[:height]
     hosts = [device for device in devices if device.kind == "cpu"][: height - 1]
-    rows = [line(device, meters.get(device.id), width, names) for device in hosts]
+    rows = [device_line(device, meters.get(device.id), width, names) for device in hosts]
     others = [device for device in devices if device.kind != "cpu"]
     return (rows + list(_side_by_side(others, meters, width, height - len(rows))) + absences)[:height]
 
 
 def _two_lines(device: Device, meter: Meter | None, width: int, names: int, ids: int) -> tuple[Content, Content]:
-    return line(device, meter, width, names, ids=ids, detailed=True), detail(meter, width)
+    return device_line(device, meter, width, names, ids=ids, detailed=True), detail(meter, width)
 
 
 def _absences(inventory: Inventory, width: int) -> list[Content]:

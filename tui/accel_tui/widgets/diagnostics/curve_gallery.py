@@ -16,7 +16,7 @@ from accel_engine.words import numbers
 from accel_tui.run_state.curve import Floats
 from accel_tui.widgets.chart.chart_view import Colour
 from accel_tui.widgets.chart.plot import LINE, Plot, PlotSeries
-from accel_tui.widgets.diagnostics.examples import Examples, captions, leaves
+from accel_tui.widgets.diagnostics.examples import ListedExamples, captions, leaves
 from accel_tui.widgets.diagnostics.plot_page import PlotPage
 from accel_tui.widgets.styled_text import TextSpan
 
@@ -36,13 +36,13 @@ class CurveGallery(PlotPage):
 
     min_size = (48, 10)
 
-    examples: reactive[Examples | None] = reactive(None, repaint=False)
+    examples: reactive[ListedExamples | None] = reactive(None, repaint=False)
     """The samples."""
 
     series: reactive[int] = reactive(0, repaint=False)
     """Index of the series where there are several with a prediction."""
 
-    def watch_examples(self, before: Examples | None, examples: Examples | None) -> None:
+    def watch_examples(self, before: ListedExamples | None, examples: ListedExamples | None) -> None:
         """Show other samples, from the first if others are chosen."""
         if before and examples and (before.order, before.only_wrong) != (examples.order, examples.only_wrong):
             self.selected = 0

@@ -15,9 +15,16 @@ from accel_engine.run.diagnostics.views import Parts, Row, Text, Tokens, View
 from accel_engine.words import numbers
 from accel_tui.appearance import colour_scales
 from accel_tui.formatting.text import fit
-from accel_tui.widgets.diagnostics.examples import Examples, are_characters, captions, is_correct, is_next_token, joined
+from accel_tui.widgets.diagnostics.examples import (
+    ListedExamples,
+    are_characters,
+    captions,
+    is_correct,
+    is_next_token,
+    joined,
+)
 from accel_tui.widgets.diagnostics.scroll_page import ScrollPage
-from accel_tui.widgets.styled_text import TextSpan, wrapped
+from accel_tui.widgets.styled_text import TextSpan, wrapped_spans
 
 _INDENT = 4
 _COLOURED = 0.02  # share of the highest loss from which a token is coloured
@@ -29,12 +36,12 @@ class ExampleList(ScrollPage):
 
     BINDING_GROUP_TITLE = "Samples"
 
-    examples: reactive[Examples | None] = reactive(None, repaint=False)
+    examples: reactive[ListedExamples | None] = reactive(None, repaint=False)
     """The samples."""
 
     _name_width = _LABELS
 
-    def watch_examples(self, before: Examples | None, examples: Examples | None) -> None:
+    def watch_examples(self, before: ListedExamples | None, examples: ListedExamples | None) -> None:
         """Show other samples."""
         same = before and examples and (before.order, before.only_wrong) == (examples.order, examples.only_wrong)
         self.show_again(from_start=not same)
@@ -114,7 +121,7 @@ class ExampleList(ScrollPage):
                     yield from self._view(each, width, f"{name} {part}".strip())
         if text:
             label = [(f"{name}: ", "faint")] if name else []
-            for line in wrapped([*label, (text, ""), (more, "faint")], width):
+            for line in wrapped_spans([*label, (text, ""), (more, "faint")], width):
                 yield self.line(*line)
 
     def _glosses(self, words: Tokens, true: Tokens, predicted: Tokens, width: int) -> Iterator[Strip]:
@@ -153,7 +160,7 @@ class ExampleList(ScrollPage):
             for index, token in enumerate(tokens):
                 same = index < len(others) and others[index] == token
                 spans.append((token + space, "" if same else style))
-            for line in wrapped(spans, width, at_words=False):
+            for line in wrapped_spans(spans, width, at_words=False):
                 yield self.line(*line)
 
     def _heat(self, true: Tokens, predicted: Tokens, width: int) -> Iterator[Strip]:
@@ -171,7 +178,7 @@ class ExampleList(ScrollPage):
                 share = float(predicted.tokens[index : index + 1] != (token,))
             coloured = share >= _COLOURED  # NaN where a token does not count
             spans.append((token + space, f"{share:.2f}" if coloured else ""))
-        for line in wrapped(spans, width, at_words=False):
+        for line in wrapped_spans(spans, width, at_words=False):
             segments = []
             for text, share_text in line:
                 style = underlined if share_text else plain

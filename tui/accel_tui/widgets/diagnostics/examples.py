@@ -40,7 +40,7 @@ class Caption:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Examples:
+class ListedExamples:
     """Examples of a report.
 
     Attributes:
@@ -118,7 +118,7 @@ def captions(report: OutputReport, example: Example) -> tuple[Caption, Caption]:
             Caption(_name(report.names, example.predicted), confidence, style),
         )
     if isinstance(report, MultiLabelReport | SequenceReport) or isinstance(example.target, Row):
-        true, predicted = (value_text(report, view) for view in (example.target, example.output))
+        true, predicted = (view_text(report, view) for view in (example.target, example.output))
         if true or predicted:
             return Caption(true or "none", mark=mark or "true "), Caption(predicted or "none", style=style)
     return Caption(f"example {example.row:,}", mark=mark), Caption(
@@ -126,7 +126,7 @@ def captions(report: OutputReport, example: Example) -> tuple[Caption, Caption]:
     )
 
 
-def value_text(report: OutputReport, view: View | None) -> str:
+def view_text(report: OutputReport, view: View | None) -> str:
     """A target or an output in one line; empty if it is a picture or a curve."""
     match view:
         case Row(names, values):

@@ -21,7 +21,7 @@ from accel_tui.widgets.chart.plot import position_at
 from accel_tui.widgets.chart.style_rules import style_rules
 from accel_tui.widgets.diagnostics.drawn_item import DrawnItem, Surface
 from accel_tui.widgets.diagnostics.scroll_page import ScrollPage
-from accel_tui.widgets.styled_text import TextSpan, cut, length, plain, wrapped
+from accel_tui.widgets.styled_text import TextSpan, cut, length, plain_spans, wrapped_spans
 from accel_tui.widgets.text_page import TextPage
 
 _HEADINGS = 2
@@ -105,7 +105,7 @@ class MediaView(ScrollPage, can_focus=False):
             return
         logged = self.shown.logged
         if logged.problem:
-            yield from (self.line(*spans) for spans in wrapped([(logged.problem, "wrong")], width))
+            yield from (self.line(*spans) for spans in wrapped_spans([(logged.problem, "wrong")], width))
         match logged.item:
             case Image():
                 yield from self.shown.strips
@@ -113,8 +113,8 @@ class MediaView(ScrollPage, can_focus=False):
                 pieces = re.compile(rf"\S{{1,{_PIECES * width}}} *| +")
                 for line in text.split("\n"):
                     words = ((match.group(), "") for match in pieces.finditer(line))
-                    for spans in wrapped(words, width):
-                        yield self.line((plain(spans), ""))
+                    for spans in wrapped_spans(words, width):
+                        yield self.line((plain_spans(spans), ""))
             case Histogram() if frame := self.shown.frame:
                 styles = {name: self.get_component_rich_style(f"plot--{name}") for name in STYLES}
                 for row in range(len(frame.characters)):

@@ -13,9 +13,9 @@ from textual.strip import Strip
 
 from accel_engine.run.diagnostics import Example
 from accel_tui.formatting.text import fit, shorten
-from accel_tui.widgets.diagnostics.examples import Caption, Examples, captions
+from accel_tui.widgets.diagnostics.examples import Caption, ListedExamples, captions
 from accel_tui.widgets.diagnostics.pixels import draw_classes, draw_image, size_within
-from accel_tui.widgets.diagnostics.view_pictures import Picture, mask_legend, picture_names, pictures_of
+from accel_tui.widgets.diagnostics.view_pictures import ViewPicture, mask_legend, picture_names, pictures_of
 from accel_tui.widgets.text_page import TextPage
 
 WIDTHS = (12, 16, 24, 32, 48, 64)
@@ -64,7 +64,7 @@ class SampleGallery(TextPage):
         Binding("minus", "size(-1)", "Smaller", show=False, id="gallery.smaller", tooltip="Smaller images"),
     ]
 
-    examples: reactive[Examples | None] = reactive(None, repaint=False)
+    examples: reactive[ListedExamples | None] = reactive(None, repaint=False)
     """The samples."""
 
     page_number: reactive[int] = reactive(0, repaint=False)
@@ -82,10 +82,10 @@ class SampleGallery(TextPage):
         self._drawn: dict[tuple[int, int], list[Strip]] = {}
         self._drawn_for: object = None
         self._missing: dict[tuple[int, int], Region] = {}
-        self._pictures: tuple[tuple[Picture, ...], ...] = ()
+        self._pictures: tuple[tuple[ViewPicture, ...], ...] = ()
         super().__init__(id=id)
 
-    def watch_examples(self, before: Examples | None, examples: Examples | None) -> None:
+    def watch_examples(self, before: ListedExamples | None, examples: ListedExamples | None) -> None:
         """Show other samples, from the first page if others are chosen."""
         if before and examples and (before.order, before.only_wrong) != (examples.order, examples.only_wrong):
             self.page_number = 0

@@ -15,7 +15,7 @@ from accel_engine.words import numbers
 from accel_tui.formatting.text import shorten
 from accel_tui.widgets.diagnostics.curve_gallery import CurveGallery
 from accel_tui.widgets.diagnostics.example_list import ExampleList
-from accel_tui.widgets.diagnostics.examples import RANDOM, WORST, Examples, captions, is_correct, leaves
+from accel_tui.widgets.diagnostics.examples import RANDOM, WORST, ListedExamples, captions, is_correct, leaves
 from accel_tui.widgets.diagnostics.sample_gallery import SampleGallery
 from accel_tui.widgets.text_table import TextRow, TextTable
 
@@ -29,7 +29,7 @@ class ExampleTable(Vertical):
     ExampleTable { height: 1fr; & > Static { height: auto; color: $text; } }
     """
 
-    examples: reactive[Examples | None] = reactive(None, repaint=False)
+    examples: reactive[ListedExamples | None] = reactive(None, repaint=False)
     """The samples."""
 
     def compose(self) -> ComposeResult:
@@ -73,7 +73,7 @@ def _colour(example: Example) -> str:
     return {None: "", True: "success", False: "error"}[is_correct(example)]
 
 
-def _cells(examples: Examples, example: Example) -> dict[str, str]:
+def _cells(examples: ListedExamples, example: Example) -> dict[str, str]:
     """The cells of a row by the title of their column."""
     mark = {None: "", True: "✓ ", False: "✗ "}[is_correct(example)]
     cells = {"example": f"{mark}{example.row:,}", "loss": numbers.metric(example.loss)}
@@ -149,7 +149,7 @@ class Samples(Vertical):
         self.is_random = not self.is_random
 
     async def _show(self) -> None:
-        kind = view_for(self.report)
+        kind = sample_view(self.report)
         shown = next((child for child in self.children if isinstance(child, SampleView)), None)
         if type(shown) is not kind:
             had_focus = shown is not None and shown.has_focus_within
@@ -160,11 +160,11 @@ class Samples(Vertical):
             if had_focus:
                 self.screen.set_focus(next(each for each in (shown, *shown.query("*")) if each.focusable))
         order = RANDOM if self.is_random and self.report and self.report.random else WORST
-        shown.examples = Examples(self.report, self.step, order, self.only_wrong) if self.report else None
+        shown.examples = ListedExamples(self.report, self.step, order, self.only_wrong) if self.report else None
         self.refresh_bindings()
 
 
-def view_for(report: OutputReport | None) -> type[SampleView]:
+def sample_view(report: OutputReport | None) -> type[SampleView]:
     """The widget that shows the samples of a report."""
     examples = (*report.worst, *report.random) if report else ()
     found = {

@@ -12,7 +12,7 @@ from accel_engine.run.diagnostics import CustomReport, SequenceReport
 from accel_engine.words import numbers
 from accel_tui.formatting.text import fit
 from accel_tui.widgets.list_keys import LIST_KEYS
-from accel_tui.widgets.styled_text import TextSpan, wrapped
+from accel_tui.widgets.styled_text import TextSpan, wrapped_spans
 from accel_tui.widgets.text_page import TextPage
 
 _FAR = 100_000  # lines that are more than any page has
@@ -186,6 +186,6 @@ def _lines(spans: Sequence[TextSpan], width: int) -> Iterator[list[TextSpan]]:
         first, *rest = text.split("\n")
         line.append((first, style))
         for part in rest:
-            yield from wrapped(line, width)
+            yield from wrapped_spans(line, width)
             line = [(part, style)]
-    yield from wrapped(line, width)
+    yield from wrapped_spans(line, width)

@@ -38,7 +38,7 @@ _LegendSpan = tuple[str, Style | None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Picture:
+class ViewPicture:
     """A picture of a view.
 
     Attributes:
@@ -50,19 +50,19 @@ class Picture:
     mask: Pixels | None = None
 
 
-def picture_of(view: View) -> Picture | None:
+def picture_of(view: View) -> ViewPicture | None:
     """The picture of a view; ``None`` if it is no picture."""
     match view:
         case Image(pixels):
-            return Picture(pixels)
+            return ViewPicture(pixels)
         case Mask(classes):
-            return Picture(_palette()[classes], classes)
+            return ViewPicture(_palette()[classes], classes)
         case Spectrogram(levels):
-            return Picture(_loudness()[levels[::-1]])
+            return ViewPicture(_loudness()[levels[::-1]])
     return None
 
 
-def pictures_of(example: Example, *, blended: bool = False) -> tuple[Picture, ...]:
+def pictures_of(example: Example, *, blended: bool = False) -> tuple[ViewPicture, ...]:
     """The pictures of an example: of its input, target and output.
 
     Args:
@@ -108,7 +108,7 @@ def _loudness() -> Pixels:
     return colours
 
 
-def _blended(image: Pixels, picture: Picture) -> Picture:
+def _blended(image: Pixels, picture: ViewPicture) -> ViewPicture:
     """A mask drawn over an image; the pixels of the mask are those that are kept."""
     height, width = picture.pixels.shape[:2]
     rows, columns = (np.arange(side) * of // side for side, of in zip((height, width), image.shape[:2], strict=True))
@@ -116,7 +116,7 @@ def _blended(image: Pixels, picture: Picture) -> Picture:
     colours = picture.pixels.astype(np.float64)
     share = _BLEND * colours[:, :, 3:] / 255
     mixed = np.broadcast_to(below, colours[:, :, :3].shape) * (1 - share) + colours[:, :, :3] * share
-    return Picture(np.rint(mixed).astype(np.uint8), picture.mask)
+    return ViewPicture(np.rint(mixed).astype(np.uint8), picture.mask)
 
 
 def mask_legend(report: OutputReport, width: int, *, blocks: bool) -> list[_LegendSpan] | None:

@@ -15,10 +15,10 @@ from textual.widget import Widget
 from accel_engine.inference.candidate import Candidate
 from accel_engine.inference.live_window import LiveWindow
 from accel_engine.words import numbers
-from accel_tui.run_state.curve import Curve
+from accel_tui.run_state.curve import RecordedCurve
 from accel_tui.widgets.chart.axes import LogAxis, round_down, round_up
 from accel_tui.widgets.chart.cell_frame import STYLES, Frame
-from accel_tui.widgets.chart.chart_view import Series
+from accel_tui.widgets.chart.chart_view import ChartSeries
 from accel_tui.widgets.chart.plot import Plot, PlotSeries, draw_plot
 from accel_tui.widgets.chart.style_rules import style_rules
 from accel_tui.widgets.chart_panels.batch_axis import BatchAxis
@@ -128,12 +128,12 @@ class ThroughputChart(LetteredChart):
         axis = BatchAxis.by(tuple(_curve([each.batch_size for each in setup]) for setup in setups))
         self.scale, self.end, self.window = axis.scale, axis.ticks, axis.bounds
         series = (
-            Series(letter(at), _curve([each.throughput for each in setup]), style=style_of(at))
+            ChartSeries(letter(at), _curve([each.throughput for each in setup]), style=style_of(at))
             for at, setup in enumerate(setups)
         )
         self.series = tuple(axis.place_on_axis(at, each) for at, each in enumerate(series))
 
 
-def _curve(values: Sequence[float]) -> Curve:
+def _curve(values: Sequence[float]) -> RecordedCurve:
     """A curve with a value for each row."""
-    return Curve().extend(np.array(values, np.float64))
+    return RecordedCurve().extend(np.array(values, np.float64))

@@ -61,7 +61,7 @@ class PredictionTables(VerticalScroll):
     DEFAULT_CSS = """
     PredictionTables {
         & Label { text-style: bold; }
-        & TextTable { height: auto; max-height: 100%; margin: 0 0 1 0; }
+        & TextTable { height: auto; max-height: 100%; margin: 0 0 1 0; scrollbar-gutter: auto; }
     }
     """
 

@@ -11,7 +11,6 @@ from textual.binding import Binding, BindingType
 from textual.events import Resize
 from textual.geometry import Size
 from textual.message import Message
-from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from accel_tui.run_state.log_tail import LogLine
@@ -25,7 +24,7 @@ MAX_LINES = 8000
 _Row = tuple[int, int, int]  # number of a line, and the part of its text
 
 
-class LogLines(ScrolledByKeys, ScrollView, can_focus=True):
+class LogLines(ScrolledByKeys):
     """Shows at most :data:`MAX_LINES` lines, and follows new ones while scrolled to the end.
 
     Scrolling beyond the first line loads older ones, and drops the newest, which scrolling beyond the last line loads

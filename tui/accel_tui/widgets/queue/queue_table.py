@@ -16,7 +16,7 @@ from accel_tui.widgets.table import Table
 BAR = 16
 """Cells of a progress bar."""
 
-_STATE_WIDTH = 29
+_STATE_WIDTH = 30
 
 
 class QueueTable(Table[QueueRow]):
@@ -60,7 +60,7 @@ COLUMNS: tuple[Column[QueueRow], ...] = (
     Column(
         "", 5, lambda row, _: f"{_symbol(row)[0]} {row.entry.position or '':>3}", colour=lambda row: _symbol(row)[1]
     ),
-    Column("run", 18, lambda row, _: row.entry.run, widest=36),
+    Column("run", 18, lambda row, _: row.entry.run, widest=28),
     Column("prio", 4, lambda row, _: _priority(row), right=True, drop_priority=2),
     Column("devices", 9, lambda row, _: devices_of(row.entry), drop_priority=1),
     Column(

@@ -43,7 +43,7 @@ class PhaseLine(RunLine):
         left = [("✗ cannot be read", "bold $error")] if is_unknown else phase(state, state.now)
         if self.pending_commands:
             left.append((f"  requested: {', '.join(self.pending_commands).replace('_', ' ')}", "$warning"))
-        pairs, available = progress(state), self.width - length(left)
+        pairs, available = phase_progress(state), self.width - length(left)
         while pairs and (gap := available - sum(map(length, pairs)) - _APART * (len(pairs) - 1)) < _APART:
             pairs.pop()
         return [
@@ -99,7 +99,7 @@ def phase(state: RunState, now: float, *, brief: bool = False) -> list[TextSpan]
     ]
 
 
-def progress(state: RunState) -> list[list[TextSpan]]:
+def phase_progress(state: RunState) -> list[list[TextSpan]]:
     """Epoch, step, rates and MFU, the most important first."""
     pairs = []
     if state.info and state.info.bench:

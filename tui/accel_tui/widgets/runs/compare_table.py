@@ -9,7 +9,6 @@ from rich.style import Style
 from textual.binding import BindingType
 from textual.geometry import Size
 from textual.reactive import reactive
-from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from accel_engine.text import printable_line
@@ -27,7 +26,7 @@ _SIGN = 3  # width of the sign of a curve
 _LINES = 3  # maximum lines of a name
 
 
-class CompareTable(ScrolledByKeys, ScrollView, can_focus=True):
+class CompareTable(ScrolledByKeys):
     """Differences between plans, and results.
 
     The headings, which are the legend of the charts, and the labels stay in place while the rest scrolls.

@@ -10,7 +10,7 @@ from accel_tui.formatting import field_labels
 from accel_tui.study_state.state import Floats, StudyState
 from accel_tui.study_state.texts import objective_name
 from accel_tui.widgets.chart import raster
-from accel_tui.widgets.chart.background import layout_of
+from accel_tui.widgets.chart.background import background_layout
 from accel_tui.widgets.chart.cell_frame import Frame
 from accel_tui.widgets.chart.chart_view import ChartView
 from accel_tui.widgets.search.parameter_axis import axis_of_parameter, positions
@@ -21,7 +21,7 @@ from accel_tui.widgets.search.study_styles import (
     STUDY_STYLE_ID,
     legend,
     levels_of,
-    write,
+    write_cells,
 )
 
 _NEAR = 0.2  # share of the plane's side; cells without a trial as near as this stay empty
@@ -39,10 +39,10 @@ def draw_contour(
     if across is None or up is None or len(trials) < _FEWEST:
         few = f"a contour needs {_FEWEST} trials with a value; there are {len(trials)}"
         text = "a contour needs two parameters" if across is None or up is None else few
-        write(frame, max(0, (columns - len(text)) // 2), rows // 2, text, "note")
+        write_cells(frame, max(0, (columns - len(text)) // 2), rows // 2, text, "note")
         return frame
     view = ChartView(columns, rows, axis_of_parameter(across, trials), axis_of_parameter(up, trials))
-    layout = layout_of(view)
+    layout = background_layout(view)
     frame = layout.frame.copy()
     values = np.array([trial.objectives[state.monitor.name] for trial in trials])
     x, y = view.x.fraction(positions(across, trials)), view.y.fraction(positions(up, trials))
@@ -60,12 +60,12 @@ def draw_contour(
             number = chosen[index].number
             sign, style = ("★", "title") if number == best else ("●", "label")
             style = "secondary" if number == selected else style
-            write(area, int(cells[index]), int(lines[index]), sign, style)
+            write_cells(area, int(cells[index]), int(lines[index]), sign, style)
     title = f"{field_labels.label(up.name)} over {field_labels.label(across.name)}"
-    write(frame, 0, 0, title, "title")
+    write_cells(frame, 0, 0, title, "title")
     note = f"  by {objective_name(state.monitor.name)}"
     if len(title) + len(note) + 2 + LEGEND_WIDTH <= columns:
-        write(frame, len(title), 0, note, "label")
+        write_cells(frame, len(title), 0, note, "label")
         legend(frame, len(title) + len(note) + 2, 0)
     return frame
 

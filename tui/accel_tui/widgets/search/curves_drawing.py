@@ -10,11 +10,11 @@ from accel_tui.study_state.state import Floats, StudyState, value_range
 from accel_tui.study_state.texts import objective_name, objective_text
 from accel_tui.widgets.chart import dots, raster
 from accel_tui.widgets.chart.axes import WholeAxis
-from accel_tui.widgets.chart.background import layout_of
+from accel_tui.widgets.chart.background import background_layout
 from accel_tui.widgets.chart.cell_frame import Frame
 from accel_tui.widgets.chart.chart_view import ChartView
 from accel_tui.widgets.chart.value_axis import value_axis
-from accel_tui.widgets.search.study_styles import STUDY_STYLE_ID, paint, write
+from accel_tui.widgets.search.study_styles import STUDY_STYLE_ID, paint, write_cells
 
 FADING = 5
 """Number of the latest pruned trials that are not faint yet."""
@@ -37,7 +37,7 @@ def draw_curves(state: StudyState, selected: int | None, columns: int, rows: int
     last = max((float(state.curves[number].epochs[-1]) for number in numbers), default=1.0)
     y = value_axis(*value_range(values, maximize=state.monitor.maximize), rows=max(rows - 3, 0))
     view = ChartView(columns, rows, WholeAxis(0.0, max(last, 2.0)), y)
-    layout = layout_of(view)
+    layout = background_layout(view)
     frame = layout.frame.copy()
     if layout.plot:
         area = frame.part(*layout.plot)
@@ -95,7 +95,7 @@ def _write_ends(area: Frame, view: ChartView, state: StudyState, numbers: Iterab
         x, y = min(int(across * width), width - 1), int(raster.dot_rows(up, height)[0]) // 4
         style = "secondary" if state.trials[number].state is not TrialState.RUNNING else "primary"
         text = f"●{number}"
-        write(area, min(x, width - len(text)), y, text, style)
+        write_cells(area, min(x, width - len(text)), y, text, style)
 
 
 def _write_header(frame: Frame, state: StudyState, groups: dict[str, list[int]]) -> None:
@@ -112,7 +112,7 @@ def _write_header(frame: Frame, state: StudyState, groups: dict[str, list[int]])
             count += f" {objective_text(name, state.value(state.trials[members[0]]))}"
         if x + 4 + len(word) + len(count) > columns:
             break
-        write(frame, x, 0, "━━ ", style)
-        write(frame, x + 3, 0, word + count, "label")
+        write_cells(frame, x, 0, "━━ ", style)
+        write_cells(frame, x + 3, 0, word + count, "label")
         x += 5 + len(word) + len(count)
     frame.styles[0][frame.characters[0] == ord(" ")] = STUDY_STYLE_ID["label"]

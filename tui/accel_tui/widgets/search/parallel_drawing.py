@@ -16,7 +16,7 @@ from accel_tui.widgets.chart import dots, raster
 from accel_tui.widgets.chart.axes import Axis
 from accel_tui.widgets.chart.cell_frame import Frame
 from accel_tui.widgets.search.parameter_axis import axis_of_parameter, positions
-from accel_tui.widgets.search.study_styles import LEGEND_WIDTH, LEVELS, legend, levels_of, paint, write
+from accel_tui.widgets.search.study_styles import LEGEND_WIDTH, LEVELS, legend, levels_of, paint, write_cells
 
 MIN_DISTANCE = 12
 """Fewest cells between two axes."""
@@ -40,11 +40,11 @@ def draw_parallel(state: StudyState, selected: int | None, first: int, columns: 
     trials = [trial for trial in state.trials.values() if math.isfinite(state.value(trial))]
     values = np.array([state.value(trial) for trial in trials], np.float64)
     title = f"Parameters and {objective_name(monitor.name)}"
-    write(frame, 0, 0, title, "title")
+    write_cells(frame, 0, 0, title, "title")
     if len(title) + LEGEND_WIDTH + 2 <= columns:
         legend(frame, len(title) + 2, 0)
     if not trials or rows < _TOP + 3:
-        write(frame, 0, rows // 2, "no trial has reported yet", "note")
+        write_cells(frame, 0, rows // 2, "no trial has reported yet", "note")
         return frame
     shown = _shown(state, first, columns)
     axes: list[tuple[str, Axis, Floats]] = [
@@ -60,10 +60,10 @@ def draw_parallel(state: StudyState, selected: int | None, first: int, columns: 
     for x, (name, axis, _) in zip(at, axes, strict=True):
         _draw_axis(area, x, axis)
         title = shorten(name, max(at[1] - at[0] - 1, 1))
-        write(frame, min(x, columns - len(title)), 1, title, "label")
+        write_cells(frame, min(x, columns - len(title)), 1, title, "label")
     if hidden := len(state.parameters) - len(shown):
         note = f"← → {hidden} more"
-        write(frame, columns - len(note), 0, note, "note")
+        write_cells(frame, columns - len(note), 0, note, "note")
     return frame
 
 
@@ -102,14 +102,14 @@ def _draw_axis(area: Frame, x: int, axis: Axis) -> None:
     """Draw an axis with labels right of it, over the lines."""
     height = area.characters.shape[0]
     for y in range(height):
-        write(area, x, y, "│", "axis")
+        write_cells(area, x, y, "│", "axis")
     ticks = axis.ticks(max(2, height // _TICKS_APART))
     for tick, text in zip(ticks, axis.labels(ticks), strict=True):
         fraction = axis.fraction(np.array([tick]))
         if -raster.EDGE <= float(fraction[0]) <= 1 + raster.EDGE:
             y = int(raster.dot_rows(fraction, height)[0]) // 4
-            write(area, x, y, "┼", "axis")
-            write(area, x + 1, y, text, "label")
+            write_cells(area, x, y, "┼", "axis")
+            write_cells(area, x + 1, y, text, "label")
 
 
 ABOUT = "share of each parameter in what makes the best tenth good (PED-ANOVA)"
@@ -128,11 +128,11 @@ def draw_importance(shares: Mapping[str, float], problem: str, title: str, colum
         rows: Height in cells.
     """
     frame = Frame.blank(columns, rows)
-    write(frame, 0, 0, title, "title")
+    write_cells(frame, 0, 0, title, "title")
     if not shares:
-        write(frame, 0, min(2, rows - 1), problem or "computing…", "note")
+        write_cells(frame, 0, min(2, rows - 1), problem or "computing…", "note")
         return frame
-    write(frame, 0, 1, ABOUT, "note")
+    write_cells(frame, 0, 1, ABOUT, "note")
     names = {name: field_labels.label(name) for name in shares}
     width = max(map(len, names.values()))
     room = max(columns - width - 8, 1)
@@ -140,9 +140,9 @@ def draw_importance(shares: Mapping[str, float], problem: str, title: str, colum
     apart = 2 if len(shares) * 2 + 2 <= rows else 1
     for index, (name, share) in enumerate(shares.items()):
         y = 3 + index * apart if apart == 2 else 2 + index
-        write(frame, 0, y, names[name].rjust(width), "label")
-        write(frame, width + 1, y, _bar(share / largest * room), "primary" if index else "success")
-        write(frame, columns - 6, y, percent(share).rjust(6) if share else "    0%", "title")
+        write_cells(frame, 0, y, names[name].rjust(width), "label")
+        write_cells(frame, width + 1, y, _bar(share / largest * room), "primary" if index else "success")
+        write_cells(frame, columns - 6, y, percent(share).rjust(6) if share else "    0%", "title")
     return frame
 
 

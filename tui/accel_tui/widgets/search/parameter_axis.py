@@ -11,7 +11,7 @@ from accel_engine.search.definition import Parameter
 from accel_engine.search.trial import Trial
 from accel_tui.formatting.text import shorten
 from accel_tui.study_state.state import Floats
-from accel_tui.study_state.texts import value_text
+from accel_tui.study_state.texts import parameter_text
 from accel_tui.widgets.chart import raster
 from accel_tui.widgets.chart.axes import Axis, LogAxis
 
@@ -48,7 +48,7 @@ class ChoiceAxis(Axis):
 def axis_of_parameter(parameter: Parameter, trials: Iterable[Trial] = ()) -> Axis:
     """The axis of a parameter's range, and of the values that trials have beyond it, from before it was changed."""
     if parameter.choices:
-        names = tuple(value_text(choice) for choice in choices_of(parameter, trials))
+        names = tuple(parameter_text(choice) for choice in choices_of(parameter, trials))
         return ChoiceAxis(-0.5, len(names) - 0.5, names)
     values = [trial.values.get(parameter.name) for trial in trials]
     known = [float(value) for value in values if isinstance(value, int | float) and math.isfinite(value)]
@@ -74,11 +74,11 @@ def positions(parameter: Parameter, trials: Sequence[Trial]) -> Floats:
     name = parameter.name
     if parameter.choices:
         known: Mapping[str, int] = {
-            value_text(choice): index for index, choice in enumerate(choices_of(parameter, trials))
+            parameter_text(choice): index for index, choice in enumerate(choices_of(parameter, trials))
         }
         return np.array(
             [
-                known.get(value_text(trial.values[name]), math.nan) if name in trial.values else math.nan
+                known.get(parameter_text(trial.values[name]), math.nan) if name in trial.values else math.nan
                 for trial in trials
             ],
             np.float64,

@@ -62,7 +62,7 @@ def paint(area: Frame, patterns: raster.Patterns, style: str) -> None:
     area.styles[mask] = STUDY_STYLE_ID[style]
 
 
-def write(frame: Frame, x: int, y: int, text: str, style: str) -> None:
+def write_cells(frame: Frame, x: int, y: int, text: str, style: str) -> None:
     """Write text into a row, clipped to the frame; as :meth:`Frame.write`, with any style of a study."""
     rows, columns = frame.characters.shape
     if x < 0:
@@ -75,10 +75,10 @@ def write(frame: Frame, x: int, y: int, text: str, style: str) -> None:
 
 def legend(frame: Frame, x: int, y: int) -> None:
     """Write the levels, from worst to best."""
-    write(frame, x, y, "worst ", "note")
+    write_cells(frame, x, y, "worst ", "note")
     for level in range(LEVELS):
-        write(frame, x + 6 + 2 * level, y, "██" if level else "░░", f"level-{level}")
-    write(frame, x + 7 + 2 * LEVELS, y, "best", "note")
+        write_cells(frame, x + 6 + 2 * level, y, "██" if level else "░░", f"level-{level}")
+    write_cells(frame, x + 7 + 2 * LEVELS, y, "best", "note")
 
 
 LEGEND_WIDTH = 11 + 2 * LEVELS

@@ -18,7 +18,7 @@ from accel_engine.text import printable_line
 from accel_tui.study_state.state import StudyState
 from accel_tui.study_state.texts import objective_name
 from accel_tui.terminal.dirty_regions import DirtyRegionWidget
-from accel_tui.widgets.chart.cell_frame import Frame, damage
+from accel_tui.widgets.chart.cell_frame import Frame, changed_cells
 from accel_tui.widgets.search.contour_drawing import draw_contour
 from accel_tui.widgets.search.curves_drawing import draw_curves
 from accel_tui.widgets.search.parallel_drawing import draw_importance, draw_parallel
@@ -203,7 +203,7 @@ class StudyView(DirtyRegionWidget):
         if frame is not None:
             old, self._frame = self._frame, frame
             if old.characters.shape == frame.characters.shape:
-                if regions := damage(old, frame):
+                if regions := changed_cells(old, frame):
                     self.refresh(*(regions if len(regions) <= MOST_REGIONS else ()))
             else:
                 self.refresh()
