@@ -345,7 +345,8 @@ class Table(ScrollView, Generic[T], can_focus=True):
         cells: Sequence[Any] = self._cells(line)
         self._painted[line] = tuple(cells)
         if line >= len(self.shown):
-            return Strip([Segment(" " * self._lead + "".join(cells), self._style("note"))])
+            look = self._style("row") + self._style("note")
+            return self._placed([Segment(" " * self._lead + "".join(cells), look)], look)
         at_cursor = line == self._cursor
         plain = self._style("cursor" if at_cursor else "row")
         mark, *texts = cells
