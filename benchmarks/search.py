@@ -32,7 +32,7 @@ from accel_engine.plan import Plan
 from accel_engine.run import RunReader, Status, runs_directory
 from accel_engine.run.directory.lock import WriterLock
 from accel_engine.search import new_study
-from accel_engine.search.definition import Objective, StudyDefinition
+from accel_engine.search.definition import Objective, SearchOptions, StudyDefinition
 from accel_engine.search.engine_runs import DirectStarter, EngineRuns
 from accel_engine.search.over import parse_all
 from accel_engine.search.process import run_search
@@ -208,7 +208,7 @@ def mnist1d(directory: Path, trials: int, epochs: int) -> None:
     choices = ",".join(f"{models}:{name}" for name in ("cnn50", "cnn100", "cnn200"))
     over = ("learning_rate=1e-3..3e-2:log", "batch_size=32,64,128", f"model={choices}", "weight_decay=1e-5..1e-1:log")
     plan = plan.replace(optimizer="adamw", model="auto")
-    options = new_study.SearchOptions(parameters=parse_all(over), name=f"mnist1d-{time.time():.0f}", trials=trials)
+    options = SearchOptions(parameters=parse_all(over), name=f"mnist1d-{time.time():.0f}", trials=trials)
     study = new_study.begin_study(
         new_study.define(plan, ("data", "epochs", "optimizer", "schedule"), options), detect().devices
     )

@@ -136,7 +136,7 @@ def test_files_take_the_raw_rows_of_other_data(gym: Gym, tmp_path: Path) -> None
     assert file.values == pytest.approx(run.values, rel=1e-3)
     assert (file.split, file.examples) == ("others.csv", 40)
     parts: list[Any] = []
-    options = replace(OPTIONS, batch_sizes=(1,), seconds=0.1, xla=(False,), data=f"{tmp_path}/others.csv")
+    options = replace(OPTIONS, batch_sizes=(1,), seconds=0.1, xla="off", data=f"{tmp_path}/others.csv")
     bench(BenchRequest((BenchedModel("m.onnx", file=tmp_path / "m.onnx"),), options), parts.append)
     assert [each.problem for each in parts if isinstance(each, Candidate)] == [""]
 
@@ -144,7 +144,7 @@ def test_files_take_the_raw_rows_of_other_data(gym: Gym, tmp_path: Path) -> None
 def test_engine_processes_measure_a_run_beside_its_export(gym: Gym, tmp_path: Path) -> None:
     directory = gym.train_once(DIGITS).directory
     (written,) = exported(directory, tmp_path, target(tmp_path, "tflite")).exported
-    options = BenchOptions(batch_sizes=(1,), seconds=0.1, devices=("cpu",), precisions=("float32",), xla=(False,))
+    options = BenchOptions(batch_sizes=(1,), seconds=0.1, devices=("cpu",), precisions=("float32",), xla="off")
     parts: list[Any] = []
     assert bench_models([directory, ModelFile(tmp_path / "m.tflite")], options, parts.append) == ()
     found = [each for each in parts if isinstance(each, Candidate)]

@@ -31,7 +31,7 @@ from ...training.conftest import Gym
 
 PLAN = Plan(model="mlp", epochs=1, batch_size=100)
 
-OPTIONS = BenchOptions(devices=("cpu",), precisions=("float32",), xla=(False,), batch_sizes=(1, 4), seconds=0.1)
+OPTIONS = BenchOptions(devices=("cpu",), precisions=("float32",), xla="off", batch_sizes=(1, 4), seconds=0.1)
 
 
 def of_run_(directory: Path, name: str = "") -> BenchedModel:
@@ -50,7 +50,7 @@ def benched(*models: BenchedModel, **changes: Any) -> list[Candidate]:
 
 def test_a_run_is_measured_by_batch_size_with_xla_and_without(gym: Gym) -> None:
     directory = gym.train_once(PLAN).directory
-    found = benched(of_run_(directory), xla=(False, True))
+    found = benched(of_run_(directory), xla="both")
     assert [(each.batch_size, each.xla) for each in found] == [(1, False), (4, False), (1, True), (4, True)]
     for each in found:
         assert (each.model, each.format, each.device, each.precision) == (
@@ -124,7 +124,7 @@ def test_texts_do_not_compile_with_xla_and_the_rest_is_measured(gym: Gym, tmp_pa
     model = keras.Sequential([keras.Input((1,), dtype="string"), keras.layers.StringLookup(vocabulary=["a", "0"])])
     model.add(keras.layers.Embedding(3, 2))
     model.save(tmp_path / "words.keras")
-    found = benched(of_file(tmp_path / "words.keras"), xla=(False, True))
+    found = benched(of_file(tmp_path / "words.keras"), xla="both")
     assert [bool(each.problem) for each in found] == [False, False, True]
     assert found[0].load_seconds is not None
 
@@ -214,7 +214,7 @@ def test_the_memory_of_a_run_includes_its_weights(gym: Gym, monkeypatch: pytest.
 
     monkeypatch.setattr("accel_engine.trained.bench.bench.HostMemory", Meter)
     directory = gym.train_once(PLAN).directory
-    found = benched(of_run_(directory), xla=(False, True), batch_sizes=(1,))
+    found = benched(of_run_(directory), xla="both", batch_sizes=(1,))
     weights = sum(array.nbytes for array in keras.models.load_model(trained_model(directory)).get_weights())
     assert loaded == [weights]
     assert all(each.memory is None or each.memory >= weights for each in found)
@@ -233,7 +233,7 @@ def test_the_model_before_is_freed(tmp_path: Path) -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("accel_engine.trained.bench.bench.open_model", opened)
-        benched(of_file(tmp_path / "m.keras"), of_file(tmp_path / "m.keras"), xla=(False, True))
+        benched(of_file(tmp_path / "m.keras"), of_file(tmp_path / "m.keras"), xla="both")
     assert counts == [0, 0, 0, 0]
 
 
