@@ -14,8 +14,7 @@ from accel_engine.text import printable_line
 from accel_tui.cli.output import print_to_stderr, table, write, write_json
 from accel_tui.formatting.runs import left_out
 from accel_tui.formatting.text import shorten
-from accel_tui.run_list.comparison import ComparedRow, ComparedRun, Comparison, mixed
-from accel_tui.run_list.comparison import compared_runs
+from accel_tui.run_list.comparison import ComparedRow, ComparedRun, Comparison, compared_runs, mixed
 from accel_tui.run_state.curve import CAPACITY
 from accel_tui.run_state.fold_events import apply_update
 from accel_tui.run_state.state import RunState
