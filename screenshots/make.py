@@ -73,7 +73,7 @@ DIAGNOSTICS = ("<Finished>", "w")
 
 BENCH = (
     "<Finished>", "b", "<scenario>", *"10ms", "tab", "tab", "backspace", *"0.5",  # target p99, time limit
-    "tab", "tab", "tab", *"float32", "enter", "<best throughput>",
+    "tab", "tab", "tab", *"float32", "enter", "ctrl+s", "<best throughput>",
 )  # fmt: skip
 """Measures with a short time limit, without other precisions."""
 
@@ -141,13 +141,13 @@ SHOTS = {
     ),
     "predict": Shot(
         lambda runs: runs.finished,
-        ("<Finished>", "P", "<Examples>", *"scans.npz", "enter", "<PROBABILITY>"),
+        ("<Finished>", "P", "<examples>", *"scans.npz", "enter", "<PROBABILITY>"),
         (SMALL, MEDIUM, LARGE),
         (MEDIUM,),
     ),
     "export": Shot(
         lambda runs: runs.finished,
-        ("<Finished>", "E", "<Formats>", "s", "<verified>"),
+        ("<Finished>", "E", "<formats>", "s", "<verified>"),
         (SMALL, MEDIUM, LARGE),
         (MEDIUM,),
     ),

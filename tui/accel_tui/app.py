@@ -30,7 +30,7 @@ from accel_tui.device_sampling import DeviceSampling, MakeSampler
 from accel_tui.host import Host, Screens
 from accel_tui.palette import KeyCommands
 from accel_tui.run_launcher import LaunchState, MakeEngine, RunLauncher
-from accel_tui.run_state.device_curves import Meter, record_device
+from accel_tui.run_state.device_meter import Meter, record_device
 from accel_tui.screens.new_run_screen import NewRunScreen
 from accel_tui.screens.too_small_screen import TooSmallScreen, is_too_small
 from accel_tui.settings.settings_paths import settings_path

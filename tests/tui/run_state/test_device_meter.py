@@ -1,5 +1,5 @@
 from accel_engine.devices.device_types import Reading, Sample
-from accel_tui.run_state.device_curves import HISTORY, Meter, record_device
+from accel_tui.run_state.device_meter import HISTORY, Meter, record_device
 
 
 def at(time: float, utilization: float | None, device: str = "cpu:0") -> Sample:

@@ -16,7 +16,7 @@ from accel_engine.run.store.connection import SCHEMA_VERSION, connect
 from accel_engine.run.store.steps import THROUGHPUT
 from accel_tui.follower import NewState, Unreadable
 from accel_tui.run_state import run_follower
-from accel_tui.run_state.device_curves import HISTORY
+from accel_tui.run_state.device_meter import HISTORY
 from accel_tui.run_state.fold_events import apply_update
 from accel_tui.run_state.run_follower import RunFollower
 from accel_tui.run_state.state import RunState

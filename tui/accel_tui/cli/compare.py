@@ -14,8 +14,7 @@ from accel_engine.text import printable_line
 from accel_tui.cli.output import print_to_stderr, table, write, write_json
 from accel_tui.formatting.runs import left_out
 from accel_tui.formatting.text import shorten
-from accel_tui.run_list.comparison import ComparedRow, ComparedRun, Comparison, mixed
-from accel_tui.run_list.comparison import compared_runs as compare_runs
+from accel_tui.run_list.comparison import ComparedRow, ComparedRun, Comparison, compared_runs, mixed
 from accel_tui.run_state.curve import CAPACITY
 from accel_tui.run_state.fold_events import apply_update
 from accel_tui.run_state.state import RunState
@@ -32,7 +31,7 @@ TITLE_WIDTH = 20
 @click.command(epilog=EPILOG)
 @click.argument("runs", nargs=-1, required=True, metavar="RUN RUN...")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def compared_runs(runs: tuple[str, ...], as_json: bool) -> None:
+def compare(runs: tuple[str, ...], as_json: bool) -> None:
     """Compare runs: the differences of their plans, and their results.
 
     To compare curves, open the dashboard, select runs with space and press c.
@@ -44,7 +43,7 @@ def compared_runs(runs: tuple[str, ...], as_json: bool) -> None:
     compared = [_read_run(directory) for directory in directories]
     if problem := mixed([each.run.info for each in compared if each.run.info]):
         raise UsageError(problem)
-    comparison = compare_runs(compared)
+    comparison = compared_runs(compared)
     for each in compared:
         if each.state.damaged:
             print_to_stderr(f"{each.run.id}: {left_out(each.state.damaged, each.run.directory)}")

@@ -1,7 +1,7 @@
 """Downsampled per-step series in bounded memory that keep minima and maxima."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -264,3 +264,7 @@ def divide_steps(total: Floats, number: npt.NDArray[np.int64]) -> Floats:
 def _latest(means: Floats) -> float:
     known = means[~np.isnan(means)]
     return float(known[-1]) if known.size else math.nan
+
+
+DeviceCurves = Mapping[str, Mapping[str, RecordedCurve]]
+"""Curves of device metrics, by metric and device."""

@@ -1,17 +1,14 @@
-"""Reads a run's device metrics, the latest ones and as curves over its steps."""
+"""Reads a run's device metrics as curves over its steps."""
 
 import time
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from accel_engine.devices.device_types import Reading, Sample
 from accel_engine.run import RunReader, Update
 from accel_engine.run.store.sample_packing import SampleUnpacker
-from accel_engine.text import printable, printable_fields
-from accel_tui.run_state.curve import CAPACITY, Floats, RecordedCurve, step_times
+from accel_engine.text import printable
+from accel_tui.run_state.curve import CAPACITY, DeviceCurves, Floats, RecordedCurve, step_times
 
 READINGS = ("utilization", "memory_used", "temperature", "power")
 """The metrics that can be charted: in %, GiB, degrees Celsius, W."""
@@ -20,9 +17,6 @@ _GIB = 2.0**30
 
 MAX_ROWS = 1000
 """Maximum number of samples per read, so that nothing else waits for those of a long run."""
-
-DeviceCurves = Mapping[str, Mapping[str, RecordedCurve]]
-"""Curves by metric and device."""
 
 
 class DeviceCurvesReader:
@@ -176,46 +170,3 @@ def _merged(kept: Floats, number: int) -> Floats:
     time, low, high, mean = kept.reshape(4, -1, number)
     merged: Floats = np.array([time[:, -1], low.min(axis=1), high.max(axis=1), mean.mean(axis=1)])
     return merged
-
-
-HISTORY = 120
-"""Number of past utilizations that a meter keeps."""
-
-UNREAD = Reading.missing("was not read")
-
-
-@dataclass(frozen=True, slots=True)
-class Meter:
-    """A device's latest sample and its history.
-
-    Attributes:
-        sample: The latest sample.
-        history: The last :data:`HISTORY` utilizations in %, oldest first; ``None`` where missing.
-    """
-
-    sample: Sample
-    history: tuple[float | None, ...]
-
-    def reading(self, name: str) -> Reading:
-        """The latest reading of that name, or one that says why there is none."""
-        return self.sample.readings.get(name, UNREAD)
-
-
-def unread(device: str, reason: str) -> Meter:
-    """The meter of a device that is never read, without a history."""
-    return Meter(Sample(0.0, device, {"utilization": Reading.missing(reason, "%")}), ())
-
-
-def record_device(meters: Mapping[str, Meter], samples: Iterable[Sample]) -> dict[str, Meter]:
-    """Update meters by device id with samples; text from drivers is made printable."""
-    after = dict(meters)
-    latest: dict[str, Sample] = {}
-    for sample in samples:
-        device = printable(sample.device)
-        past = after[device].history if device in after else ()
-        utilization = sample.readings.get("utilization", UNREAD).value
-        after[device] = Meter(sample, (*past[1 - HISTORY :], utilization))
-        latest[device] = sample
-    for device, sample in latest.items():  # only the last samples are shown
-        after[device] = replace(after[device], sample=printable_fields(sample))
-    return after

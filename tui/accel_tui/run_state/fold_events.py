@@ -18,7 +18,7 @@ from accel_engine.run.store.series_names import LEARNING_RATE, SeriesNames
 from accel_engine.run.store.steps import THROUGHPUT, TIME
 from accel_engine.text import printable_fields
 from accel_tui.run_state.curve import Floats, RecordedCurve, extended_curve
-from accel_tui.run_state.device_curves import record_device
+from accel_tui.run_state.device_meter import record_device
 from accel_tui.run_state.learning_rate_curve import latest_learning_rate
 from accel_tui.run_state.marks import extended_marks as with_marks
 from accel_tui.run_state.marks import mark_of, resumed

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from accel_engine.devices.device_types import Device, Inventory
-from accel_tui.run_state.device_curves import Meter, unread
+from accel_tui.run_state.device_meter import Meter, unread
 from accel_tui.run_state.state import RunState
 
 NOT_SAMPLED = "not sampled by this run"

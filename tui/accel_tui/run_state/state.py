@@ -10,8 +10,8 @@ from accel_engine.devices.peaks import utilization
 from accel_engine.plan.monitor import is_better_lower
 from accel_engine.run import RunInfo, Status
 from accel_engine.run.store.series_names import MEAN_PREFIXES, VALIDATION_PREFIX, choose_monitor
-from accel_tui.run_state.curve import RecordedCurve
-from accel_tui.run_state.device_curves import DeviceCurves, Meter
+from accel_tui.run_state.curve import DeviceCurves, RecordedCurve
+from accel_tui.run_state.device_meter import Meter
 from accel_tui.run_state.marks import MarkKind, Marks, Track
 from accel_tui.run_state.pace import StepRate, assumed_seconds, validations_left
 from accel_tui.run_state.parts import Part, part_of

@@ -27,7 +27,7 @@ from accel_tui.palette import PlanCommands
 from accel_tui.plan import search_fields
 from accel_tui.plan.data_survey import SurveyError
 from accel_tui.run_launcher import LaunchState
-from accel_tui.run_state.device_curves import Meter
+from accel_tui.run_state.device_meter import Meter
 from accel_tui.screens.asking import ask, awaiting
 from accel_tui.screens.new_run_keys import BINDINGS, hint_for
 from accel_tui.screens.plan_actions import ask_to_search, ask_what_to_find, explain_ranges, start

@@ -10,7 +10,7 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from accel_engine.devices.device_types import CountedItem, Device, Inventory, Reading, Sample, UnavailableKind
-from accel_tui.run_state.device_curves import Meter
+from accel_tui.run_state.device_meter import Meter
 from accel_tui.widgets.devices.device_panel import DevicePanel, explanations, lines
 from tui.stand_ins import GIB, MACHINE, READINGS, sample
 

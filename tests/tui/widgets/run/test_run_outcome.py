@@ -9,7 +9,7 @@ from accel_engine.devices.device_types import Reading, Sample
 from accel_engine.events import Outcome, RunEnded, RunStarted
 from accel_engine.run import RunInfo, Status
 from accel_tui.cli.event_text import format_event
-from accel_tui.run_state.device_curves import record_device
+from accel_tui.run_state.device_meter import record_device
 from accel_tui.run_state.state import RunState
 from accel_tui.widgets.run.phase_line import phase
 from accel_tui.widgets.run.run_outcome import RunOutcome, results

@@ -7,7 +7,7 @@ from textual.content import Content
 from accel_engine.devices.device_types import Device, Reading
 from accel_engine.words import numbers
 from accel_tui.formatting.sparkline import sparkline
-from accel_tui.run_state.device_curves import Meter
+from accel_tui.run_state.device_meter import Meter
 
 ID_WIDTH = 6
 """Width of a device id on this machine."""
