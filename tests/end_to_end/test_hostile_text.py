@@ -51,7 +51,7 @@ def test_a_shell_is_sent_none_of_it_either(program: Path, words: str) -> None:
         terminal.wait_closed()
         sent = terminal.raw.decode()
     assert r"\x1b" in sent
-    assert not obeyed(sent, r"\r\x1b\[K|\x1b\[\d*m|\r\n")
+    assert not obeyed(sent, r"\r(\x1b\[1A)*\x1b\[2K|\x1b\[\?25[hl]|\x1b\[\d*m|\r\n")
 
 
 def test_a_user_s_model_that_raises_such_a_text_is_quoted(program: Path, tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ def test_a_user_s_model_that_raises_such_a_text_is_quoted(program: Path, tmp_pat
         assert terminal.wait_closed() == 1
         sent = terminal.raw.decode()
     assert r"ValueError: H\x1b]0;X\x07\x1b[2J" in sent
-    assert not obeyed(sent, r"\r\x1b\[K|\x1b\[\d*m|\r\n")
+    assert not obeyed(sent, r"\r(\x1b\[1A)*\x1b\[2K|\x1b\[\?25[hl]|\x1b\[\d*m|\r\n")
 
 
 def test_bytes_that_are_no_text_of_the_terminal_end_nothing(program: Path) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from accel_engine import data
+from accel_engine import data, formats
 from accel_engine.data.data_options import DataOptions
 from accel_engine.data.standardization import Standardization
 from accel_engine.errors import AccelError, DataError, RunError
@@ -50,7 +50,7 @@ def saved(directory: Path) -> keras.Model:
 
 def exported(directory: Path, path: Path) -> Path:
     """A run's model as ``export --to keras`` writes it."""
-    Artefacts(open_trained(directory, keeps_raw=True), "m").write("keras", "none", path)
+    Artefacts(open_trained(directory, keeps_raw=True), "m").write(formats.named("keras"), "none", path)
     return path
 
 
