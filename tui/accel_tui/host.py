@@ -71,6 +71,9 @@ class Host(Protocol):
                 stays as it was left.
         """
 
+    async def ask_screen(self, screen: Screens, *subject: Any) -> Any:
+        """Open a screen in which a value is chosen; returns the value, ``None`` if none was."""
+
 
 def host_of(node: MessagePump) -> Host:
     """The app of a screen or widget."""

@@ -68,3 +68,16 @@ async def test_a_screen_that_is_closed_waits_no_longer() -> None:
         question.dismiss("yes")
         await pilot.pause()
         assert screen.answers == []
+
+
+async def test_what_would_ask_while_the_app_closes_is_silent() -> None:
+    class ClosingScreen(TwiceAskingScreen):
+        def on_unmount(self) -> None:
+            self.action_ask_twice()
+
+    app: App[None] = App()
+    async with app.run_test():
+        screen = ClosingScreen()
+        await app.push_screen(screen)
+    assert not app.screen_stack
+    assert screen.answers == []

@@ -223,7 +223,11 @@ async def test_of_a_run_the_optimizers_rate_is_given(home: Path, finders: type[F
         await shows(pilot, "Start")
         app = pilot.app
         assert isinstance(app, StubApp)
-        app.open_screen(Screens.FIND_RATE, Path("k3fp-a"), taken.append)
+
+        async def take() -> None:
+            taken.append(await app.ask_screen(Screens.FIND_RATE, Path("k3fp-a")))
+
+        app.run_worker(take)
         await shows(pilot, "minimum / 10: ")
         await pilot.press("enter")
         await until(pilot, lambda: taken, "a rate")

@@ -155,10 +155,11 @@ class AdviceScreen(WorkingScreen):
         if (finding := self._finding) and (cure := self._cure):
             self._runner.try_cure(finding, cure)
 
-    def action_apply(self) -> None:
+    @awaiting
+    async def action_apply(self) -> None:
         """Ask, then apply the selected cure."""
         if (finding := self._finding) and (cure := self._cure) and self.advice:
-            self._runner.apply(finding, cure, self.advice.info)
+            await self._runner.apply(finding, cure, self.advice.info)
 
     def action_undo(self) -> None:
         """Take the last cure back."""

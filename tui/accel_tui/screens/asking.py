@@ -9,13 +9,21 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from textual.dom import DOMNode
 from textual.screen import Screen
 
+from accel_tui.terminal.textual_private import is_being_removed
+
 _Answer = TypeVar("_Answer")
 _Node = TypeVar("_Node", bound=DOMNode)
 _Arguments = ParamSpec("_Arguments")
 
 
 async def ask(node: DOMNode, dialog: Screen[_Answer]) -> _Answer | None:
-    """Open a dialog; returns its result once it is closed."""
+    """Open a dialog; returns its result once it is closed.
+
+    Raises:
+        CancelledError: The app or the screen is being closed, where a dialog would never be.
+    """
+    if not node.app.is_running or is_being_removed(node):
+        raise asyncio.CancelledError
     closed: asyncio.Future[_Answer | None] = asyncio.get_running_loop().create_future()
 
     def close(answer: _Answer | None) -> None:
@@ -40,15 +48,16 @@ def awaiting(
         coroutine = action(node, *arguments, **options)
         try:
             awaited = coroutine.send(None)
-        except StopIteration:
+        except (StopIteration, asyncio.CancelledError):
             return
-        node.run_worker(_rest(coroutine, awaited), exit_on_error=False, group="actions")
+
+        async def rest() -> None:
+            await _steps(coroutine, awaited)
+
+        work: Callable[[], Any] = rest
+        node.run_worker(work, exit_on_error=False, group="actions")
 
     return begin
-
-
-async def _rest(coroutine: Coroutine[Any, Any, None], awaited: object) -> None:
-    await _steps(coroutine, awaited)
 
 
 @types.coroutine
@@ -66,7 +75,7 @@ def _steps(coroutine: Coroutine[Any, Any, None], awaited: object) -> Generator[o
             return
 
 
-class AskingScreen(Screen[None]):
+class AskingScreen(Screen[Any]):
     """A screen whose last question can be withdrawn."""
 
     _question: Screen[Any] | None = None

@@ -100,7 +100,7 @@ class BenchScreen(JobScreen):
         """Take note of what was measured."""
         match part:
             case ExamplesDone():
-                self.tell_examples(part, "reading ")
+                self.progress.tell_examples(part, "reading ")
             case LiveWindow():
                 self._show_live(part)
             case Candidate():
@@ -115,7 +115,7 @@ class BenchScreen(JobScreen):
         if self.options.scenario == "server":
             measuring += f", tried {numbers.compact(window.rate)} requests/s"
             figures = f"{numbers.compact(window.throughput)}/s answered"
-        self.tell(f"{measuring}  {figures}")
+        self.progress.tell(f"{measuring}  {figures}")
 
     @property
     def _tables(self) -> Content:

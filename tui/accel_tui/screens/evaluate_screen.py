@@ -124,7 +124,7 @@ class EvaluateScreen(JobScreen):
 
     def take(self, part: ExamplesDone) -> None:
         """Tell the number of examples."""
-        self.tell_examples(part)
+        self.progress.tell_examples(part)
 
     async def finish(self, found: Evaluation | None) -> Sequence[str]:
         """Show the metrics, and the differences."""

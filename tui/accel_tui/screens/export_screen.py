@@ -160,7 +160,7 @@ class ExportScreen(JobScreen):
                 self._progress = replace(self._progress, writing=part.name, examples=None)
             case MeasuredModel():
                 self._progress = replace(self._progress, models=(*self._progress.models, part))
-        self.tell(self._progress.phase)
+        self.progress.tell(self._progress.phase)
 
     def draw(self) -> None:
         """Show what was measured."""

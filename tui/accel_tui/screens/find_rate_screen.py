@@ -24,16 +24,15 @@ from accel_tui.widgets.text_table import table_content
 
 
 class FindRateScreen(FinderScreen):
-    """Finds the learning rate of a plan, or of a run that trains.
+    """Finds the learning rate of a plan, or of a run that trains; returns the plan's, or the optimizer's of the run.
 
     Args:
         source: The plan, or the directory of the run.
-        take_rate: Called with the plan's learning rate, or the optimizer's of a run.
     """
 
-    def __init__(self, source: Plan | Path, take_rate: Callable[[float], object]) -> None:
+    def __init__(self, source: Plan | Path) -> None:
         super().__init__()
-        self._source, self._take_rate = source, take_rate
+        self._source = source
         self._ramps: tuple[Ramp, ...] = ()
         self._found: FoundRate | None = None
 
@@ -76,7 +75,7 @@ class FindRateScreen(FinderScreen):
     def take(self, part: RampProgress) -> None:
         """Take the ramps so far."""
         self._ramps = part.ramps
-        self.tell(ramp_progress(part).strip())
+        self.progress.tell(ramp_progress(part).strip())
 
     def take_result(self, result: FoundRate) -> str:
         """Take what was found."""
@@ -98,9 +97,8 @@ class FindRateScreen(FinderScreen):
         return [each.rate for each in sorted(found, key=lambda each: each is not best)]
 
     def use(self, value: float) -> None:
-        """Give the rate to whom it was found for, and go back."""
-        self.app.pop_screen()
-        self._take_rate(self._own(value))
+        """Go back with the rate."""
+        self.dismiss(self._own(value))
 
     def _own(self, rate: float) -> float:
         """The rate of the plan, or of the optimizer of a run."""

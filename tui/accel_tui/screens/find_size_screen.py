@@ -29,16 +29,15 @@ ALONE = Answer("alone", "Batch size only", "b")
 
 
 class FindSizeScreen(FinderScreen):
-    """Finds the batch size of a plan.
+    """Finds the batch size of a plan; returns it, and the learning rate that goes with it, or ``None`` to keep the old.
 
     Args:
         plan: The plan.
-        take_size: Called with the batch size, and the learning rate that goes with it if the user wants it.
     """
 
-    def __init__(self, plan: Plan, take_size: Callable[[int, float | None], object]) -> None:
+    def __init__(self, plan: Plan) -> None:
         super().__init__()
-        self._plan, self._take_size = plan, take_size
+        self._plan = plan
         self._measured: tuple[MeasuredSize, ...] = ()
         self._found: FoundSize | None = None
 
@@ -80,7 +79,7 @@ class FindSizeScreen(FinderScreen):
     def take(self, part: SizeProgress) -> None:
         """Take the sizes so far."""
         self._measured = tuple(sorted(part.measured, key=lambda each: each.batch_size))
-        self.tell(part.detail, part.seconds_left)
+        self.progress.tell(part.detail, part.seconds_left)
 
     def take_result(self, result: FoundSize) -> str:
         """Take what was found."""
@@ -106,22 +105,18 @@ class FindSizeScreen(FinderScreen):
 
     @awaiting
     async def use(self, value: float) -> None:
-        """Ask about the learning rate that goes with the size, and give both to whom they were found for."""
+        """Ask about the learning rate that goes with the size, and go back with both."""
         size = round(value)
         effects = self._found.effects_of(size) if self._found else None
         if effects is None or effects.learning_rate is None or effects.factor == 1:
-            self._give(size, None)
+            self.dismiss((size, None))
             return
         rate = effects.learning_rate
         both = Answer("both", f"With learning rate {rate:g}", "l")
         detail = f"The plan's learning rate times {effects.rate_factor:.3g}, by the {effects.rule} rule."
         chosen = await ask(self, QuestionScreen(f"Batch size {size:,}", detail, (both, ALONE, CANCEL)))
         if chosen in (both.id, ALONE.id):
-            self._give(size, rate if chosen == both.id else None)
-
-    def _give(self, size: int, rate: float | None) -> None:
-        self.app.pop_screen()
-        self._take_size(size, rate)
+            self.dismiss((size, rate if chosen == both.id else None))
 
     def draw(self) -> None:
         """Show the sizes, and what the one at the cursor means; before there are any, how they are measured."""

@@ -8,27 +8,20 @@ from typing import Any, ClassVar
 from textual import getters, on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.content import Content
 from textual.widget import Widget
-from textual.widgets import Static
 
 from accel_engine.errors import AccelError, UsageError
-from accel_engine.requests.protocol.request import ExamplesDone
-from accel_engine.text import printable
-from accel_engine.words import numbers
 from accel_tui.screens.asking import ask, awaiting
 from accel_tui.screens.job import Job, reported
 from accel_tui.screens.question_screen import CANCEL, QuestionScreen
 from accel_tui.screens.working_screen import WorkingScreen
+from accel_tui.widgets.jobs.job_progress import JobProgress
 from accel_tui.widgets.jobs.option_form import OptionForm
 from accel_tui.widgets.key_bar import KeyBar
 from accel_tui.widgets.top_bar import TopBar
 
 DRAW_SECONDS = 0.1
 """Seconds between two drawings of what is found, at least."""
-
-LEAST_SECONDS = 2.0
-"""Seconds of examples after which the time for the rest is told."""
 
 
 class JobScreen(WorkingScreen):
@@ -59,16 +52,14 @@ class JobScreen(WorkingScreen):
     FIRST_WORDS: ClassVar[str] = "starting an engine"
     """The progress before the first part."""
 
-    _about = getters.query_one("#about", Static)
+    progress = getters.query_one(JobProgress)
 
     def __init__(self) -> None:
         super().__init__()
         self._job: Job | None = None
         self.options: Any = None
         """The options of the last start; ``None`` before one."""
-        self._drawn_at = self._counted_at = 0.0
-        self._counted = 0
-        self._will_draw = self._is_checking = False
+        self._drawn_at, self._is_checking = 0.0, False
 
     @property
     def heading(self) -> str:
@@ -129,7 +120,7 @@ class JobScreen(WorkingScreen):
         yield TopBar(self.heading)
         if form := self.make_form():
             yield form
-        yield Static(id="about", markup=False)
+        yield JobProgress(id="about", markup=False)
         yield from self.compose_result()
         yield KeyBar()
 
@@ -212,24 +203,9 @@ class JobScreen(WorkingScreen):
     def cancel(self) -> None:
         """End the job; what was found so far is shown once its thread has ended."""
         if self._job and not self._job.is_cancelled:
-            self.tell("ending")
+            self.progress.tell("ending")
             self._job.cancel()
             self.refresh_bindings()
-
-    def tell(self, words: str, seconds_left: float | None = None) -> None:
-        """Tell how far the job is, and about how long the rest takes if that is known."""
-        left = f", about {numbers.duration(seconds_left)} left" if seconds_left and round(seconds_left) else ""
-        self._show_about((f"{words}{left}",), "$text-accent")
-
-    def tell_examples(self, part: ExamplesDone, lead: str = "") -> None:
-        """Tell how many examples are done."""
-        now = time.monotonic()
-        if part.done < self._counted or not self._counted:
-            self._counted_at = now
-        self._counted = part.done
-        taken = now - self._counted_at
-        left = taken / part.done * (part.of - part.done) if taken > LEAST_SECONDS and part.of and part.done else None
-        self.tell(f"{lead}{numbers.examples_done(part.done, part.of)}", left)
 
     def warn(self, warnings: Iterable[str]) -> None:
         """Notify of warnings, from any thread."""
@@ -255,7 +231,9 @@ class JobScreen(WorkingScreen):
             prepared = await asyncio.to_thread(self.prepare, options)
         except AccelError as error:
             self._is_checking = False
-            self._refuse(error)
+            for form in self.query(OptionForm):
+                self._show_form()
+                form.show_problem(error if isinstance(error, UsageError) else str(error))
             return
         question = self.question(prepared)
         may_start = question is None or await ask(self, question) not in (None, CANCEL.id)
@@ -263,42 +241,31 @@ class JobScreen(WorkingScreen):
         if may_start:
             self._start(options, prepared)
 
-    def _refuse(self, error: AccelError) -> None:
-        if form := next(iter(self.query(OptionForm)), None):
-            self._show_form()
-            form.show_problem(error if isinstance(error, UsageError) else str(error))
-
     def _start(self, options: Any, prepared: Any) -> None:
-        self.options, self._counted = options, 0
+        self.options = options
         job = Job(lambda: self.call_later(self._wake, job))
         self._job = job
         self.remove_class("-form")
         self.begin(prepared)
-        self.tell(self.FIRST_WORDS)
+        self.progress.begin(self.FIRST_WORDS)
         self.focus_result()
         self.refresh_bindings()
         self._work(job, prepared)
 
     def focus_result(self) -> None:
         """Focus what is found."""
-        self.set_focus(
-            next((each for each in self.query("#result, #result *").results(Widget) if each.focusable), None)
-        )
+        widgets = self.query("#result, #result *").results(Widget)
+        self.set_focus(next((each for each in widgets if each.focusable), None))
 
     @work(thread=True, exit_on_error=False, group="job")
     def _work(self, job: Job, prepared: Any) -> None:
-        found, problem = None, ""
-
-        def report(text: str) -> None:
-            nonlocal problem
-            problem = text
-
+        found, problems = None, list[str]()
         try:
-            with reported(report):
+            with reported(problems.append):
                 found = self.run(job, prepared)
         finally:
             if job is self._job:
-                self.call_later(self._finish, job, found, problem)
+                self.call_later(self._finish, job, found, "".join(problems))
 
     def _wake(self, job: Job) -> None:
         """Take the parts now, or when the last drawing was long enough ago."""
@@ -309,12 +276,11 @@ class JobScreen(WorkingScreen):
             self._take(job)
 
     def _take(self, job: Job) -> None:
-        if job is not self._job:
-            return
-        for part in job.taken():
-            self.take(part)
-        self.draw()
-        self._drawn_at = time.monotonic()
+        if job is self._job:
+            for part in job.taken():
+                self.take(part)
+            self.draw()
+            self._drawn_at = time.monotonic()
 
     async def _finish(self, job: Job, found: Any, problem: str) -> None:
         if job is not self._job:
@@ -323,21 +289,11 @@ class JobScreen(WorkingScreen):
         self._job = None
         self.withdraw_question()
         lines = await self.finish(found)
-        if job.is_cancelled:
-            self._show_about((" ".join(("Ended.", *lines[:1])), *lines[1:]), "$text-muted")
-        else:
-            self._show_about((problem, *lines) if problem else lines, "$text-error" if problem else "$text-success")
+        self.progress.show_end(lines, problem, was_cancelled=job.is_cancelled)
         self.refresh_bindings()
-
-    def _show_about(self, lines: Sequence[str], style: str) -> None:
-        """Show lines, the first one in a style."""
-        first, *others = (printable(line) for line in (*lines, "")[: len(lines) or 1])
-        content = Content("\n").join([Content.styled(first, style), *map(Content, others)])
-        if self._about.content != content:
-            self._about.update(content)
 
     def _show_form(self) -> None:
         self.add_class("-form")
-        if form := next(iter(self.query(OptionForm)), None):
+        for form in self.query(OptionForm):
             form.focus_first()
         self.refresh_bindings()

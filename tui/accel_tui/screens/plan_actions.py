@@ -58,23 +58,21 @@ async def start(screen: Screen[None], plan: Plan, machine: Sequence[Device] | No
 async def ask_what_to_find(screen: Screen[None], form: PlanForm) -> None:
     """Ask whether to find a learning rate or a batch size for a form's plan; what is taken goes into the form."""
     plan = form.filled.plan
-
-    def take_rate(rate: float) -> None:
-        form.set("learning_rate", f"{rate:g}")
-        screen.notify(f"Learning rate {rate:g}", timeout=2)
-
-    def take_size(size: int, rate: float | None) -> None:
-        form.set("batch_size", str(size))
-        if rate is not None:
-            form.set("learning_rate", f"{rate:g}")
-        screen.notify(f"Batch size {size:,}", timeout=2)
-
     detail = "Real steps of this plan are measured, in processes of their own. Nothing is written."
     answer = await ask(screen, QuestionScreen("What to find?", detail, (_RATE, _SIZE, CANCEL)))
+    size: int | None = None
+    rate: float | None = None
     if answer == _RATE.id:
-        open_screen(screen, Screens.FIND_RATE, plan, take_rate)
+        rate = await host_of(screen).ask_screen(Screens.FIND_RATE, plan)
     elif answer == _SIZE.id:
-        open_screen(screen, Screens.FIND_SIZE, plan, take_size)
+        size, rate = await host_of(screen).ask_screen(Screens.FIND_SIZE, plan) or (None, None)
+    if size is not None:
+        form.set("batch_size", str(size))
+    if rate is not None:
+        form.set("learning_rate", f"{rate:g}")
+    if size is not None or rate is not None:
+        taken = f"Learning rate {rate:g}" if size is None else f"Batch size {size:,}"
+        screen.notify(taken, timeout=2)
 
 
 async def ask_to_search(

@@ -178,7 +178,7 @@ class PredictScreen(JobScreen):
         if isinstance(part, WrittenPart):
             self._parts.append(part.text)
         else:
-            self.tell_examples(part)
+            self.progress.tell_examples(part)
 
     def draw(self) -> None:
         """Show what was written."""

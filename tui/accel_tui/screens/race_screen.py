@@ -162,7 +162,7 @@ class RaceScreen(JobScreen):
         if self._results and self.is_working:
             now = next((each for each in self._sorted if each.state is ConfigurationState.COMPILING), None)
             doing = f"compiling {now.title}" if now else "taking turns"
-            self.tell(f"{self._progress}, {doing}", self._remaining.seconds_left())
+            self.progress.tell(f"{self._progress}, {doing}", self._remaining.seconds_left())
 
     @property
     def _progress(self) -> str:

@@ -277,10 +277,9 @@ async def _change_rate(screen: RunActionsScreen, runs: Runs) -> None:
 
 
 async def _find_rate(screen: RunActionsScreen, runs: Runs) -> None:
-    def take(rate: float) -> None:
-        screen.run_worker(screen.send(runs[0], "learning_rate", rate), exit_on_error=False, group="actions")
-
-    open_screen(screen, Screens.FIND_RATE, runs[0].directory, take)
+    rate = await host_of(screen).ask_screen(Screens.FIND_RATE, runs[0].directory)
+    if rate is not None:
+        await screen.send(runs[0], "learning_rate", rate)
 
 
 async def _continue(screen: RunActionsScreen, runs: Runs) -> None:

@@ -27,7 +27,7 @@ class WorkingScreen(AskingScreen):
 
     def leave(self) -> None:
         """Go back to the screen below, which ends the work."""
-        self.app.pop_screen()
+        self.dismiss(None)
 
     @awaiting
     async def action_back(self) -> None:
