@@ -165,8 +165,8 @@ async def test_a_long_text_scrolls(engine: FakeEngine) -> None:
     async with logged(engine) as pilot:
         await shows(pilot, "a text  step 30", "line 0", "lines 1 to ")
         await pilot.press("pagedown", "pagedown")
-        await shows(pilot, "line 40", "lines 41 to ")
-        assert not re.search(r"line 39\b", text_of(pilot))
+        await shows(pilot, "line 66", "lines 67 to ")
+        assert not re.search(r"line 65\b", text_of(pilot))
         await pilot.press("pageup", "pageup")
         await shows(pilot, "line 0")
 
