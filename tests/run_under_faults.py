@@ -22,7 +22,7 @@ from accel_engine.run.directory import disk_problem
 from accel_engine.run.directory.checkpoint_files import checkpoint_path, damage, delete_after, prune, writing
 from accel_engine.run.directory.run_paths import CHECKPOINTS, LOCK, MODEL, checkpoint_steps
 from accel_engine.run.engine.commands import end
-from accel_engine.run.media import Text
+from accel_engine.run.media import LoggedText
 from accel_engine.run.runs.creation import reopen
 from accel_engine.run.runs.removal import remove
 from accel_engine.run.store.annotations import rename, set_tags
@@ -119,7 +119,7 @@ def train(directory: Path, *, waits: bool = False) -> None:
                 run.wait_for_disk(partial(prune, folder, KEEP, None))
                 run.write_event(CheckpointSaved(time=float(step), path="", best=False, **ended))
                 with suppress(AccelError):  # what a script logs does not wait
-                    run.write_media(step, float(step), "words", Text(f"after {step}"))
+                    run.write_media(step, float(step), "words", LoggedText(f"after {step}"))
         run.wait_for_disk(partial(save_model, directory, loss))
         end(run, RunEnded(time=99.0, outcome=Outcome.FINISHED, steps=step, epochs=3, seconds=1.0))
 

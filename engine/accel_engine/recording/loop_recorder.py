@@ -18,7 +18,7 @@ from accel_engine.recording.held_values import array_of, held
 from accel_engine.recording.loop_session import LoopSession
 from accel_engine.recording.supervised import part
 from accel_engine.run.engine.commands import Command
-from accel_engine.run.media import Histogram, Image, Text, histogram_of, image_of
+from accel_engine.run.media import Histogram, LoggedImage, LoggedText, histogram_of, image_of
 from accel_engine.run.runs.creation import create_recorded
 
 _Setting: TypeAlias = bool | int | float | str | None
@@ -114,7 +114,7 @@ class Recorder:
         """
         if session := self._open_session():
             for name, text in texts.items():
-                session.log_media(step, name, partial(Text, str(text)))
+                session.log_media(step, name, partial(LoggedText, str(text)))
 
     @guarded
     def log_histogram(self, /, step: Any, **values: Any) -> None:
@@ -202,8 +202,8 @@ class Recorder:
         return session if session and session.writing else None
 
 
-def _image(value: Any) -> Image:
-    return value if isinstance(value, Image) else image_of(array_of(value))
+def _image(value: Any) -> LoggedImage:
+    return value if isinstance(value, LoggedImage) else image_of(array_of(value))
 
 
 def _histogram(value: Any) -> Histogram:

@@ -19,7 +19,7 @@ from accel_engine.export.tables import TABLES
 from accel_engine.export.writers import METADATA, write_csv, write_json, write_parquet
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, RunWriter, create
-from accel_engine.run.media import Text
+from accel_engine.run.media import LoggedText
 from accel_engine.run.store import steps
 from example_events import model_built
 
@@ -241,5 +241,5 @@ def test_parquet_without_pyarrow_says_what_to_install(
 def test_json_has_names_and_steps_of_what_was_logged(writer: RunWriter, run: RunReader) -> None:
     assert document(run)["media"] == []
     for step in (10, 20):
-        writer.write_media(step, 1000.0, "words", Text("of any length"))
+        writer.write_media(step, 1000.0, "words", LoggedText("of any length"))
     assert document(run)["media"] == [{"kind": "text", "name": "words", "steps": [10, 20]}]

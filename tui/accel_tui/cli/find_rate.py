@@ -14,7 +14,7 @@ from accel_engine.finders.learning_rate_finder import (
 )
 from accel_engine.plan import Plan
 from accel_engine.process.run_change import read_run
-from accel_tui.cli.finding import PLOT_ROWS, Status, measure, plot_width
+from accel_tui.cli.finding import PLOT_ROWS, StatusLine, measure, plot_width
 from accel_tui.cli.output import print_to_stderr, readable, table, write, write_json
 from accel_tui.cli.signals import INTERRUPTED
 from accel_tui.formatting.finders import ramp_progress, rate_header, rate_notes, rate_rows
@@ -61,7 +61,7 @@ def find_of_run(directory: Path, options: RampOptions, *, as_json: bool) -> int:
 
 
 def _find(find: Find, options: RampOptions, command: Callable[[FoundRate], str], *, as_json: bool) -> int:
-    status, printer, begun = Status(sys.stderr), _JsonRamps(), set[int]()
+    status, printer, begun = StatusLine(sys.stderr), _JsonRamps(), set[int]()
 
     def show(progress: RampProgress) -> None:
         if as_json:

@@ -16,7 +16,7 @@ Found = TypeVar("Found")
 
 
 def measure(
-    find: Callable[[Callable[[], bool]], Found], status: "Status", unfound: Callable[[], Mapping[str, Any]] | None
+    find: Callable[[Callable[[], bool]], Found], status: "StatusLine", unfound: Callable[[], Mapping[str, Any]] | None
 ) -> Found | None:
     """Measure until Ctrl-C, and print why nothing was found as the last line of JSON.
 
@@ -45,7 +45,7 @@ def measure(
             status.clear()
 
 
-class Status:
+class StatusLine:
     """A line on standard error that is overwritten, on a terminal; elsewhere, a line for what begins.
 
     Args:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from accel_engine.advice import Coverage, Cure, FailedRule, Finding, Recorded, advise, coverage
-from accel_engine.advice.recorded import Series
+from accel_engine.advice.recorded import RecordedSeries
 from accel_engine.errors import RunError
 from accel_engine.plan.changed_plan import options_text
 from accel_engine.run import RunInfo
@@ -156,7 +156,7 @@ def _points(recorded: Recorded, name: str) -> Points:
     return tuple(zip(steps.tolist(), values.tolist(), strict=True))
 
 
-def _curve(series: Series, steps: int) -> RecordedCurve:
+def _curve(series: RecordedSeries, steps: int) -> RecordedCurve:
     """The curve of a series of a run of some steps, with gaps where it has no buckets."""
     if not len(series):
         return RecordedCurve()

@@ -7,7 +7,7 @@ from accel_engine.advice.finding import Confidence, Cure, Evidence, Finding
 from accel_engine.advice.poor.findings import clip_cures, of_loss, poor_finding, rate_cure, text_cure
 from accel_engine.advice.poor.learning import Learning, rate_of
 from accel_engine.advice.poor.rates import is_rate_high, rates_of
-from accel_engine.advice.recorded import Series
+from accel_engine.advice.recorded import RecordedSeries
 from accel_engine.events import NOT_A_NUMBER, Outcome, PlanChanged, Recovered
 from accel_engine.run.store.steps import THROUGHPUT, TIME
 
@@ -110,7 +110,7 @@ def _first_lost_of_plan(learning: Learning) -> int | None:
     return stop - within if within + after >= _min_lost(learning) else None
 
 
-def _losses(learning: Learning) -> Series:
+def _losses(learning: Learning) -> RecordedSeries:
     """The loss, also one that need not fall."""
     return learning.recorded.of(learning.loss_name).between(learning.first, learning.recorded.steps)
 

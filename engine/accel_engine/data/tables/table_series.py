@@ -18,7 +18,7 @@ from accel_engine.data.series.windowed import windowed
 from accel_engine.data.splits import split_by_values
 from accel_engine.data.tables.column_names import SPLIT_COLUMN
 from accel_engine.data.tables.columns import Columns
-from accel_engine.data.tables.roles import Roles
+from accel_engine.data.tables.roles import TableRoles
 from accel_engine.data.tables.table_column import TableColumn
 from accel_engine.data.tables.table_survey_columns import describe_column, samples
 from accel_engine.data.tables.valid_rows import read_validation_file
@@ -105,7 +105,7 @@ def _validation(
     if not options.validation_data:
         return None
     inputs, targets = choose_columns(table.columns, _without_unused(table, options))
-    return read_validation_file(table, Roles(targets, inputs), options, progress, limit)[1]
+    return read_validation_file(table, TableRoles(targets, inputs), options, progress, limit)[1]
 
 
 def _split_column(options: DataOptions) -> str:

@@ -35,7 +35,7 @@ KINDS: tuple[MediaKind, ...] = get_args(MediaKind)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Image:
+class LoggedImage:
     """An image.
 
     Attributes:
@@ -56,7 +56,7 @@ class Image:
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class LoggedText:
     """A text.
 
     Attributes:
@@ -100,7 +100,7 @@ class Histogram:
             raise ValueError("the counts of a histogram are finite and not negative")
 
 
-MediaItem: TypeAlias = Image | Text | Histogram
+MediaItem: TypeAlias = LoggedImage | LoggedText | Histogram
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +179,7 @@ def serialize(item: MediaItem) -> tuple[MediaKind, str, bytes]:
     Raises:
         ValueError: It is larger than a run stores.
     """
-    if isinstance(item, Text):
+    if isinstance(item, LoggedText):
         data = item.text.encode("utf-8", "surrogatepass")
         if len(data) > MAX_TEXT_BYTES:
             raise ValueError(
@@ -209,7 +209,7 @@ def deserialize(kind: MediaKind, head: str, body: bytes) -> MediaItem:
     """
     if kind == "text":
         text = decode(head, _TextHead)
-        return Text(_decompressed(body, text.length, MAX_TEXT_BYTES).decode("utf-8", "surrogatepass"), text.note)
+        return LoggedText(_decompressed(body, text.length, MAX_TEXT_BYTES).decode("utf-8", "surrogatepass"), text.note)
     if kind == "histogram":
         histogram = decode(head, _HistogramHead)
         edges = histogram.bins + bool(histogram.bins)
@@ -217,7 +217,7 @@ def deserialize(kind: MediaKind, head: str, body: bytes) -> MediaItem:
         return Histogram(numbers[:edges], numbers[edges:], histogram.not_finite, histogram.note)
     image = decode(head, _ImageHead)
     pixels = np.frombuffer(_decompressed(body, math.prod(image.shape)), np.uint8)
-    return Image(pixels.reshape(image.shape), image.note)
+    return LoggedImage(pixels.reshape(image.shape), image.note)
 
 
 def check_position(step: int, name: str) -> None:

@@ -30,8 +30,8 @@ from accel_engine.run.store.series_names import SeriesNames
 from accel_engine.trained.evaluation.class_scores import ClassLabels, class_scores
 from accel_engine.trained.evaluation.example_states import ExampleStates
 from accel_engine.trained.evaluation.resampling import (
+    ConfidenceInterval,
     Floats,
-    Interval,
     bootstrap_sums,
     p_value,
     percentile_interval,
@@ -216,13 +216,13 @@ def _described(measured: _Measured, options: EvaluationOptions) -> EvaluatedMode
     )
 
 
-def _interval(measured: _Measured, name: str, value: float, samples: Floats, confidence: float) -> Interval:
+def _interval(measured: _Measured, name: str, value: float, samples: Floats, confidence: float) -> ConfidenceInterval:
     """The interval of a metric; unknown if it is the same for all resamples."""
     count, is_plain = len(measured.values), measured.block == 1 and measured.source.examples.spec.weights is None
     if "accuracy" in name and measured.labels is not None and is_plain:  # a share of independent examples
         return share_interval(round(value * count), count, confidence)
     interval = percentile_interval(samples, confidence)
-    return Interval(math.nan, math.nan) if interval.low == interval.high else interval
+    return ConfidenceInterval(math.nan, math.nan) if interval.low == interval.high else interval
 
 
 def _difference(first: _Measured, other: _Measured, options: EvaluationOptions) -> Difference:
