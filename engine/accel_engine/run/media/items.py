@@ -3,7 +3,7 @@
 import math
 import zlib
 from dataclasses import dataclass
-from typing import Any, Literal, Self, TypeAlias, get_args
+from typing import Any, ClassVar, Literal, Self, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -46,6 +46,8 @@ class LoggedImage:
         ValueError: The array has another type or shape.
     """
 
+    kind: ClassVar[MediaKind] = "image"
+
     pixels: npt.NDArray[np.uint8]
     note: str = ""
 
@@ -63,6 +65,8 @@ class LoggedText:
         text: As it was logged; pass it through :func:`accel_engine.text.printable`.
         note: How it differs from what was logged; empty if it does not.
     """
+
+    kind: ClassVar[MediaKind] = "text"
 
     text: str
     note: str = ""
@@ -82,6 +86,8 @@ class Histogram:
     Raises:
         ValueError: The arrays have other types, shapes or values.
     """
+
+    kind: ClassVar[MediaKind] = "histogram"
 
     edges: npt.NDArray[np.float64]
     counts: npt.NDArray[np.float64]
@@ -185,12 +191,12 @@ def serialize(item: MediaItem) -> tuple[MediaKind, str, bytes]:
             raise ValueError(
                 f"the text has {numbers.size(len(data))}, more than {numbers.size(MAX_TEXT_BYTES)}: log a part of it"
             )
-        return "text", encode(_TextHead(item.note, len(data))), zlib.compress(data, _LEVEL)
+        return item.kind, encode(_TextHead(item.note, len(data))), zlib.compress(data, _LEVEL)
     if isinstance(item, Histogram):
         data = np.concatenate([item.edges, item.counts]).astype("<f8").tobytes()
         _check_unpacked(len(data), "the histogram", "use fewer bins")
         head = encode(_HistogramHead(item.note, len(item.counts), item.not_finite))
-        return "histogram", head, zlib.compress(data, _LEVEL)
+        return item.kind, head, zlib.compress(data, _LEVEL)
     hint = "make it smaller, for example image[::2, ::2]"
     _check_unpacked(item.pixels.nbytes, "the image", hint)
     body = zlib.compress(item.pixels.tobytes(), _LEVEL)
@@ -198,7 +204,7 @@ def serialize(item: MediaItem) -> tuple[MediaKind, str, bytes]:
         raise ValueError(
             f"the image has {numbers.size(len(body))} compressed, more than {numbers.size(MAX_IMAGE_BYTES)}: {hint}"
         )
-    return "image", encode(_ImageHead(item.note, item.pixels.shape)), body
+    return item.kind, encode(_ImageHead(item.note, item.pixels.shape)), body
 
 
 def deserialize(kind: MediaKind, head: str, body: bytes) -> MediaItem:
