@@ -209,7 +209,7 @@ def _image(files: Sequence[bytes]) -> LoggedImage:
     if not files:
         raise ValueError("no image")
     shown = files[:MAX_PICTURES]
-    pictures = [png.decode(file, MAX_UNPACKED_BYTES // len(shown)) for file in shown]
+    pictures = [png.decode_pixels(file, MAX_UNPACKED_BYTES // len(shown)) for file in shown]
     if len({picture.shape for picture in pictures}) > 1:
         raise ValueError("several sizes in one step")
     image = image_of(np.stack(pictures) if len(pictures) > 1 else pictures[0])

@@ -21,7 +21,7 @@ from accel_engine.trained.bench.device_choice import devices, precisions
 from accel_engine.trained.bench.trained_runtime import computing_in
 from accel_engine.trained.open_trained import TrainedModel, open_trained
 from accel_engine.trained.run_data import SPLITS
-from accel_engine.trained.split_batches import ProgressReports, batches, fingerprint
+from accel_engine.trained.split_batches import ProgressReports, batches, target_fingerprint
 
 
 def held_out_metrics(request: HeldOutRequest, send: Send = unheard) -> MetricsOfModels:
@@ -69,7 +69,7 @@ class _Group:
         self._metrics = OutputMetrics(trained)
         if not self._metrics.are_known:
             raise ModelError("the model has a custom train_step, so its outputs cannot be interpreted")
-        self._fingerprint = fingerprint(trained.examples)
+        self._fingerprint = target_fingerprint(trained.examples)
         self._served: Servable | None = None
 
     def measured(self, model: BenchedModel) -> Iterator[tuple[str, HeldOutMetrics]]:

@@ -154,7 +154,7 @@ class Recorder:
     @guarded
     def show(self) -> None:
         """Print where the run is and how to watch it."""
-        watch_hint.show(self.directory)
+        watch_hint.print_hint(self.directory)
 
     @guarded
     def close(self) -> None:

@@ -86,7 +86,7 @@ def _media_record(tag: str, time: float, step: int, item: MediaItem) -> bytes:
         case LoggedImage(pixels):
             height, width, channels = pixels.shape
             sides = integer_field(_HEIGHT, height) + integer_field(_WIDTH, width) + integer_field(_CHANNELS, channels)
-            value = bytes_field(_IMAGE, sides + bytes_field(_ENCODED, png.encode(pixels)))
+            value = bytes_field(_IMAGE, sides + bytes_field(_ENCODED, png.encode_pixels(pixels)))
         case LoggedText(text):
             shape = bytes_field(_SHAPE, bytes_field(_DIMENSION, integer_field(_SIZE, 1)))
             tensor = integer_field(_TYPE, _STRING) + shape + bytes_field(_STRINGS, text.encode("utf-8", "replace"))

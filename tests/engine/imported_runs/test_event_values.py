@@ -130,7 +130,7 @@ def test_any_damage_leaves_what_can_be_read(tmp_path: Path) -> None:
 
 
 PIXELS = np.arange(60, dtype=np.uint8).reshape(4, 5, 3)
-PNG = png.encode(PIXELS)
+PNG = png.encode_pixels(PIXELS)
 
 
 def imported(path: Path) -> tuple[list[LoggedItem], list[str]]:
@@ -219,7 +219,7 @@ def test_more_pictures_than_are_shown(tmp_path: Path) -> None:
 
 
 def test_what_is_left_out_is_counted_with_its_reason(tmp_path: Path) -> None:
-    small = png.encode(PIXELS[:2])
+    small = png.encode_pixels(PIXELS[:2])
     items, notes = of_events(
         tmp_path,
         [

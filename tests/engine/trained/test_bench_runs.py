@@ -13,7 +13,7 @@ import pytest
 
 from accel_engine.errors import RunError
 from accel_engine.events import RunEnded, Warned
-from accel_engine.export.writers import write_csv, write_json
+from accel_engine.export.writers import write_csv, write_run_json
 from accel_engine.inference.candidate import Candidate
 from accel_engine.inference.measurement.percentiles import Percentile
 from accel_engine.requests.bench_models import BenchOptions
@@ -127,7 +127,7 @@ def test_tables_have_a_row_by_batch_size(tmp_path: Path) -> None:
     stream, whole = io.StringIO(newline=""), io.StringIO()
     with closing(RunReader(directory)) as reader:
         assert write_csv(reader, "steps", stream) == 2
-        write_json(reader, whole)
+        write_run_json(reader, whole)
     rows = list(csv.DictReader(io.StringIO(stream.getvalue())))
     assert [(row["batch_size"], row["throughput"]) for row in rows] == [("1", "1000.0"), ("8", "4000.0")]
     assert not {"step", "epoch", "steps_per_second"}.intersection(rows[0])

@@ -10,7 +10,7 @@ from accel_engine.plan.resolved_plan import resolve
 from accel_engine.search.definition import Objective, Parameter
 from accel_engine.search.new_study import define
 from accel_tui.plan import search_start
-from accel_tui.plan.search_fields import describe, is_range, search_command, split
+from accel_tui.plan.search_fields import describe_parameters, is_range, search_command, split
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_fields_that_vary_have_their_first_value_in_the_plan() -> None:
     }
     assert not found.errors
     parameters = tuple(found.parameters.values())
-    assert describe(parameters).startswith("2 parameters: learning rate, batch size.")
+    assert describe_parameters(parameters).startswith("2 parameters: learning rate, batch size.")
     command = search_command(Plan(model="cnn", batch_size=32), parameters, always={"optimizer", "batch_size"})
     assert command == (
         "accel-tui search --model cnn --optimizer auto --over learning_rate=0.0001..0.1:log --over batch_size=32,64"

@@ -214,10 +214,10 @@ def _write_to(path: Path, file_format: str, table: str, directory: Path) -> None
 
 
 def _write(file_format: str, table: str, directory: Path, stream: TextIO) -> None:
-    from accel_engine.export.writers import write_csv, write_json  # imports NumPy, which --help does not need
+    from accel_engine.export.writers import write_csv, write_run_json  # imports NumPy, which --help does not need
 
     with closing(RunReader(directory)) as source:
-        write_json(source, stream) if file_format == "json" else write_csv(source, table, stream)
+        write_run_json(source, stream) if file_format == "json" else write_csv(source, table, stream)
         stream.flush()
         _tell_damaged(source)
 

@@ -11,7 +11,7 @@ from accel_engine.finders.batch_size_finder import find_batch_size
 from accel_engine.finders.throughput import FoundSize, MeasuredSize, SizeOptions, SizeProgress
 from accel_engine.plan import Plan
 from accel_engine.words import numbers
-from accel_tui.cli.finding import StatusLine, measure, plot_width
+from accel_tui.cli.finding import StatusLine, measure_or_explain, plot_width
 from accel_tui.cli.output import print_to_stderr, readable, table, write, write_json
 from accel_tui.cli.signals import INTERRUPTED
 from accel_tui.formatting.finders import SIZE_HEADER, size_notes, size_problem, size_progress, size_row, size_rows
@@ -53,7 +53,7 @@ def find_size(plan: Plan, options: SizeOptions, run: Path | None, *, as_json: bo
     def find(should_stop: Callable[[], bool]) -> FoundSize:
         return find_batch_size(plan, show, options=options, should_stop=should_stop, noise_scale=scale)
 
-    found = measure(find, status, (lambda: _unfound(measured.values())) if as_json else None)
+    found = measure_or_explain(find, status, (lambda: _unfound(measured.values())) if as_json else None)
     if found is None:
         if not as_json:
             _show_interrupted(measured.values())

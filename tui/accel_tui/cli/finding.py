@@ -15,7 +15,7 @@ MAX_COLUMNS = 100
 Found = TypeVar("Found")
 
 
-def measure(
+def measure_or_explain(
     find: Callable[[Callable[[], bool]], Found], status: "StatusLine", unfound: Callable[[], Mapping[str, Any]] | None
 ) -> Found | None:
     """Measure until Ctrl-C, and print why nothing was found as the last line of JSON.

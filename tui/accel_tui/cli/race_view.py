@@ -89,7 +89,7 @@ class StateLines:
 def _show_line(result: ConfigurationResult) -> None:
     text = race.state_text(result)
     if result.state is ConfigurationState.FINISHED and result.examples_per_second is not None:
-        text = f"{numbers.compact(result.examples_per_second)} examples/s ({race.spread_text(result)})"
+        text = f"{numbers.compact(result.examples_per_second)} examples/s ({race.tolerance_text(result)})"
     print_to_stderr(f"{printable_line(result.title)}: {text}")
 
 

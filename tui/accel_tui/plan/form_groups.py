@@ -74,7 +74,7 @@ class GroupSummary:
     is_wrong: bool = False
 
 
-def summarize(
+def summarize_group(
     names: Sequence[str], filled: ResolvedPlan, defaults: PlanFields, ranges: Mapping[str, str] = MappingProxyType({})
 ) -> GroupSummary:
     """Summarize the relevant fields of a group; ``ranges`` are the texts of those that vary in a search."""

@@ -9,7 +9,7 @@ from textual.containers import ScrollableContainer
 from textual.content import Content
 from textual.widgets import Static
 
-from accel_engine.formats import named, target_name
+from accel_engine.formats import format_named, target_name
 from accel_engine.model_export.export_targets import (
     FORMATS,
     ExportOptions,
@@ -99,7 +99,7 @@ class ExportScreen(JobScreen):
 
     def make_form(self) -> OptionForm:
         """A list of formats, and where to write them."""
-        precisions = {target_name(*kind): named(kind[0]).precision(kind[1]) for kind in FORMATS}
+        precisions = {target_name(*kind): format_named(kind[0]).precision(kind[1]) for kind in FORMATS}
         formats = [FieldChoice(name, each.missing or each.about, not each.missing) for name, each in precisions.items()]
         return OptionForm(
             ExportOptions,

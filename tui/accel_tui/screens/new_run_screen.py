@@ -317,7 +317,9 @@ class NewRunScreen(DirtyRegionScreen):
         host_of(self).launcher.clear_problem()
         self.query_one("#command", Static).update(self._command(filled))
         self._show_status()
-        self.query_one(SummaryPanel).preview(filled, search_fields.describe(parameters) if parameters else "")
+        self.query_one(SummaryPanel).preview(
+            filled, search_fields.describe_parameters(parameters) if parameters else ""
+        )
 
     def _command(self, filled: ResolvedPlan) -> Content:
         if filled.errors:

@@ -130,7 +130,7 @@ def block_means(series: RecordedSeries, count: int) -> Floats:
     return np.array([part.mean() for part in parts])
 
 
-def spread(values: Floats) -> float:
+def curve_noise(values: Floats) -> float:
     """A robust standard deviation of the noise of a curve: of the differences of neighbours."""
     if len(values) < 3:
         return 0.0
@@ -240,7 +240,7 @@ def accuracy_name(recorded: Recorded) -> str:
     return "accuracy" if "accuracy" in names else names[0] if len(names) == 1 else ""
 
 
-def rate_of(recorded: Recorded) -> float | None:
+def highest_learning_rate(recorded: Recorded) -> float | None:
     """The highest learning rate; ``None`` if unknown."""
     series = recorded.of(LEARNING_RATE)
     if len(series):

@@ -51,7 +51,7 @@ class TableRoles:
     notes: tuple[str, ...] = ()
 
     def of(self, name: str) -> str:
-        """The role of a column, as in :class:`~accel_engine.data.dataset_entry.Column`."""
+        """The role of a column, as in :class:`~accel_engine.data.dataset_entry.EntryColumn`."""
         single = {self.weight: "weight", self.split: "split", self.order: "time", self.group: "group"}
         if name in self.targets:
             return "target"

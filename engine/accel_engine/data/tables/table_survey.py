@@ -14,7 +14,7 @@ from accel_engine.data.tables.columns import Columns, read_columns
 from accel_engine.data.tables.preprocessing import learn
 from accel_engine.data.tables.roles import TableRoles, choose_table_roles
 from accel_engine.data.tables.table_series import survey_series
-from accel_engine.data.tables.table_survey_columns import describe_column, samples
+from accel_engine.data.tables.table_survey_columns import describe_column, sample_rows
 from accel_engine.data.tables.targets import TargetColumnForm, choose_form
 from accel_engine.data.tables.valid_rows import ValidRows, read_validation_file, valid_rows
 
@@ -59,7 +59,7 @@ def survey(entry: DatasetEntry, options: DataOptions) -> DatasetEntry:
         class_names=form.class_names,
         class_counts=tuple(map(int, counts)),
         classes=len(form.class_names),
-        samples=tuple(samples(table, roles.inputs, roles.targets)),
+        samples=tuple(sample_rows(table, roles.inputs, roles.targets)),
         notes=tuple(dict.fromkeys(notes)),
     )
     return _with_shapes(surveyed, table, rows, roles, form, options)

@@ -12,7 +12,7 @@ from accel_engine.inference.measurement.stability import (
     WINDOWS,
     Measured,
     ignore,
-    summarize,
+    summarize_windows,
     without_garbage_collection,
 )
 from accel_engine.inference.measurement.window import SECOND, TOLERANCE, SystemTimer, Timer, Window
@@ -205,7 +205,7 @@ def serve_at(
     before, counted = (windows[:1], windows[1:]) if len(windows) > 1 else ([], windows)
     on_window(counted)
     difference = _change_of_median(counted)
-    found = summarize(before, counted, stable=loop.is_over and difference <= TOLERANCE, disagreement=difference)
+    found = summarize_windows(before, counted, stable=loop.is_over and difference <= TOLERANCE, disagreement=difference)
     return replace(found, is_complete=loop.is_over)
 
 

@@ -81,10 +81,12 @@ def measure(
             on_window(last)
             agreed = len(last) == LAST and disagreement(last) <= tolerance
             if agreed or clock.now() >= deadline:
-                return summarize(windows[:-LAST], last, stable=agreed, disagreement=disagreement(last))
+                return summarize_windows(windows[:-LAST], last, stable=agreed, disagreement=disagreement(last))
 
 
-def summarize(before: Sequence[Window], counted: Sequence[Window], *, stable: bool, disagreement: float) -> Measured:
+def summarize_windows(
+    before: Sequence[Window], counted: Sequence[Window], *, stable: bool, disagreement: float
+) -> Measured:
     """The figures of the windows that count, and of the warm-up before them."""
     nanoseconds = sum(each.nanoseconds for each in counted)
     return Measured(

@@ -153,7 +153,7 @@ def _decode(table: str, database: Database) -> None:
     elif table == "summary":
         decoded = chain.from_iterable(downsampled_steps.decoded_rows(database, level) for level in range(len(SPANS)))
     elif table == "inside":
-        decoded = database.decoded("inside", diagnostics.known_rows(database), diagnostics.decode)
+        decoded = database.decoded("inside", diagnostics.known_rows(database), diagnostics.decode_row)
     elif table == "media":
         rows = ((row[0], *row) for row in database.media_after(0) if row[4] in media.KINDS)
         decoded = database.decoded("media", rows, media.LoggedItem.of_row)

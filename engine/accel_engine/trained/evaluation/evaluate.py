@@ -39,7 +39,7 @@ from accel_engine.trained.evaluation.resampling import (
     swapped_sums,
 )
 from accel_engine.trained.open_trained import TrainedModel, open_trained
-from accel_engine.trained.split_batches import ProgressReports, batches, fingerprint, number_of_examples
+from accel_engine.trained.split_batches import ProgressReports, batches, number_of_examples, target_fingerprint
 from accel_engine.training.core.assembly import STEP_SERIES
 from accel_engine.training.core.metric_building import check_metrics
 from accel_engine.training.core.recipe.metrics import second_class_note
@@ -185,7 +185,7 @@ def _check_same_examples(measured: Sequence[_Measured]) -> None:
     """
     first = measured[0]
     for other in measured[1:]:
-        if len(first.values) != len(other.values) or fingerprint(first.source.examples) != fingerprint(
+        if len(first.values) != len(other.values) or target_fingerprint(first.source.examples) != target_fingerprint(
             other.source.examples
         ):
             raise DataError(

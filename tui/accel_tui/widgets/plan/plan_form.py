@@ -20,7 +20,7 @@ from accel_engine.search.definition import Parameter
 from accel_tui.formatting.field_labels import word
 from accel_tui.plan import form, search_fields
 from accel_tui.plan.data_survey import SurveyError, survey_subject
-from accel_tui.plan.form_groups import COLUMNS, FIRST, ORDER, fields_of, group_of, is_changed, summarize
+from accel_tui.plan.form_groups import COLUMNS, FIRST, ORDER, fields_of, group_of, is_changed, summarize_group
 from accel_tui.plan.relevance import is_relevant
 from accel_tui.widgets.plan.field import Field
 from accel_tui.widgets.plan.field_group import FieldGroup, GroupHeader
@@ -277,7 +277,7 @@ class PlanForm(Widget):
             field.display = name in relevant
         for box in self._groups.values():
             names = [name for name in box.names if name in relevant]
-            box.update(names, summarize(names, filled, self.defaults, ranges))
+            box.update(names, summarize_group(names, filled, self.defaults, ranges))
         for field in self.shown:
             name = field.field
             field.error = word(filled.errors.get(name, ()))
