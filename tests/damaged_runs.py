@@ -28,7 +28,7 @@ from accel_engine.run.diagnostics import (
 )
 from accel_engine.run.diagnostics.views import Image
 from accel_engine.run.media import Histogram, LoggedImage, LoggedText
-from accel_engine.run.store.annotations import rename, set_note, set_tags
+from accel_engine.run.store.annotations import rename_run, set_note, set_tags
 from accel_engine.run.store.connection import DATABASE
 from example_events import model_built
 from recorded_run import put, started
@@ -81,7 +81,7 @@ def record(name: str = "whole") -> Path:
                 metrics={"loss": 0.5},
             )
         )
-    rename(directory, f"{name} run")
+    rename_run(directory, f"{name} run")
     set_note(directory, "a note")
     set_tags(directory, ["one", "two"])
     put(directory, process=None, pid=None)  # else a row that becomes `pending` would wait for this process

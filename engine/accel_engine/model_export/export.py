@@ -13,8 +13,8 @@ from accel_engine.inference.runtime import Runtime
 from accel_engine.inference.text_encoding import sidecar_of
 from accel_engine.json_values import json_number
 from accel_engine.memory import available_memory
-from accel_engine.model_export.artefacts import Artefacts, specs_of
-from accel_engine.model_export.proof import Figures, Proof, explained
+from accel_engine.model_export.artefacts import Artefacts, tensor_lines
+from accel_engine.model_export.proof import Figures, Proof, failure_line
 from accel_engine.model_export.raw_examples import RawExamples
 from accel_engine.model_export.serving_batching import is_ours, write_batching
 from accel_engine.requests.export_model import (
@@ -74,7 +74,7 @@ def _export(artefacts: Artefacts, request: ExportRequest, send: Send) -> Export:
             artefacts.write(format_named(target.format), target.quantize, written)
             runtimes[target.name] = open_model(written)
         except Exception as error:  # noqa: BLE001 (libraries and layers raise anything; other formats may work)
-            problems[target.name] = explained(error).replace(f"{written.parent}/", "")
+            problems[target.name] = failure_line(error).replace(f"{written.parent}/", "")
     raw = RawExamples(trained.dataset, trained.split, trained.examples, trained.plan.batch_size)
     halves = {
         target.name: half for target in targets if (half := artefacts.half_precision(format_named(target.format)))
@@ -89,8 +89,8 @@ def _export(artefacts: Artefacts, request: ExportRequest, send: Send) -> Export:
     complete = artefacts.complete.model
     original = replace(
         _described("trained model", measured, _weight_bytes(trained)),
-        inputs=specs_of(complete.input),
-        outputs=specs_of(complete.output),
+        inputs=tensor_lines(complete.input),
+        outputs=tensor_lines(complete.output),
     )
     send(original)
     exported = []
@@ -198,7 +198,7 @@ def _write_batching(path: Path, name: str, runtime: Runtime, raw: RawExamples, r
     try:
         write_batching(path, name, runtime, examples, latency, processors(), HostMemory(), available_memory)
     except Exception as error:  # noqa: BLE001 (TensorFlow raises anything; the model is right without)
-        return [f"{BATCHING_FILE} was not written: {explained(error)}"]
+        return [f"{BATCHING_FILE} was not written: {failure_line(error)}"]
     return []
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from accel_engine.errors import PlanError, UsageError
 from accel_engine.formats import all_formats, format_named, target_name
-from accel_engine.plan.options import OptionSpec, latency, option
+from accel_engine.plan.options import OptionSpec, option, parse_latency
 from accel_engine.requests.export_model import ExportTarget
 from accel_engine.requests.protocol.model_reference import CHECKPOINT
 from accel_engine.user_paths import exists, is_directory
@@ -50,7 +50,7 @@ class ExportOptions:
             label="latency",
             metavar="10ms",
             hint="of a request to TensorFlow Serving at most, such as 20ms",
-            read=latency,
+            read=parse_latency,
             goes_with=("formats", _SERVED),
         ),
     )

@@ -14,7 +14,7 @@ from accel_engine.errors import DataError, RunError, format_error
 from accel_engine.recording import script, watch_hint
 from accel_engine.recording.destination import Destination, OwnRun
 from accel_engine.recording.error_guard import guarded, value_or_none, warn
-from accel_engine.recording.held_values import array_of, held
+from accel_engine.recording.held_values import array_of, hold_value
 from accel_engine.recording.loop_session import LoopSession
 from accel_engine.recording.supervised import part
 from accel_engine.run.engine.commands import Command
@@ -58,7 +58,7 @@ class Recorder:
 
     @guarded
     def __init__(self, name: str = "", *, config: Any = None, steps: int | None = None) -> None:
-        values: dict[str, Any] = {"name": str(name) or script.name(), "data": script.name()}
+        values: dict[str, Any] = {"name": str(name) or script.program_name(), "data": script.program_name()}
         total, problems = 0, []
         try:
             values |= {"config": settings} if (settings := flat_config(config)) else {}
@@ -102,7 +102,7 @@ class Recorder:
         """
         if session := self._open_session():
             for name, image in images.items():
-                session.log_media(step, name, partial(_image, held(image, image_of, copies=True)))
+                session.log_media(step, name, partial(_image, hold_value(image, image_of, copies=True)))
 
     @guarded
     def log_text(self, /, step: Any, **texts: Any) -> None:
@@ -126,7 +126,7 @@ class Recorder:
         """
         if session := self._open_session():
             for name, each in values.items():
-                session.log_media(step, name, partial(_histogram, held(each, copies=True)))
+                session.log_media(step, name, partial(_histogram, hold_value(each, copies=True)))
 
     @property
     def directory(self) -> Path | None:

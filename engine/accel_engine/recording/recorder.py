@@ -64,7 +64,7 @@ class RunRecorder(keras.callbacks.Callback):  # type: ignore[misc]
         values = {
             "name": self._name,
             "model": model_description.name(model),
-            "data": script.name(),
+            "data": script.program_name(),
             "strategy": model_description.strategy(model),
             "epochs": epochs,
         }

@@ -19,7 +19,7 @@ from accel_engine.inference.measurement.percentiles import Percentile
 from accel_engine.requests.bench_models import BenchOptions
 from accel_engine.requests.protocol.model_reference import check_checkpoint
 from accel_engine.run import RunReader, Status, list_runs, runs_directory
-from accel_engine.run.damage.repair import repair
+from accel_engine.run.damage.repair import repair_run
 from accel_engine.run.runs.listing import summarize
 from accel_engine.run.runs.worker_runs import run_to_continue
 from accel_engine.tensorboard.run_log import RunLog
@@ -163,6 +163,6 @@ def test_a_repaired_one_is_still_a_bench() -> None:
     (directory,) = save(SMALL, LARGE)
     with closing(sqlite3.connect(directory / "run.db")) as database, database:
         database.execute("UPDATE chunk SET count = -1 WHERE first_step = 0")
-    info = summarize(repair(directory).directory).info
+    info = summarize(repair_run(directory).directory).info
     assert info is not None
     assert (info.kind, info.bench) == ("bench", "multi-stream")

@@ -74,7 +74,9 @@ def test_questions_before_a_search_have_sensible_answers(tmp_path: Path, monkeyp
     texts = search_start.default_texts(filled)
     assert texts == {"name": "cnn-digits", "trials": "40", "monitor": "validation_accuracy", "within": ""}
     parameters = (Parameter("model", choices=("a.keras", "b.keras")),)
-    request = search_start.request(filled.plan, parameters, texts | {"within": "2h", "monitor": "val_loss maximize"})
+    request = search_start.search_request(
+        filled.plan, parameters, texts | {"within": "2h", "monitor": "val_loss maximize"}
+    )
     defined = define(request.plan, ("epochs",), request.options)
     assert (defined.name, defined.trials, defined.within) == ("cnn-digits", 40, 7200.0)
     assert defined.objectives == (Objective("validation_loss", maximize=True),)

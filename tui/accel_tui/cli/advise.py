@@ -13,7 +13,7 @@ from accel_engine.errors import PlanError, RunError
 from accel_engine.run import RunInfo, find
 from accel_engine.words import numbers
 from accel_tui.cli.options import FiniteNumber
-from accel_tui.cli.output import columns, json_option, print_to_stderr, write, write_json
+from accel_tui.cli.output import json_option, print_to_stderr, terminal_columns, write, write_json
 from accel_tui.formatting.advice import (
     command_with,
     cure_text,
@@ -113,7 +113,7 @@ def _print_advice(directories: Sequence[Path], *, as_json: bool) -> int:
             write_json(_to_json(advice))
         else:
             write("\n" * bool(index and advice.findings), end="")
-            write("\n".join(_lines(advice, columns())))
+            write("\n".join(_lines(advice, terminal_columns())))
     return status
 
 

@@ -98,12 +98,12 @@ def show_json(result: ConfigurationResult) -> None:
     write_json(
         {
             "event": f"configuration_{result.state.value.replace(' ', '_').replace('measuring', 'measured')}",
-            **values(result),
+            **configuration_values(result),
         }
     )
 
 
-def values(result: ConfigurationResult) -> dict[str, Any]:
+def configuration_values(result: ConfigurationResult) -> dict[str, Any]:
     """What is known of a configuration, in types of JSON."""
     check, compared = result.losses, result.against_reference
     plan = result.configuration.plan.to_mapping()

@@ -37,14 +37,14 @@ from accel_tui.formatting.model_export import (
     SIGNATURE,
     WRITTEN,
     ExportProgress,
-    headline,
+    export_headline,
     model_header,
     model_rows,
     problems,
     signature_rows,
     written_to,
 )
-from accel_tui.formatting.runs import warnings
+from accel_tui.formatting.runs import device_warnings
 from accel_tui.plan.form import FieldChoice
 from accel_tui.screens.job import Job
 from accel_tui.screens.job_screen import JobScreen
@@ -142,7 +142,7 @@ class ExportScreen(JobScreen):
 
     def run(self, job: Job, prepared: PreparedExport) -> Export:
         """Write the formats, compare and measure them."""
-        self.warn(warnings(("cpu",), can_choose=False))
+        self.warn(device_warnings(("cpu",), can_choose=False))
         found: Export = job.ask(prepared.request)
         return found
 
@@ -181,7 +181,7 @@ class ExportScreen(JobScreen):
             table_content(SIGNATURE, signature, {}),
             _listed(*written_to(found), "$text-muted"),
         )
-        return headline(found), *found.notes
+        return export_headline(found), *found.notes
 
     def _fill(self, *parts: Content) -> None:
         """Show parts one below the other; a part without text has no line."""

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from accel_engine.inference.measurement.stability import (
     WINDOWS,
     Measured,
-    ignore,
+    ignore_windows,
     summarize_windows,
     without_garbage_collection,
 )
@@ -172,7 +172,7 @@ def serve_at(
     seconds: float,
     timer: Timer | None = None,
     seed: int = 0,
-    on_window: Callable[[Sequence[Window]], object] = ignore,
+    on_window: Callable[[Sequence[Window]], object] = ignore_windows,
 ) -> Measured:
     """Measure the scenario server at a rate; ends early where too many requests are late already.
 

@@ -49,7 +49,7 @@ class Measured:
     is_complete: bool = True
 
 
-def ignore(windows: Sequence[Window]) -> None:
+def ignore_windows(windows: Sequence[Window]) -> None:
     """Tell nobody of windows that have ended."""
 
 
@@ -59,7 +59,7 @@ def measure(
     *,
     timer: Timer | None = None,
     tolerance: float = TOLERANCE,
-    on_window: Callable[[Sequence[Window]], object] = ignore,
+    on_window: Callable[[Sequence[Window]], object] = ignore_windows,
 ) -> Measured:
     """Measure until the throughputs and the median latencies of the last three windows agree; only these count.
 

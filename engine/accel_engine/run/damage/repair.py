@@ -48,7 +48,7 @@ class Repair:
         return latest_checkpoint(self.directory) > 0
 
 
-def repair(directory: Path) -> Repair | None:
+def repair_run(directory: Path) -> Repair | None:
     """Save what is whole of a run to a new run; the damaged one is not changed.
 
     TensorBoard's event files are not copied: an engine that continues a run writes them anew.

@@ -15,8 +15,8 @@ from accel_engine.run.media.items import (
     MediaKind,
     MediaSeries,
     check_position,
-    deserialize,
-    serialize,
+    pack_media,
+    unpack_media,
 )
 
 __all__ = [
@@ -30,8 +30,8 @@ __all__ = [
     "MediaKind",
     "MediaSeries",
     "check_position",
-    "deserialize",
     "histogram_of",
     "image_of",
-    "serialize",
+    "pack_media",
+    "unpack_media",
 ]

@@ -157,7 +157,7 @@ class LoggedItem:
         """
         if not 0 <= convert(time, float) <= MAX_TIME:
             raise ValueError(f"there is no time {time}")
-        return cls(number, time, step, name, deserialize(kind, *stored))
+        return cls(number, time, step, name, unpack_media(kind, *stored))
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +179,7 @@ class _ImageHead:
     shape: tuple[Count, ...]
 
 
-def serialize(item: MediaItem) -> tuple[MediaKind, str, bytes]:
+def pack_media(item: MediaItem) -> tuple[MediaKind, str, bytes]:
     """Pack an item as its kind, a JSON head and a body.
 
     Raises:
@@ -207,7 +207,7 @@ def serialize(item: MediaItem) -> tuple[MediaKind, str, bytes]:
     return item.kind, encode(_ImageHead(item.note, item.pixels.shape)), body
 
 
-def deserialize(kind: MediaKind, head: str, body: bytes) -> MediaItem:
+def unpack_media(kind: MediaKind, head: str, body: bytes) -> MediaItem:
     """Unpack an item.
 
     Raises:

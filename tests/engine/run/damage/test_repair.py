@@ -15,12 +15,12 @@ from accel_engine.events import EpochEnded
 from accel_engine.run import RunReader, Status, list_runs
 from accel_engine.run.damage import repaired_rows
 from accel_engine.run.damage.repair import Repair, SavedCount
-from accel_engine.run.damage.repair import repair as repair_run
+from accel_engine.run.damage.repair import repair_run as repair_run
 from accel_engine.run.directory.checkpoint_files import write_checksums
 from accel_engine.run.directory.lock import WriterLock
 from accel_engine.run.directory.run_paths import CHECKPOINTS, LOG, MODEL, WORKERS, runs_directory
 from accel_engine.run.runs.worker_runs import worker_runs_of
-from accel_engine.run.store.annotations import NAME_LENGTH, rename
+from accel_engine.run.store.annotations import NAME_LENGTH, rename_run
 from accel_engine.run.store.connection import DATABASE
 
 FIXED_COLUMNS = damaged_runs.COLUMNS | {"chunk": ("ended",)}
@@ -258,7 +258,7 @@ def test_records_of_which_no_table_can_be_read_are_counted_as_lost(run: Path) ->
 
 
 def test_a_long_name_is_cut(run: Path) -> None:
-    rename(run, NAME_LENGTH * "x")
+    rename_run(run, NAME_LENGTH * "x")
     damaged_runs.set_value(run, "sample", "readings", "x", 5)
     with closing(RunReader(repair(run).directory)) as reader:
         assert reader.info().name == (NAME_LENGTH - 11) * "x" + " (repaired)"

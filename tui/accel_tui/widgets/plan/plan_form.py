@@ -124,7 +124,7 @@ class PlanForm(Widget):
     def filled(self) -> ResolvedPlan:
         """The current result."""
         split = search_fields.split(self._texts)
-        filled = form.evaluate(split.texts, self._known_devices, self.surveyed)
+        filled = form.resolve_form(split.texts, self._known_devices, self.surveyed)
         wrong = {name: reason for name, reason in split.errors.items() if self._is_relevant(name, filled)}
         error = self.survey_error
         if error and error.subject == survey_subject(filled.plan):
@@ -137,7 +137,7 @@ class PlanForm(Widget):
         split = search_fields.split(self._texts)
         if not split.parameters:
             return ()
-        filled = form.evaluate(split.texts, self._known_devices, self.surveyed)
+        filled = form.resolve_form(split.texts, self._known_devices, self.surveyed)
         return tuple(
             split.parameters[name] for name in ORDER if name in split.parameters and self._is_relevant(name, filled)
         )
@@ -168,7 +168,7 @@ class PlanForm(Widget):
         filled, varying = self.filled, {each.name for each in self.parameters}
         return {
             name: (
-                self._texts[name] or form.placeholder(name, filled),
+                self._texts[name] or form.resolved_placeholder(name, filled),
                 name in varying or is_changed(name, filled, self.defaults),
             )
             for name in ORDER
@@ -283,7 +283,7 @@ class PlanForm(Widget):
             field.error = word(filled.errors.get(name, ()))
             field.is_changed = name in ranges or is_changed(name, filled, self.defaults)
             field.picker.choices = form.choices(name, filled, self._known_devices or ())
-            field.picker.placeholder = form.placeholder(name, filled)
+            field.picker.placeholder = form.resolved_placeholder(name, filled)
         self.post_message(self.Changed(self, filled))
 
 
