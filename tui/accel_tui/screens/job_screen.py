@@ -16,7 +16,7 @@ from accel_engine.errors import AccelError, UsageError
 from accel_engine.requests.protocol.request import ExamplesDone
 from accel_engine.text import printable
 from accel_engine.words import numbers
-from accel_tui.screens.asking import ask, awaiting
+from accel_tui.screens.asking import ask_user, awaiting
 from accel_tui.screens.job import Job, reported
 from accel_tui.screens.question_screen import CANCEL, QuestionScreen
 from accel_tui.screens.working_screen import WorkingScreen
@@ -258,7 +258,7 @@ class JobScreen(WorkingScreen):
             self._refuse(error)
             return
         question = self.question(prepared)
-        may_start = question is None or await ask(self, question) not in (None, CANCEL.id)
+        may_start = question is None or await ask_user(self, question) not in (None, CANCEL.id)
         self._is_checking = False
         if may_start:
             self._start(options, prepared)
