@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import advice_data
-from accel_engine.advice import Finding, Recorded, advise, read_recorded
+from accel_engine.advice import Finding, Recorded, find_troubles, read_recorded
 from accel_engine.devices.device_types import Device, Inventory, Reading, Sample
 from accel_engine.errors import RunError
 from accel_engine.events import Event, RunStarted
@@ -162,4 +162,4 @@ class Advised:
 def advised(directory: Path) -> Advised:
     """Read a run and advise on it."""
     recorded = read_recorded(directory)
-    return Advised(recorded, advise(recorded))
+    return Advised(recorded, find_troubles(recorded))

@@ -34,7 +34,7 @@ from dataclasses import replace
 from accel_engine.run.directory.lock import WriterLock
 from accel_engine.search.study_database import StudyDatabase
 from accel_engine.search.study_paths import LOCK
-from accel_engine.search.trial import Report, TrialState
+from accel_engine.search.trial import TrialReport, TrialState
 
 directory = Path(sys.argv[1])
 with WriterLock(directory, LOCK), StudyDatabase(directory) as database:
@@ -42,7 +42,7 @@ with WriterLock(directory, LOCK), StudyDatabase(directory) as database:
     epoch = 100
     while True:
         for trial in trials[-4:]:
-            database.add_report(Report(trial.number, epoch, 50 * epoch, time.time(), 0.9))
+            database.add_report(TrialReport(trial.number, epoch, 50 * epoch, time.time(), 0.9))
             database.put_trial(replace(trial, reason=f"epoch {epoch}"))
         epoch += 1
         time.sleep(0.25)

@@ -12,7 +12,7 @@ from accel_engine import data
 from accel_engine.events import Outcome, RunEnded, RunStarted
 from accel_engine.plan import Plan
 from accel_engine.run import RunWriter, create
-from accel_engine.run.media import Text, histogram_of, image_of
+from accel_engine.run.media import LoggedText, histogram_of, image_of
 
 _CLUSTERS, _STEPS = 25, 20
 
@@ -52,7 +52,7 @@ def cluster() -> Path:
             )
             writer.write_media(step + 1, ended, "centers", image_of(centers.reshape(-1, 8, 8, 1)))
             writer.write_media(step + 1, ended, "distances", histogram_of(distances.min(axis=1)))
-            writer.write_media(step + 1, ended, "clusters", Text(sizes))
+            writer.write_media(step + 1, ended, "clusters", LoggedText(sizes))
         seconds = time.time() - began
         writer.end(
             RunEnded(time=time.time(), outcome=Outcome.FINISHED, steps=_STEPS, epochs=0, seconds=seconds, metrics={})

@@ -27,9 +27,8 @@ from accel_engine.run.diagnostics import (
     ValidationReport,
 )
 from accel_engine.run.diagnostics.views import Image
-from accel_engine.run.media import Histogram, Text
-from accel_engine.run.media import Image as LoggedImage
-from accel_engine.run.store.annotations import rename, set_note, set_tags
+from accel_engine.run.media import Histogram, LoggedImage, LoggedText
+from accel_engine.run.store.annotations import rename_run, set_note, set_tags
 from accel_engine.run.store.connection import DATABASE
 from example_events import model_built
 from recorded_run import put, started
@@ -70,7 +69,7 @@ def record(name: str = "whole") -> Path:
             writer.write_diagnostics(item, 500)
         for step in (0, 100):
             writer.write_media(step, 1.7e9, "picture", LoggedImage(np.zeros((4, 4, 3), np.uint8)))
-            writer.write_media(step, 1.7e9, "words", Text("a text"))
+            writer.write_media(step, 1.7e9, "words", LoggedText("a text"))
             writer.write_media(step, 1.7e9, "weights", Histogram(np.arange(4.0), np.ones(3)))
         writer.write_event(
             events.RunEnded(
@@ -82,7 +81,7 @@ def record(name: str = "whole") -> Path:
                 metrics={"loss": 0.5},
             )
         )
-    rename(directory, f"{name} run")
+    rename_run(directory, f"{name} run")
     set_note(directory, "a note")
     set_tags(directory, ["one", "two"])
     put(directory, process=None, pid=None)  # else a row that becomes `pending` would wait for this process

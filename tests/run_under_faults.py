@@ -19,13 +19,13 @@ from accel_engine.files import replacing
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, RunWriter, Status, create, list_runs, request
 from accel_engine.run.directory import disk_problem
-from accel_engine.run.directory.checkpoint_files import checkpoint_path, damage, delete_after, prune, writing
+from accel_engine.run.directory.checkpoint_files import checkpoint_path, damage, delete_after, prune, writing_checkpoint
 from accel_engine.run.directory.run_paths import CHECKPOINTS, LOCK, MODEL, checkpoint_steps
 from accel_engine.run.engine.commands import end
-from accel_engine.run.media import Text
+from accel_engine.run.media import LoggedText
 from accel_engine.run.runs.creation import reopen
 from accel_engine.run.runs.removal import remove
-from accel_engine.run.store.annotations import rename, set_tags
+from accel_engine.run.store.annotations import rename_run, set_tags
 from failing_files import FailingFiles
 from recorded_run import started
 
@@ -82,7 +82,7 @@ def live(*, waits: bool) -> None:
 
 def annotate(directory: Path) -> None:
     """Give a run a name and tags."""
-    rename(directory, "renamed")
+    rename_run(directory, "renamed")
     set_tags(directory, ["tag"])
 
 
@@ -119,7 +119,7 @@ def train(directory: Path, *, waits: bool = False) -> None:
                 run.wait_for_disk(partial(prune, folder, KEEP, None))
                 run.write_event(CheckpointSaved(time=float(step), path="", best=False, **ended))
                 with suppress(AccelError):  # what a script logs does not wait
-                    run.write_media(step, float(step), "words", Text(f"after {step}"))
+                    run.write_media(step, float(step), "words", LoggedText(f"after {step}"))
         run.wait_for_disk(partial(save_model, directory, loss))
         end(run, RunEnded(time=99.0, outcome=Outcome.FINISHED, steps=step, epochs=3, seconds=1.0))
 
@@ -143,7 +143,7 @@ def next_loss(loss: float) -> float:
 def save(folder: Path, step: int, loss: float) -> None:
     """Write a checkpoint as TensorFlow does: into a directory of its own first."""
     folder.mkdir(exist_ok=True)
-    with writing(folder, step) as path:
+    with writing_checkpoint(folder, step) as path:
         unfinished = Path(f"{path}_temp")
         unfinished.mkdir(exist_ok=True)
         (unfinished / "part").write_bytes(struct.pack("<d", loss))

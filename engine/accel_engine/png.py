@@ -25,7 +25,7 @@ _MAX_SIDE = 1 << 14
 """Longest side of a filtered image: its pixels are computed a diagonal at a time."""
 
 
-def encode(pixels: Pixels) -> bytes:
+def encode_pixels(pixels: Pixels) -> bytes:
     """Encode gray (1 channel) or coloured pixels (3 channels)."""
     height, width, channels = pixels.shape
     rows = b"".join(b"\0" + row.tobytes() for row in pixels)  # each begins with its filter: none
@@ -34,7 +34,7 @@ def encode(pixels: Pixels) -> bytes:
     return _SIGNATURE + b"".join(_chunk(kind, data) for kind, data in parts)
 
 
-def decode(data: bytes, max_bytes: int) -> Pixels:
+def decode_pixels(data: bytes, max_bytes: int) -> Pixels:
     """Decode an image.
 
     Args:

@@ -42,21 +42,21 @@ def random_file(mode: str, height: int, width: int) -> bytes:
 @pytest.mark.parametrize("size", [(1, 1), (1, 7), (7, 1), (5, 9), (40, 23)])
 def test_every_filter_is_undone_as_pillow_does(mode: str, size: tuple[int, int]) -> None:
     data = random_file(mode, *size)
-    found = png.decode(data, LIMIT)
+    found = png.decode_pixels(data, LIMIT)
     expected = np.asarray(Picture.open(io.BytesIO(data)).convert({"P": "RGB", "LA": "RGBA"}.get(mode, mode)))
     np.testing.assert_array_equal(found, expected.reshape(found.shape))
 
 
 def test_opacity_of_a_palette() -> None:
     palette = chunk(b"PLTE", bytes(range(9))) + chunk(b"tRNS", b"\x80")
-    found = png.decode(file((3, 1, 8, 3, 0, 0, 0), b"\0\0\1\2", palette), LIMIT)
+    found = png.decode_pixels(file((3, 1, 8, 3, 0, 0, 0), b"\0\0\1\2", palette), LIMIT)
     assert found.tolist() == [[[0, 1, 2, 128], [3, 4, 5, 255], [6, 7, 8, 255]]]
 
 
 @pytest.mark.parametrize("channels", [1, 3])
 def test_what_is_encoded_is_decoded(channels: int) -> None:
     pixels = np.random.default_rng(0).integers(0, 256, (20, 31, channels), np.uint8)
-    np.testing.assert_array_equal(png.decode(png.encode(pixels), LIMIT), pixels)
+    np.testing.assert_array_equal(png.decode_pixels(png.encode_pixels(pixels), LIMIT), pixels)
 
 
 def other(form: str) -> bytes:
@@ -90,7 +90,7 @@ def other(form: str) -> bytes:
 )
 def test_what_is_not_read_has_a_reason(data: bytes, reason: str) -> None:
     with pytest.raises(ValueError, match=f"^{reason}$"):
-        png.decode(data, LIMIT)
+        png.decode_pixels(data, LIMIT)
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_memory_is_bounded_whatever_a_file_says(header: tuple[int, ...], reason:
     tracemalloc.start()
     try:
         with pytest.raises(ValueError, match=reason):
-            png.decode(data, LIMIT)
+            png.decode_pixels(data, LIMIT)
         assert tracemalloc.get_traced_memory()[1] < 4 * LIMIT
     finally:
         tracemalloc.stop()
@@ -125,7 +125,7 @@ def test_any_damage_is_an_error_or_an_image() -> None:
             if chance.random() < 0.5:
                 data = bytearray(with_right_checksums(bytes(data)))
             with suppress(ValueError):
-                assert png.decode(bytes(data), LIMIT).nbytes <= LIMIT
+                assert png.decode_pixels(bytes(data), LIMIT).nbytes <= LIMIT
 
 
 def with_right_checksums(data: bytes) -> bytes:

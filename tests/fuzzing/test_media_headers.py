@@ -7,7 +7,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accel_engine.data.folders.image_header import MAX_BYTES, is_whole, parse_header, read_header
+from accel_engine.data.folders.image_header import MAX_BYTES, is_whole_image, parse_header, read_header
 from accel_engine.data.folders.mask_classes import read_palette
 from accel_engine.data.folders.wav_header import read_wav_header
 from accel_engine.errors import DataError
@@ -34,7 +34,7 @@ def test_images(tmp_path: Path, content: bytes) -> None:
         return
     assert min(header) > 0
     assert 3 * header.height * header.width <= MAX_BYTES
-    is_whole(path)
+    is_whole_image(path)
 
 
 @given(edited(WAV))

@@ -17,7 +17,7 @@ from accel_engine.errors import RunError
 from accel_engine.process import ask, engine_process
 from accel_engine.run import RunList, runs_directory
 from accel_engine.run.diagnostics import Layer, LayerTable, ValidationReport
-from accel_engine.run.media import Text
+from accel_engine.run.media import LoggedText
 from accel_tui.app import AccelApp
 from accel_tui.widgets.runs.runs_table import RunsTable
 from tui.conftest import settled
@@ -101,7 +101,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
             engine = FakeEngine().begin().build().train(150)
             engine.writer.write_diagnostics(ValidationReport((binary(),)), 150)
             engine.writer.write_diagnostics(LayerTable((Layer("dense", "Dense", 0, (10,), 1500, 1500, 1e6),), 1e6), 0)
-            engine.writer.write_media(150, 1.0, "sentence", Text("of a few words"))
+            engine.writer.write_media(150, 1.0, "sentence", LoggedText("of a few words"))
             engine.end()
             (engine.directory / "log.txt").write_text("begun\n\x1b[2Jended\n")
         close_all()

@@ -18,7 +18,7 @@ from accel_engine.events import KINDS, Event, Outcome, Phase, RunEnded, RunStart
 from accel_engine.json_values import JsonValue, Number
 from accel_engine.plan import SPECS
 from accel_engine.run.diagnostics import InputSpec, Layer, LayerTable, ValidationReport
-from accel_engine.run.media import Image, Text
+from accel_engine.run.media import LoggedImage, LoggedText
 from accel_engine.run.store.connection import connect
 from accel_engine.text import is_printable
 from tui.example_reports import REPORTS
@@ -114,7 +114,7 @@ def _look_inside(engine: FakeEngine) -> None:
     engine.writer.write_diagnostics(
         LayerTable((Layer(HOSTILE, HOSTILE, 0, (10,), 1500, 1500, 1e6),), 1e6, reason=HOSTILE), 0
     )
-    for item in (Text(HOSTILE, HOSTILE), Image(np.zeros((2, 2, 1), np.uint8), HOSTILE)):
+    for item in (LoggedText(HOSTILE, HOSTILE), LoggedImage(np.zeros((2, 2, 1), np.uint8), HOSTILE)):
         engine.writer.write_media(150, engine.now, HOSTILE, item)
     engine.writer.write_diagnostics(InputSpec((8, 8, 1), names, 1.0, 0.0, 1.0, False), 0)
 

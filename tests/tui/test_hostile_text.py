@@ -105,7 +105,7 @@ async def test_no_diagnostics_of_any_task_show_what_a_terminal_obeys(runs: list[
                 await pilot.press(str(number))
                 await until(pilot, lambda name=name: screen.tab == name, name)  # type: ignore[misc]
                 check(pilot)
-            await pilot.press("o")
+            await pilot.press("O")
             await until(pilot, lambda output=output: screen.output != output, "the next output")  # type: ignore[misc]
 
 

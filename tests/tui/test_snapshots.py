@@ -27,7 +27,7 @@ from accel_engine.process.engine_process import Installation
 from accel_engine.run.diagnostics import ClassificationReport, SamplePrediction, ValidationReport
 from accel_engine.run.directory.lock import WriterLock
 from accel_engine.run.directory.run_paths import LOG
-from accel_engine.run.media import Text, histogram_of
+from accel_engine.run.media import LoggedText, histogram_of
 from accel_engine.run.runs import creation
 from accel_engine.run.store.annotations import set_tags
 from accel_engine.search.study_paths import LOCK as STUDY_LOCK
@@ -260,7 +260,7 @@ async def test_what_a_run_logged(clock: Clock) -> None:
     for step in (100, 200, 300):
         values = np.random.default_rng(step).normal(0, step, 10_000)
         run.writer.write_media(step, clock.now, "weights", histogram_of(values))
-        run.writer.write_media(step, clock.now, "prediction", Text(f"What the model says at step {step}. " * 20))
+        run.writer.write_media(step, clock.now, "prediction", LoggedText(f"What the model says at step {step}. " * 20))
     async with opened(run, WIDE) as pilot:
         await shows(pilot, "training")
         await pilot.press("w")

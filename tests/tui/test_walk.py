@@ -8,7 +8,7 @@ from textual.pilot import Pilot
 from textual.widget import Widget
 
 from accel_engine.run.diagnostics import Layer, LayerTable, ValidationReport
-from accel_engine.run.media import Text
+from accel_engine.run.media import LoggedText
 from accel_tui.appearance.theme import ANSI, LIGHT
 from accel_tui.palette import KeyCommands
 from accel_tui.screens.help_screen import KeyRows
@@ -54,7 +54,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
         engine = FakeEngine().begin().build().train(150)
         engine.writer.write_diagnostics(ValidationReport((binary(),)), 150)
         engine.writer.write_diagnostics(LayerTable((Layer("dense", "Dense", 0, (10,), 1500, 1500, 1e6),), 1e6), 0)
-        engine.writer.write_media(150, 1.0, "sentence", Text("of a few words"))
+        engine.writer.write_media(150, 1.0, "sentence", LoggedText("of a few words"))
         engine.save()
         engine.end()
         (engine.directory / "log.txt").write_text("begun\nended\n")

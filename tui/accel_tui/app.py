@@ -31,7 +31,7 @@ from accel_tui.host import Host, Screens
 from accel_tui.palette import KeyCommands
 from accel_tui.run_launcher import LaunchState, MakeEngine, RunLauncher
 from accel_tui.run_state.device_meter import Meter, record_device
-from accel_tui.screens.asking import ask
+from accel_tui.screens.asking import ask_user
 from accel_tui.screens.new_run_screen import NewRunScreen
 from accel_tui.screens.too_small_screen import TooSmallScreen, is_too_small
 from accel_tui.settings.settings_paths import settings_path
@@ -256,7 +256,7 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
 
     async def ask_screen(self, screen: Screens, *subject: Any) -> Any:
         """Open a screen; returns what is chosen there, see :meth:`accel_tui.host.Host.ask_screen`."""
-        return await ask(self, self._made(screen, *subject))
+        return await ask_user(self, self._made(screen, *subject))
 
     def _go_back_to(self, kind: type[Screen[Any]]) -> bool:
         """Close the screens above one of a kind; returns whether there is one."""

@@ -4,7 +4,7 @@ Each kind of trouble has a package of rules, one module per subject. A rule take
 findings. Silence is the normal state: a rule that is not sure says nothing.
 """
 
-from accel_engine.advice.advise import Coverage, advise, coverage, find_cure
+from accel_engine.advice.advise import Coverage, coverage, find_cure, find_troubles
 from accel_engine.advice.finding import Confidence, Cure, Evidence, Finding, Gain, Trouble
 from accel_engine.advice.reading import read_recorded
 from accel_engine.advice.recorded import FasterPlan, Recorded
@@ -21,8 +21,8 @@ __all__ = [
     "Gain",
     "Recorded",
     "Trouble",
-    "advise",
     "coverage",
     "find_cure",
+    "find_troubles",
     "read_recorded",
 ]

@@ -16,7 +16,7 @@ RULES: tuple[Rule, ...] = (*slow.RULES, *memory.RULES, *poor.RULES)
 _SURE = {Confidence.CERTAIN: 1.0, Confidence.LIKELY: 0.8, Confidence.POSSIBLE: 0.4}
 
 
-def advise(recorded: Recorded, failed: list[FailedRule] | None = None) -> tuple[Finding, ...]:
+def find_troubles(recorded: Recorded, failed: list[FailedRule] | None = None) -> tuple[Finding, ...]:
     """Find the troubles of a run, those that matter most first; none of a healthy one.
 
     Args:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from accel_engine.advice.recorded import Recorded, Series
+from accel_engine.advice.recorded import Recorded, RecordedSeries
 from accel_engine.devices.device_types import Sample
 from accel_engine.run import RunReader, diagnostics
 from accel_engine.run.reading.reader import drop_discarded
@@ -63,14 +63,14 @@ def _by_time(samples: tuple[Sample, ...]) -> tuple[Sample, ...]:
     return tuple(sorted(samples, key=lambda sample: sample.time))
 
 
-def _series(steps: StepRange) -> dict[str, Series]:
+def _series(steps: StepRange) -> dict[str, RecordedSeries]:
     return {name: _of_buckets(buckets, steps.first_step, steps.width) for name, buckets in steps.series.items()}
 
 
-def _of_buckets(buckets: Buckets, first: int, width: int) -> Series:
+def _of_buckets(buckets: Buckets, first: int, width: int) -> RecordedSeries:
     low, high, total, finite = unpacked(buckets)
     known = np.flatnonzero(finite > 0)
-    return Series(
+    return RecordedSeries(
         first=first + width * known.astype(np.int64),
         mean=total[known] / finite[known],
         low=low[known].astype(np.float64),

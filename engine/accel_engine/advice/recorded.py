@@ -21,7 +21,7 @@ Kind = TypeVar("Kind", bound=Event)
 
 
 @dataclass(frozen=True, slots=True)
-class Series:
+class RecordedSeries:
     """A series of a run, in buckets of some steps.
 
     Attributes:
@@ -43,15 +43,15 @@ class Series:
     def __len__(self) -> int:
         return len(self.mean)
 
-    def between(self, first: int, stop: int) -> "Series":
+    def between(self, first: int, stop: int) -> "RecordedSeries":
         """The buckets that begin from a step to before another one."""
         inside = slice(*np.searchsorted(self.first, (first, stop)))
-        return Series(
+        return RecordedSeries(
             self.first[inside], self.mean[inside], self.low[inside], self.high[inside], self.finite[inside], self.width
         )
 
 
-EMPTY = Series(np.zeros(0, np.int64), np.zeros(0), np.zeros(0), np.zeros(0), np.zeros(0, np.int64), 1)
+EMPTY = RecordedSeries(np.zeros(0, np.int64), np.zeros(0), np.zeros(0), np.zeros(0), np.zeros(0, np.int64), 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +86,8 @@ class Recorded:
 
     info: RunInfo
     events: Sequence[Event]
-    series: Mapping[str, Series] = field(default_factory=dict)
-    opening: Mapping[str, Series] = field(default_factory=dict)
+    series: Mapping[str, RecordedSeries] = field(default_factory=dict)
+    opening: Mapping[str, RecordedSeries] = field(default_factory=dict)
     steps: int = 0
     samples: Sequence[Sample] = ()
     diagnostics: Diagnostics = field(default_factory=Diagnostics)
@@ -151,7 +151,7 @@ class Recorded:
         """The last event of a kind; ``None`` if there is none."""
         return next((event for event in reversed(self.events) if isinstance(event, kind)), None)
 
-    def of(self, name: str) -> Series:
+    def of(self, name: str) -> RecordedSeries:
         """A series by name; an empty one if it was not recorded."""
         return self.series.get(name, EMPTY)
 

@@ -148,7 +148,7 @@ def survey(entry: DatasetEntry, options: DataOptions) -> DatasetEntry:
     if module is not None:
         surveyed = import_module(f"accel_engine.data.{module}").survey(entry, options)
     if options.class_weight:
-        import_module("accel_engine.data.class_weight").check(surveyed, options)
+        import_module("accel_engine.data.class_weight").check_class_weights(surveyed, options)
     return surveyed
 
 

@@ -28,7 +28,7 @@ _ROWS = 1024
 """Rows that are read at a time of targets that are not in memory."""
 
 
-def check(entry: DatasetEntry, options: DataOptions) -> None:
+def check_class_weights(entry: DatasetEntry, options: DataOptions) -> None:
     """Check a plan's class weights against what is known of the data before it is read.
 
     Raises:

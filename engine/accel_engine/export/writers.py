@@ -39,7 +39,7 @@ def write_csv(source: RunReader, table: str, stream: TextIO) -> int:
     return rows
 
 
-def write_json(source: RunReader, stream: TextIO) -> int:
+def write_run_json(source: RunReader, stream: TextIO) -> int:
     """Write a whole run as one JSON object; NaN and infinities are null.
 
     Of images, texts and histograms it has names and steps.

@@ -171,7 +171,7 @@ def all_formats() -> tuple[ModelFormat, ...]:
     return tuple(sorted(found, key=lambda each: (each.precisions[0].tolerance, each.name)))
 
 
-def named(name: str) -> ModelFormat:
+def format_named(name: str) -> ModelFormat:
     """The format of a name."""
     return next(each for each in all_formats() if each.name == name)
 

@@ -18,7 +18,7 @@ from accel_engine.data.structure import ArraySpec
 from accel_engine.errors import ModelError
 from accel_engine.formats import ModelFormat, ModelToWrite, Precision
 from accel_engine.inference.runtime import Arrays, Runtime, check_inputs
-from accel_engine.inference.text_encoding import encode, sidecar_of, with_encodings
+from accel_engine.inference.text_encoding import encode_texts, sidecar_of, with_encodings
 from accel_engine.user_code import reason
 from accel_engine.words import numbers
 
@@ -67,7 +67,7 @@ class _TFLite(ModelFormat):
             numeric,
             path,
             precision,
-            lambda: encode(model.training_examples(REPRESENTATIVE), encodings),
+            lambda: encode_texts(model.training_examples(REPRESENTATIVE), encodings),
             model.added_units,
         )
         model.write_description(sidecar_of(path), encodings)

@@ -19,7 +19,7 @@ from accel_engine import png
 from accel_engine.imported_runs.event_records import EventRecords, record_at
 from accel_engine.imported_runs.source_run import PointCollector, Points, SourceMedia, collected
 from accel_engine.protobuf import MalformedError, Message
-from accel_engine.run.media import Histogram, Image, MediaItem, MediaKind, Text, image_of
+from accel_engine.run.media import Histogram, LoggedImage, LoggedText, MediaItem, MediaKind, image_of
 from accel_engine.run.media.from_arrays import MAX_PICTURES
 from accel_engine.run.media.items import MAX_UNPACKED_BYTES
 
@@ -204,19 +204,19 @@ def item_of(value: Message, kind: MediaKind) -> MediaItem:
     return replace(item, note="; ".join(filter(None, (about, item.note))))
 
 
-def _image(files: Sequence[bytes]) -> Image:
+def _image(files: Sequence[bytes]) -> LoggedImage:
     """The image of a PNG file, or a grid of several."""
     if not files:
         raise ValueError("no image")
     shown = files[:MAX_PICTURES]
-    pictures = [png.decode(file, MAX_UNPACKED_BYTES // len(shown)) for file in shown]
+    pictures = [png.decode_pixels(file, MAX_UNPACKED_BYTES // len(shown)) for file in shown]
     if len({picture.shape for picture in pictures}) > 1:
         raise ValueError("several sizes in one step")
     image = image_of(np.stack(pictures) if len(pictures) > 1 else pictures[0])
     return replace(image, note=f"first of {len(files):,}: {image.note}") if len(files) > len(shown) else image
 
 
-def _text(tensor: Message) -> Text:
+def _text(tensor: Message) -> LoggedText:
     """The text of a tensor of strings; of several, one per line, or a row of the last axis per line."""
     texts = [data.decode(errors="replace") for data in tensor.data(_STRINGS)]
     if not texts:
@@ -224,7 +224,7 @@ def _text(tensor: Message) -> Text:
     shape = [dimension.integer(_SIZE) or 0 for dimension in tensor.message(_SHAPE).messages(_DIMENSION)]
     columns = max(shape[-1], 1) if len(shape) > 1 else 1
     lines = [" | ".join(texts[at : at + columns]) for at in range(0, len(texts), columns)]
-    return Text("\n".join(lines), f"{len(texts):,} texts" if len(texts) > 1 else "")
+    return LoggedText("\n".join(lines), f"{len(texts):,} texts" if len(texts) > 1 else "")
 
 
 def _old_histogram(histogram: Message) -> Histogram:

@@ -14,7 +14,7 @@ from accel_engine.inference.example_batches import batches_of
 from accel_engine.inference.live_window import LiveWindow
 from accel_engine.inference.measurement.closed_loop import ClosedLoop
 from accel_engine.inference.measurement.rate_search import FEWEST_REQUESTS, HighestRate, highest_rate, serve_at
-from accel_engine.inference.measurement.stability import Measured, ignore, measure
+from accel_engine.inference.measurement.stability import Measured, ignore_windows, measure
 from accel_engine.inference.measurement.window import SECOND, TOLERANCE, SystemTimer, Timer, Window
 from accel_engine.inference.runtime import Arrays, Runtime
 from accel_engine.words import numbers
@@ -184,7 +184,7 @@ class RuntimeBench:
         """Tells what has been measured of a batch size, in the scenario server at a rate, if anybody watches."""
         on_live = self._settings.on_live
         if on_live is None:
-            return ignore
+            return ignore_windows
         return lambda windows: on_live(LiveWindow.of(self._setup.title, size, windows, rate))
 
     def _server(self, size: int) -> tuple[Measured, float, float | None]:

@@ -97,7 +97,7 @@ def read_encodings(path: Path) -> dict[str, TextEncoding]:
         raise ModelError(f"{path} does not say how texts are encoded: {error}") from error
 
 
-def encode(raw: Arrays, encodings: Mapping[str, TextEncoding]) -> dict[str, npt.NDArray[Any]]:
+def encode_texts(raw: Arrays, encodings: Mapping[str, TextEncoding]) -> dict[str, npt.NDArray[Any]]:
     """Raw inputs with their texts encoded."""
     return {name: encodings[name].encode(array) if name in encodings else array for name, array in raw.items()}
 
@@ -127,7 +127,7 @@ class EncodedRuntime:
     def run(self, inputs: Arrays) -> dict[str, npt.NDArray[np.generic]]:
         """See :meth:`accel_engine.inference.runtime.Runtime.run`."""
         check_inputs(inputs, self.inputs)
-        return self._runtime.run(encode(inputs, self._encodings))
+        return self._runtime.run(encode_texts(inputs, self._encodings))
 
 
 def with_encodings(runtime: Runtime, path: Path) -> Runtime:

@@ -13,7 +13,7 @@ from accel_engine.json_values import Count, JsonValue, Text, decode_or_none, enc
 from accel_engine.process.detached import leave, start_detached
 from accel_engine.run import RunReader
 from accel_engine.run.directory import lock
-from accel_engine.run.directory.log_file import note
+from accel_engine.run.directory.log_file import note_in_log
 from accel_engine.run.directory.run_paths import LOG, WATCHER_LOCK
 from accel_engine.strategies.cluster_spec import ClusterSpec
 
@@ -81,7 +81,7 @@ def _start(directory: Path) -> None:
     try:
         leave(start_detached(what, "-m", "accel_engine.keep_alive", str(directory), log=directory / LOG))
     except RunError as error:
-        note(directory, f"{error}. Nothing starts the engine again if it is lost")
+        note_in_log(directory, f"{error}. Nothing starts the engine again if it is lost")
 
 
 def _has_chief() -> bool:

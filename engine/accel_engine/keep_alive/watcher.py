@@ -99,7 +99,7 @@ class Watcher:
             except DatabaseError as error:
                 if time.monotonic() > usable + PATIENCE_SECONDS:
                     raise
-                log_file.note(self._directory, f"the run is looked at again: {error}")
+                log_file.note_in_log(self._directory, f"the run is looked at again: {error}")
             time.sleep(POLL_SECONDS)
 
     def _look(self) -> bool:
@@ -134,7 +134,7 @@ class Watcher:
             tries = f"{reason}; it was started again {MAX_RESTARTS} times without a new checkpoint"
             self._end(info, tries, f"the log says more; continue it: accel-tui continue {reference(self._directory)}")
             return False
-        log_file.note(self._directory, f"{reason}: the engine is started again in {pause:g} s")
+        log_file.note_in_log(self._directory, f"{reason}: the engine is started again in {pause:g} s")
         if not (self._wait(pause) and self._workers_have_exited()):
             return False
         if self._info().status.live:
@@ -150,7 +150,7 @@ class Watcher:
             reopen(self._directory, plan)
             self._engine = engine_process.start(self._directory, restart.environment)
         except RunError as error:  # too little memory, a full disk, or somebody else has continued the run
-            log_file.note(self._directory, f"the engine was not started again: {error}")
+            log_file.note_in_log(self._directory, f"the engine was not started again: {error}")
         return True
 
     def _wait(self, seconds: float) -> bool:
@@ -178,7 +178,7 @@ class Watcher:
         until = time.monotonic() + WORKERS_SECONDS
         while any(is_held(run) for run in worker_runs_of(self._directory).values()):
             if time.monotonic() > until:
-                log_file.note(self._directory, "the engine is not started again: a worker of it still runs")
+                log_file.note_in_log(self._directory, "the engine is not started again: a worker of it still runs")
                 return False
             if self._answer_stop():
                 return False

@@ -150,12 +150,12 @@ class Artefacts:
             "feature_names": list(dataset.feature_names),
             "target_names": list(dataset.target_names),
             "vocabulary": list(dataset.vocabulary),
-            "inputs": specs_of(served.model.input),
-            "outputs": specs_of(served.model.output),
+            "inputs": tensor_lines(served.model.input),
+            "outputs": tensor_lines(served.model.output),
             "texts": to_plain(encodings),
         }
 
 
-def specs_of(tensors: dict[str, Any]) -> dict[str, str]:
+def tensor_lines(tensors: dict[str, Any]) -> dict[str, str]:
     """A line about each tensor, such as ``float32 28x28x1``."""
     return {name: str(ArraySpec(tuple(each.shape[1:]), str(each.dtype))) for name, each in tensors.items()}

@@ -7,14 +7,14 @@ from pathlib import Path
 
 from accel_engine.devices.host_probe import processors
 from accel_engine.errors import RunError
-from accel_engine.formats import named, open_model
+from accel_engine.formats import format_named, open_model
 from accel_engine.formats.savedmodel_format import BATCHING_FILE
 from accel_engine.inference.runtime import Runtime
 from accel_engine.inference.text_encoding import sidecar_of
 from accel_engine.json_values import json_number
 from accel_engine.memory import available_memory
-from accel_engine.model_export.artefacts import Artefacts, specs_of
-from accel_engine.model_export.proof import Figures, Proof, explained
+from accel_engine.model_export.artefacts import Artefacts, tensor_lines
+from accel_engine.model_export.proof import Figures, Proof, failure_line
 from accel_engine.model_export.raw_examples import RawExamples
 from accel_engine.model_export.serving_batching import is_ours, write_batching
 from accel_engine.requests.export_model import (
@@ -71,12 +71,14 @@ def _export(artefacts: Artefacts, request: ExportRequest, send: Send) -> Export:
         written = _written(target, folder)
         try:
             written.parent.mkdir()
-            artefacts.write(named(target.format), target.quantize, written)
+            artefacts.write(format_named(target.format), target.quantize, written)
             runtimes[target.name] = open_model(written)
         except Exception as error:  # noqa: BLE001 (libraries and layers raise anything; other formats may work)
-            problems[target.name] = explained(error).replace(f"{written.parent}/", "")
+            problems[target.name] = failure_line(error).replace(f"{written.parent}/", "")
     raw = RawExamples(trained.dataset, trained.split, trained.examples, trained.plan.batch_size)
-    halves = {target.name: half for target in targets if (half := artefacts.half_precision(named(target.format)))}
+    halves = {
+        target.name: half for target in targets if (half := artefacts.half_precision(format_named(target.format)))
+    }
     tolerances = {target.name: target.tolerance for target in targets}
     proof = Proof(trained, artefacts.complete, raw, tolerances, halves)
     proof.run(runtimes, reports(send))
@@ -87,8 +89,8 @@ def _export(artefacts: Artefacts, request: ExportRequest, send: Send) -> Export:
     complete = artefacts.complete.model
     original = replace(
         _described("trained model", measured, _weight_bytes(trained)),
-        inputs=specs_of(complete.input),
-        outputs=specs_of(complete.output),
+        inputs=tensor_lines(complete.input),
+        outputs=tensor_lines(complete.output),
     )
     send(original)
     exported = []
@@ -97,7 +99,7 @@ def _export(artefacts: Artefacts, request: ExportRequest, send: Send) -> Export:
         found = proof.exported(target.name) if runtime else Figures(problem=problems[target.name])
         problem = found.problem or _beyond(target, found)
         if runtime and not problem:
-            if named(target.format).is_served:
+            if format_named(target.format).is_served:
                 path = _written(target, folder).with_name(BATCHING_FILE)
                 notes += _write_batching(path, trained.name, runtime, raw, request)
             try:
@@ -124,7 +126,7 @@ def _lost_in_outputs(trained: Figures) -> Iterator[str]:
 
 def _beyond(target: ExportTarget, figures: Figures) -> str:
     """Why the model is not near enough to the trained one; empty if it is."""
-    by_mean = named(target.format).precision(target.quantize).by_mean
+    by_mean = format_named(target.format).precision(target.quantize).by_mean
     value, name = (figures.mean, "mean") if by_mean else (figures.largest, "largest")
     if not value <= target.tolerance:
         of = figures.differs[by_mean]
@@ -161,7 +163,7 @@ def _keep_all(target: ExportTarget, folder: Path, umask: int, notes: list[str]) 
     """
     written = _written(target, folder)
     _keep(written, Path(target.path), umask)
-    if not named(target.format).is_served:
+    if not format_named(target.format).is_served:
         return ""
     path = Path(target.path).with_name(BATCHING_FILE)
     try:
@@ -196,7 +198,7 @@ def _write_batching(path: Path, name: str, runtime: Runtime, raw: RawExamples, r
     try:
         write_batching(path, name, runtime, examples, latency, processors(), HostMemory(), available_memory)
     except Exception as error:  # noqa: BLE001 (TensorFlow raises anything; the model is right without)
-        return [f"{BATCHING_FILE} was not written: {explained(error)}"]
+        return [f"{BATCHING_FILE} was not written: {failure_line(error)}"]
     return []
 
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from accel_engine.errors import PlanError, UsageError
-from accel_engine.formats import all_formats, named, target_name
-from accel_engine.plan.options import OptionSpec, latency, option
+from accel_engine.formats import all_formats, format_named, target_name
+from accel_engine.plan.options import OptionSpec, option, parse_latency
 from accel_engine.requests.export_model import ExportTarget
 from accel_engine.requests.protocol.model_reference import CHECKPOINT
 from accel_engine.user_paths import exists, is_directory
@@ -14,7 +14,7 @@ from accel_engine.user_paths import exists, is_directory
 FORMATS = tuple((each.name, precision.name) for each in all_formats() for precision in each.precisions)
 """All formats of models, each with its precision."""
 
-_SERVED = tuple(target_name(*kind) for kind in FORMATS if named(kind[0]).is_served)
+_SERVED = tuple(target_name(*kind) for kind in FORMATS if format_named(kind[0]).is_served)
 """Those that TensorFlow Serving takes."""
 
 
@@ -50,7 +50,7 @@ class ExportOptions:
             label="latency",
             metavar="10ms",
             hint="of a request to TensorFlow Serving at most, such as 20ms",
-            read=latency,
+            read=parse_latency,
             goes_with=("formats", _SERVED),
         ),
     )
@@ -85,7 +85,7 @@ def target_at(path: Path, file_format: str, quantize: str, tolerance: float | No
     Raises:
         UsageError: The directory of a SavedModel cannot be read.
     """
-    found = named(file_format)
+    found = format_named(file_format)
     return ExportTarget(
         target_name(file_format, quantize),
         file_format,
@@ -102,17 +102,17 @@ def default_folder(run: str) -> str:
 
 def default_name(run: str, file_format: str, quantize: str) -> str:
     """The name of the file, or of the directory of a SavedModel's versions."""
-    return named(file_format).default_name(run, quantize)
+    return format_named(file_format).default_name(run, quantize)
 
 
 def check_target(target: ExportTarget) -> None:
     """See :meth:`accel_engine.formats.ModelFormat.check_path`."""
-    named(target.format).check_path(Path(target.path))
+    format_named(target.format).check_path(Path(target.path))
 
 
 def overwritten(target: ExportTarget) -> list[Path]:
     """The files that are there already; none for a SavedModel, which gets a new version."""
-    return named(target.format).overwritten(Path(target.path))
+    return format_named(target.format).overwritten(Path(target.path))
 
 
 def existing_folder(path: Path) -> Path:

@@ -10,18 +10,18 @@ from accel_engine.inference.runtime import Runtime
 from accel_engine.json_values import json_number
 from accel_engine.model_export.artefacts import Artefacts
 from accel_engine.model_export.output_metrics import MetricSums, OutputMetrics
-from accel_engine.model_export.proof import explained
+from accel_engine.model_export.proof import failure_line
 from accel_engine.model_export.raw_examples import RawExamples
 from accel_engine.model_export.servable_model import Servable
 from accel_engine.requests.bench_models import BenchedModel, BenchOptions
 from accel_engine.requests.held_out_metrics import HeldOutRequest, MetricsOfModels
 from accel_engine.requests.protocol.request import Send, reports, unheard
 from accel_engine.run.store.series_names import VALIDATION_PREFIX, choose_monitor
-from accel_engine.trained.bench.device_choice import devices, precisions
+from accel_engine.trained.bench.device_choice import device_names, precisions
 from accel_engine.trained.bench.trained_runtime import computing_in
 from accel_engine.trained.open_trained import TrainedModel, open_trained
 from accel_engine.trained.run_data import SPLITS
-from accel_engine.trained.split_batches import ProgressReports, batches, fingerprint
+from accel_engine.trained.split_batches import ProgressReports, batches, target_fingerprint
 
 
 def held_out_metrics(request: HeldOutRequest, send: Send = unheard) -> MetricsOfModels:
@@ -38,7 +38,7 @@ def held_out_metrics(request: HeldOutRequest, send: Send = unheard) -> MetricsOf
         try:
             group = _Group(_load(models, request.options, reports(send)), request.options, reports(send))
         except Exception as error:  # noqa: BLE001 (code of the user's own; the speed can be measured all the same)
-            notes += [f"no metrics of {model.name}: {explained(error)}" for model in models]
+            notes += [f"no metrics of {model.name}: {failure_line(error)}" for model in models]
             continue
         for index, model in zip(members, models, strict=True):
             try:
@@ -46,7 +46,7 @@ def held_out_metrics(request: HeldOutRequest, send: Send = unheard) -> MetricsOf
                     # What was measured before an error counts.
                     found[index][precision] = replace(metrics, is_foreign=model.is_foreign)
             except Exception as error:  # noqa: BLE001 (runtimes raise anything)
-                notes.append(f"no metrics of {model.name}: {explained(error)}")
+                notes.append(f"no metrics of {model.name}: {failure_line(error)}")
     return MetricsOfModels(tuple(found), tuple(notes))
 
 
@@ -69,7 +69,7 @@ class _Group:
         self._metrics = OutputMetrics(trained)
         if not self._metrics.are_known:
             raise ModelError("the model has a custom train_step, so its outputs cannot be interpreted")
-        self._fingerprint = fingerprint(trained.examples)
+        self._fingerprint = target_fingerprint(trained.examples)
         self._served: Servable | None = None
 
     def measured(self, model: BenchedModel) -> Iterator[tuple[str, HeldOutMetrics]]:
@@ -80,7 +80,7 @@ class _Group:
         keras_model = self._trained.model
         own = keras_model.dtype_policy.name
         wanted = self._options.precisions or [
-            each for device in devices(self._options.devices) for each in precisions(device, own)
+            each for device in device_names(self._options.devices) for each in precisions(device, own)
         ]
         for precision in dict.fromkeys(wanted):
             with computing_in(keras_model, precision):

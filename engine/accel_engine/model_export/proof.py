@@ -133,7 +133,7 @@ class Proof:
                     self._apart[name].add(expected[self._reference(name)], [found[each] for each in self._names])
                     self._sums[name].add(of_served(batch, found), count)
                 except Exception as error:  # noqa: BLE001 (runtimes raise anything; others may work)
-                    self._problems[name] = explained(error)
+                    self._problems[name] = failure_line(error)
             reports.add(self._sums[""].count)
         if not self._sums[""].count:
             raise DataError(f"the {self._trained.split} data gave no batches")
@@ -182,7 +182,7 @@ class Proof:
         try:
             latency = median_seconds(partial(self._candidates[name].run, self._raw.first(1)))
         except Exception as error:  # noqa: BLE001 (it may take no batch of one)
-            return Figures(problem=explained(error))
+            return Figures(problem=failure_line(error))
         figures = self._figures(name)
         figures.latency = latency
         expected = self._metrics.results(self._served_sums[self._reference(name)])
@@ -210,7 +210,7 @@ class Proof:
         return f"{name}[{', '.join(map(str, np.unravel_index(place, sides)))}]"
 
 
-def explained(error: Exception) -> str:
+def failure_line(error: Exception) -> str:
     """Why a model could not be written or run, on one line."""
     return str(error) if isinstance(error, AccelError) else reason(error)
 

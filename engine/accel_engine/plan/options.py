@@ -85,7 +85,7 @@ def problem_of(error: UsageError, text: str) -> str:
     return f"{wrong!r}{colon} {error.allowed}"
 
 
-def latency(text: str) -> float | None:
+def parse_latency(text: str) -> float | None:
     """Parse a time with its unit, such as ``10ms``; gives seconds, ``None`` for an empty text.
 
     Raises:

@@ -44,7 +44,7 @@ class _Unreadable:
     reason: str
 
 
-def held(value: Any, convert: Callable[[Any], Any] = np.array, *, copies: bool = False) -> Any:
+def hold_value(value: Any, convert: Callable[[Any], Any] = np.array, *, copies: bool = False) -> Any:
     """Hold a value; never raises an :class:`Exception`.
 
     Args:
@@ -97,11 +97,11 @@ def _held(value: Any, convert: Callable[[Any], Any], copies: bool) -> Any:
     if value is None or isinstance(value, str | bytes):
         raise DataError(f"{type(value).__name__} is not a number")
     if isinstance(value, Mapping):
-        return {key: held(each, convert, copies=copies) for key, each in value.items()}
+        return {key: hold_value(each, convert, copies=copies) for key, each in value.items()}
     if isinstance(value, list | tuple):
         if len(value) > MAX_ELEMENTS:
             return np.array(value)
-        return [held(each, convert, copies=copies) for each in value]
+        return [hold_value(each, convert, copies=copies) for each in value]
     if hasattr(value, "assign"):
         return np.array(value)
     if hasattr(value, "detach"):

@@ -14,11 +14,11 @@ from accel_engine.errors import DataError, RunError, format_error
 from accel_engine.recording import script, watch_hint
 from accel_engine.recording.destination import Destination, OwnRun
 from accel_engine.recording.error_guard import guarded, value_or_none, warn
-from accel_engine.recording.held_values import array_of, held
+from accel_engine.recording.held_values import array_of, hold_value
 from accel_engine.recording.loop_session import LoopSession
 from accel_engine.recording.supervised import part
 from accel_engine.run.engine.commands import Command
-from accel_engine.run.media import Histogram, Image, Text, histogram_of, image_of
+from accel_engine.run.media import Histogram, LoggedImage, LoggedText, histogram_of, image_of
 from accel_engine.run.runs.creation import create_recorded
 
 _Setting: TypeAlias = bool | int | float | str | None
@@ -58,7 +58,7 @@ class Recorder:
 
     @guarded
     def __init__(self, name: str = "", *, config: Any = None, steps: int | None = None) -> None:
-        values: dict[str, Any] = {"name": str(name) or script.name(), "data": script.name()}
+        values: dict[str, Any] = {"name": str(name) or script.program_name(), "data": script.program_name()}
         total, problems = 0, []
         try:
             values |= {"config": settings} if (settings := flat_config(config)) else {}
@@ -102,7 +102,7 @@ class Recorder:
         """
         if session := self._open_session():
             for name, image in images.items():
-                session.log_media(step, name, partial(_image, held(image, image_of, copies=True)))
+                session.log_media(step, name, partial(_image, hold_value(image, image_of, copies=True)))
 
     @guarded
     def log_text(self, /, step: Any, **texts: Any) -> None:
@@ -114,7 +114,7 @@ class Recorder:
         """
         if session := self._open_session():
             for name, text in texts.items():
-                session.log_media(step, name, partial(Text, str(text)))
+                session.log_media(step, name, partial(LoggedText, str(text)))
 
     @guarded
     def log_histogram(self, /, step: Any, **values: Any) -> None:
@@ -126,7 +126,7 @@ class Recorder:
         """
         if session := self._open_session():
             for name, each in values.items():
-                session.log_media(step, name, partial(_histogram, held(each, copies=True)))
+                session.log_media(step, name, partial(_histogram, hold_value(each, copies=True)))
 
     @property
     def directory(self) -> Path | None:
@@ -154,7 +154,7 @@ class Recorder:
     @guarded
     def show(self) -> None:
         """Print where the run is and how to watch it."""
-        watch_hint.show(self.directory)
+        watch_hint.print_hint(self.directory)
 
     @guarded
     def close(self) -> None:
@@ -202,8 +202,8 @@ class Recorder:
         return session if session and session.writing else None
 
 
-def _image(value: Any) -> Image:
-    return value if isinstance(value, Image) else image_of(array_of(value))
+def _image(value: Any) -> LoggedImage:
+    return value if isinstance(value, LoggedImage) else image_of(array_of(value))
 
 
 def _histogram(value: Any) -> Histogram:

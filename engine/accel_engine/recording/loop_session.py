@@ -21,7 +21,7 @@ from accel_engine.events import (
 from accel_engine.process.engine_process import package_versions
 from accel_engine.recording import script
 from accel_engine.recording.destination import Destination, outcome_of
-from accel_engine.recording.held_values import PLAIN, held
+from accel_engine.recording.held_values import PLAIN, hold_value
 from accel_engine.recording.loop_steps import LoggedRow, LoopSteps
 from accel_engine.recording.recorder_thread import RecorderThread
 from accel_engine.recording.write_queue import PendingAnswer, PendingMedia, QueueItem
@@ -104,9 +104,9 @@ class LoopSession:
             values: Values by name; the mapping stays unchanged.
         """
         if not PLAIN.issuperset(map(type, values.values())):
-            values = {name: held(value) for name, value in values.items()}
+            values = {name: hold_value(value) for name, value in values.items()}
         if type(step) is not int:
-            step = held(step)
+            step = hold_value(step)
         if len(self._logged) < MAX_ROWS:
             self._logged.append((step, clock.now(), values))
         else:
@@ -121,7 +121,7 @@ class LoopSession:
             make: Makes it, in the recorder thread.
         """
         if len(self._media) < MAX_MEDIA:
-            self._media.append((held(step), clock.now(), str(name), make))
+            self._media.append((hold_value(step), clock.now(), str(name), make))
         else:
             self._dropped += 1
 

@@ -20,7 +20,7 @@ from accel_engine.errors import RunError
 from accel_engine.events import Event, RunStarted, Warned
 from accel_engine.recording.error_guard import warn
 from accel_engine.run.damage.lost_directory import recorded_on
-from accel_engine.run.directory.log_file import note
+from accel_engine.run.directory.log_file import note_in_log
 from accel_engine.run.directory.run_paths import LOCK
 from accel_engine.run.store.connection import DATABASE
 from accel_engine.run.writing.writer import RunWriter
@@ -87,7 +87,7 @@ class OwnRunWriter(RunWriter):
     def write_event(self, event: Event) -> None:
         """Add an event."""
         if isinstance(event, Warned):
-            note(self.directory, event.message)
+            note_in_log(self.directory, event.message)
         super().write_event(event)
 
     def heartbeat(self) -> None:

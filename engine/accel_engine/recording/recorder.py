@@ -64,7 +64,7 @@ class RunRecorder(keras.callbacks.Callback):  # type: ignore[misc]
         values = {
             "name": self._name,
             "model": model_description.name(model),
-            "data": script.name(),
+            "data": script.program_name(),
             "strategy": model_description.strategy(model),
             "epochs": epochs,
         }
@@ -138,7 +138,7 @@ class RunRecorder(keras.callbacks.Callback):  # type: ignore[misc]
     @guarded
     def show(self) -> None:
         """Print where the run is and how to watch it."""
-        watch_hint.show(self.directory)
+        watch_hint.print_hint(self.directory)
 
     def _give_up(self, error: Exception) -> None:
         """Stop recording this ``fit``, and warn the user."""

@@ -12,7 +12,7 @@ from accel_engine.private_names.python_names import current_exception, current_f
 from accel_engine.recording.destination import outcome_of
 
 
-def name() -> str:
+def program_name() -> str:
     """The script's file name, ``notebook`` or ``python``."""
     if "ipykernel" in sys.modules:
         return "notebook"

@@ -8,7 +8,7 @@ from pathlib import Path
 from accel_engine.text import printable, shell_command
 
 
-def show(directory: Path | None) -> None:
+def print_hint(directory: Path | None) -> None:
     """Print where a run is and the commands that watch it; ``None`` before there is one."""
     sys.stdout.write(hint(directory) if directory else "there is no run yet: it begins with the training\n")
     sys.stdout.flush()

@@ -9,7 +9,7 @@ from typing import ClassVar
 from accel_engine.errors import UsageError
 from accel_engine.inference.candidate import SCENARIOS, Candidate
 from accel_engine.inference.live_window import LiveWindow
-from accel_engine.plan.options import OptionSpec, latency, option
+from accel_engine.plan.options import OptionSpec, option, parse_latency
 from accel_engine.requests.protocol.model_reference import CHECKPOINT, ModelReference
 from accel_engine.requests.protocol.request import ON_THE_CPU, EngineRequest, ExamplesDone
 
@@ -105,7 +105,8 @@ class BenchOptions:
         ),
     )
     target_latency: float | None = option(
-        None, OptionSpec("The most that p99 may be.", str, metavar="10ms", hint="of p99, such as 10ms", read=latency)
+        None,
+        OptionSpec("The most that p99 may be.", str, metavar="10ms", hint="of p99, such as 10ms", read=parse_latency),
     )
     target_rate: float | None = option(
         None,

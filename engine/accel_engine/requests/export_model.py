@@ -158,7 +158,7 @@ class ExportRequest(FolderRequest[Export]):
         self.model.check()
         from accel_engine import formats  # which imports NumPy
 
-        missing = [formats.named(each.format).precision(each.quantize).missing for each in self.targets]
+        missing = [formats.format_named(each.format).precision(each.quantize).missing for each in self.targets]
         if all(missing):
             raise ModelError(missing[0])
 

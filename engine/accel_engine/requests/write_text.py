@@ -74,7 +74,7 @@ class WritingRequest(EngineRequest[WrittenText]):
         options: The prompt, and how to write.
     """
 
-    function: ClassVar = "accel_engine.trained.prediction.writing:write"
+    function: ClassVar = "accel_engine.trained.prediction.writing:continue_text"
     result: ClassVar = WrittenText
     parts: ClassVar = (WrittenPart,)
 

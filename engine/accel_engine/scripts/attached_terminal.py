@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
-from accel_engine.recording.supervised.wire import Message, MessageReader, pack
+from accel_engine.recording.supervised.wire import Message, MessageReader, pack_message
 from accel_engine.scripts.script_process import TERMINAL
 
 MAX_WAITING_BYTES = 4 << 20
@@ -82,7 +82,7 @@ class AttachedTerminal:
         self._connection.close()
 
     def _put(self, values: Mapping[str, Any], data: bytes = b"") -> None:
-        self._messages.append(pack(dict(values), data))
+        self._messages.append(pack_message(dict(values), data))
         self._waiting_bytes += len(self._messages[-1])
         self._changed.notify_all()
 

@@ -14,7 +14,7 @@ import numpy as np
 from accel_engine import clock
 from accel_engine.errors import RunError, format_error
 from accel_engine.events import CommandAnswered, Outcome, RunEnded, from_stored
-from accel_engine.recording.supervised.wire import Message, MessageReader, pack
+from accel_engine.recording.supervised.wire import Message, MessageReader, pack_message
 from accel_engine.run import media
 from accel_engine.run.engine.commands import Command
 from accel_engine.scripts.script_run import ScriptRun
@@ -133,7 +133,7 @@ class PartServer:
             columns = np.frombuffer(data, dtype="<f4").reshape(len(names), -1)
             run.write_chunk(values["chunk"], values["started"], values["ended"], dict(zip(names, columns, strict=True)))
         elif "media" in values:
-            item = media.deserialize(values["kind"], values["head"], data)
+            item = media.unpack_media(values["kind"], values["head"], data)
             run.write_media(values["step"], values["time"], values["media"], item)
         elif "answer" in values:
             command = Command(*values["answer"])
@@ -198,7 +198,7 @@ class _Connection:
         """Send a message; return whether it could be sent."""
         try:
             with self._sending:
-                self._connection.sendall(pack(values))
+                self._connection.sendall(pack_message(values))
         except OSError:
             return False
         return True

@@ -157,7 +157,7 @@ class ScriptRun:
 
     def write_media(self, step: int, time: float, name: str, item: "media.MediaItem") -> None:
         """Add an image, a text or a histogram."""
-        size = len(media.serialize(item)[2])
+        size = len(media.pack_media(item)[2])
         self._queue.put(lambda: self._writer.write_media(step, time, name, item), size, self.warn)
 
     def warn(self, message: str) -> None:

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from accel_engine import clock, png
 from accel_engine.protobuf import bytes_field, double_field, integer_field, text_field
-from accel_engine.run.media import Histogram, Image, MediaItem, Text
+from accel_engine.run.media import Histogram, LoggedImage, LoggedText, MediaItem
 from accel_engine.tensorboard import records
 from accel_engine.tensorboard.records import summary_record
 
@@ -83,11 +83,11 @@ def _media_record(tag: str, time: float, step: int, item: MediaItem) -> bytes:
     """
     about = text_field(_DESCRIPTION, item.note) if item.note else b""
     match item:
-        case Image(pixels):
+        case LoggedImage(pixels):
             height, width, channels = pixels.shape
             sides = integer_field(_HEIGHT, height) + integer_field(_WIDTH, width) + integer_field(_CHANNELS, channels)
-            value = bytes_field(_IMAGE, sides + bytes_field(_ENCODED, png.encode(pixels)))
-        case Text(text):
+            value = bytes_field(_IMAGE, sides + bytes_field(_ENCODED, png.encode_pixels(pixels)))
+        case LoggedText(text):
             shape = bytes_field(_SHAPE, bytes_field(_DIMENSION, integer_field(_SIZE, 1)))
             tensor = integer_field(_TYPE, _STRING) + shape + bytes_field(_STRINGS, text.encode("utf-8", "replace"))
             value = bytes_field(_TENSOR, tensor)

@@ -12,7 +12,7 @@ from accel_engine.devices.device_types import Sample
 from accel_engine.errors import RunError
 from accel_engine.events import RunStarted, Validated
 from accel_engine.run.directory.disk_problem import disk_problem
-from accel_engine.run.media import MediaItem
+from accel_engine.run.media import MediaKind
 from accel_engine.run.reading.reader import RunReader, drop_discarded
 from accel_engine.run.store.sample_packing import SampleUnpacker
 from accel_engine.run.store.series_names import LEARNING_RATE
@@ -47,7 +47,7 @@ class RunLog:
             remove_event_files(directory / part)
         self._unpacker = SampleUnpacker()
         self._event, self._chunk, self._sample, self._media, self._step = 0, 0, 0, 0, 0
-        self._kinds: dict[str, type[MediaItem]] = {}  # by tag
+        self._kinds: dict[str, MediaKind] = {}  # by tag
 
     def extend(self) -> None:
         """Write what is new.
@@ -104,9 +104,9 @@ class RunLog:
         """Write images, texts and histograms; a tag that has another kind of data already gets its kind as a suffix."""
         series = self._source.series()
         for logged in self._source.media_items(self._media):
-            self._media, kind = logged.id, type(logged.item)
-            is_own = logged.name not in series and self._kinds.setdefault(logged.name, kind) is kind
-            tag = logged.name if is_own else f"{logged.name}/{kind.__name__.lower()}"
+            self._media, kind = logged.id, logged.item.kind
+            is_own = logged.name not in series and self._kinds.setdefault(logged.name, kind) == kind
+            tag = logged.name if is_own else f"{logged.name}/{kind}"
             self._file(TRAIN).add_media(tag, logged.time, logged.step, logged.item)
 
     def _add_samples(self, chunk: int, taken: int) -> None:

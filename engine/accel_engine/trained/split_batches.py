@@ -41,7 +41,7 @@ def number_of_examples(examples: Examples) -> int:
     return len(examples) if isinstance(examples, Split) else 0
 
 
-def fingerprint(examples: Examples) -> str:
+def target_fingerprint(examples: Examples) -> str:
     """A fingerprint of the targets in their order; empty for a stream, whose examples are only counted."""
     return of_arrays(flatten(examples.targets)) if isinstance(examples, Split) else ""
 

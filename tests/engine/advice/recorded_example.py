@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.advice import Recorded
-from accel_engine.advice.recorded import Series
+from accel_engine.advice.recorded import RecordedSeries
 from accel_engine.events import EpochEnded, Event, Validated
 from accel_engine.run.diagnostics import (
     ClassificationReport,
@@ -30,12 +30,12 @@ Values = Sequence[float] | npt.NDArray[np.float64]
 MINUTE = 60.0
 
 
-def series(values: Values) -> Series:
+def series(values: Values) -> RecordedSeries:
     """A series of a value per step; NaN where a step has none."""
     array = np.array(values, np.float64)
     steps = np.flatnonzero(np.isfinite(array))
     known = array[steps]
-    return Series(steps, known, known, known, np.ones(len(known), np.int64), 1)
+    return RecordedSeries(steps, known, known, known, np.ones(len(known), np.int64), 1)
 
 
 def learned(
@@ -128,11 +128,11 @@ def in_buckets(run: Recorded, width: int) -> Recorded:
     return replace(run, series={name: _merged(each, width) for name, each in run.series.items()})
 
 
-def _merged(steps: Series, width: int) -> Series:
+def _merged(steps: RecordedSeries, width: int) -> RecordedSeries:
     first, at, counts = np.unique(steps.first // width * width, return_index=True, return_counts=True)
     if not len(first):
         return replace(steps, width=width)
-    return Series(
+    return RecordedSeries(
         first=first,
         mean=np.add.reduceat(steps.mean, at) / counts,
         low=np.minimum.reduceat(steps.low, at),

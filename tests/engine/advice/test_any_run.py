@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accel_engine.advice import advise, read_recorded
+from accel_engine.advice import find_troubles, read_recorded
 from accel_engine.errors import RunError
 from accel_engine.run.diagnostics import DataProfile, InputProfile, Shift
 from damaged_runs import copied, overwrite, record, set_field, set_value
@@ -102,7 +102,7 @@ def test_no_rule_raises(
         layers=["Dense", "BatchNormalization"],
     )
 
-    for finding in advise(run):
+    for finding in find_troubles(run):
         assert finding.title
 
 
@@ -154,4 +154,4 @@ def _advise(run: Path) -> None:
         recorded = read_recorded(run)
     except RunError:
         return
-    advise(recorded)
+    find_troubles(recorded)

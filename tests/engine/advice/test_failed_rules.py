@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from accel_engine.advice import FailedRule, Finding, advise, poor
+from accel_engine.advice import FailedRule, Finding, find_troubles, poor
 from accel_engine.advice.poor.learning import Learning
 from accel_engine.advice.rule import RulesFailedError
 
@@ -27,20 +27,20 @@ def failing(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 def test_the_findings_of_the_others_stay() -> None:
     failed = list[FailedRule]()
 
-    assert [finding.id for finding in advise(RUN, failed)] == ["not-a-number"]
+    assert [finding.id for finding in find_troubles(RUN, failed)] == ["not-a-number"]
     assert [str(each) for each in failed] == ["failing_rule (ZeroDivisionError: loss)"]
 
 
 @pytest.mark.usefixtures("failing")
 def test_without_a_list_it_is_an_error_with_its_cause() -> None:
     with pytest.raises(RulesFailedError, match="failing_rule") as raised:
-        advise(RUN)
+        find_troubles(RUN)
 
     assert isinstance(raised.value.__cause__, RulesFailedError | ZeroDivisionError)
 
 
 def test_a_rule_that_fails_after_a_finding_has_found_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    (known,) = advise(RUN)
+    (known,) = find_troubles(RUN)
 
     def rule(_: object) -> Iterator[Finding]:
         yield known
@@ -49,5 +49,5 @@ def test_a_rule_that_fails_after_a_finding_has_found_it(monkeypatch: pytest.Monk
     monkeypatch.setattr(importlib.import_module("accel_engine.advice.advise"), "RULES", (rule, rule))
     failed = list[FailedRule]()
 
-    assert advise(learned(falling()), failed) == (known, known)
+    assert find_troubles(learned(falling()), failed) == (known, known)
     assert len(failed) == 2

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from accel_engine.advice import Finding, Recorded, advise, poor
+from accel_engine.advice import Finding, Recorded, find_troubles, poor
 from accel_engine.advice.poor.regularization import LARGEST_DECAY, weight_decay
 from accel_engine.events import Outcome, PartStarted, Recovered, RunEnded
 from accel_engine.plan import DEFAULTS, Plan
@@ -587,7 +587,7 @@ def test_no_better_than_the_baseline_is_the_first_finding() -> None:
         baseline={"accuracy": 0.12},
     )
 
-    first, second = advise(run)
+    first, second = find_troubles(run)
 
     assert (first.id, second.id) == ("below-baseline", "learning-rate-high")
     assert first.title == "No better than the most frequent class: b"
@@ -597,7 +597,7 @@ def test_no_better_than_the_baseline_is_the_first_finding() -> None:
 
 
 def test_large_targets_and_losses_are_written_as_everywhere() -> None:
-    (found,) = advise(
+    (found,) = find_troubles(
         learned(flat(200, 9e6), profile=profiled(NUMBERS, target_mean=5e4, target_deviation=3e3), built=REGRESSION)
     )
     words = " ".join(each.text for each in found.evidence)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from accel_engine.advice import FasterPlan, Finding, Recorded, advise, memory, slow
+from accel_engine.advice import FasterPlan, Finding, Recorded, find_troubles, memory, slow
 from accel_engine.devices.device_types import Sample
 from accel_engine.events import CheckpointSaved, Outcome, Recovered, RunEnded, TimeMeasured, Validated, WorkCounted
 from accel_engine.plan import Plan
@@ -303,6 +303,6 @@ def test_the_slowest_worker_is_named(name: str) -> None:
 def test_what_matters_most_comes_first() -> None:
     run = recorded(*spent(steps=9.0, input=1.0), kind="gpu", readings=gpu(allocated_peak=15.9e9))
 
-    weights = [finding.weight for finding in advise(run)]
+    weights = [finding.weight for finding in find_troubles(run)]
     assert weights == sorted(weights, reverse=True)
     assert len(weights) == 2

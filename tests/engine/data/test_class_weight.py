@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from accel_engine import data
-from accel_engine.data.class_weight import check, weighted
+from accel_engine.data.class_weight import check_class_weights, weighted
 from accel_engine.data.data_options import DataOptions
 from accel_engine.data.dataset import Dataset, Split
 from accel_engine.data.dataset_entry import DatasetEntry
@@ -161,13 +161,13 @@ def test_what_cannot_be_weighted(dataset: Dataset, values: tuple[str, ...], word
 def test_mistakes_are_found_before_the_data_is_read(values: tuple[str, ...], words: str) -> None:
     entry = DatasetEntry("mine", "", "npz", class_names=CATS, task="classification")
     with pytest.raises(PlanError, match=words):
-        check(entry, given(*values))
+        check_class_weights(entry, given(*values))
     with pytest.raises(PlanError, match="the task is regression"):
-        check(replace(entry, task="regression"), given("cat=1"))
+        check_class_weights(replace(entry, task="regression"), given("cat=1"))
     with pytest.raises(PlanError, match="the task is multi-label"):
-        check(entry, given("cat=1", task="multi-label"))
-    check(entry, given("cat=1", "2=3"))
-    check(replace(entry, class_names=(), task="auto"), given("cow=1"))
+        check_class_weights(entry, given("cat=1", task="multi-label"))
+    check_class_weights(entry, given("cat=1", "2=3"))
+    check_class_weights(replace(entry, class_names=(), task="auto"), given("cow=1"))
 
 
 def test_a_file_is_surveyed_and_loaded_with_weights(tmp_path: Path) -> None:

@@ -207,4 +207,4 @@ def test_few_examples_are_no_error(count: int) -> None:
 def test_a_profile_is_stored() -> None:
     found = profiled(classes(), classes(), classes=2)
 
-    assert diagnostics.decode(diagnostics.row_name(found), 0, *diagnostics.serialize(found)) == (0, found)
+    assert diagnostics.decode_row(diagnostics.row_name(found), 0, *diagnostics.serialize(found)) == (0, found)

@@ -16,8 +16,8 @@ import sys
 from accel_engine.engine_main import tensorflow_import
 tensorflow_import.prepare()
 from accel_engine.engine_main.main import main
-from accel_engine.training.distributed import tpu_builder
-tpu_builder.TPU_CONNECT_TIMEOUT_SECONDS = float(sys.argv.pop(1))
+from accel_engine.training.distributed import strategy_builders
+strategy_builders.TPU_CONNECT_TIMEOUT_SECONDS = float(sys.argv.pop(1))
 sys.exit(main())
 """
 """An engine with a shorter time limit."""

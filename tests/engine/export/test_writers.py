@@ -16,10 +16,10 @@ from accel_engine.devices.device_types import Reading, Sample
 from accel_engine.errors import UsageError
 from accel_engine.events import Outcome, PartEnded, PartStarted, RunStarted, Validated
 from accel_engine.export.tables import TABLES
-from accel_engine.export.writers import METADATA, write_csv, write_json, write_parquet
+from accel_engine.export.writers import METADATA, write_csv, write_parquet, write_run_json
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, RunWriter, create
-from accel_engine.run.media import Text
+from accel_engine.run.media import LoggedText
 from accel_engine.run.store import steps
 from example_events import model_built
 
@@ -55,7 +55,7 @@ def rows(run: RunReader, table: str) -> list[dict[str, str]]:
 
 def document(run: RunReader) -> Any:
     stream = io.StringIO()
-    assert write_json(run, stream) == 50
+    assert write_run_json(run, stream) == 50
     return json.loads(stream.getvalue(), parse_constant=pytest.fail)
 
 
@@ -194,7 +194,7 @@ def test_json_has_all_there_is(writer: RunWriter, run: RunReader, monkeypatch: p
     found = document(run)
     assert (found["run"], found["name"], found["plan"]["epochs"]) == (writer.directory.name, "first try", 3)
     assert found["steps"]["step"] == list(range(50))
-    assert write_json(run, io.StringIO()) == 50
+    assert write_run_json(run, io.StringIO()) == 50
     losses = np.array([np.nan if loss is None else loss for loss in found["steps"]["loss"]], np.float32)
     np.testing.assert_array_equal(losses, np.where(np.isfinite(LOSS), LOSS, np.nan))
     assert [point["loss"] for point in found["validation"]] == [0.25, 100]
@@ -241,5 +241,5 @@ def test_parquet_without_pyarrow_says_what_to_install(
 def test_json_has_names_and_steps_of_what_was_logged(writer: RunWriter, run: RunReader) -> None:
     assert document(run)["media"] == []
     for step in (10, 20):
-        writer.write_media(step, 1000.0, "words", Text("of any length"))
+        writer.write_media(step, 1000.0, "words", LoggedText("of any length"))
     assert document(run)["media"] == [{"kind": "text", "name": "words", "steps": [10, 20]}]

@@ -7,7 +7,7 @@ import numpy as np
 
 from accel_engine.events import EpochEnded, Event, Validated
 from accel_engine.run import RunReader
-from accel_engine.run.media import LoggedItem, serialize
+from accel_engine.run.media import LoggedItem, pack_media
 
 
 def series(directory: Path) -> dict[str, list[tuple[int, float]]]:
@@ -57,4 +57,4 @@ def items(directory: Path) -> list[LoggedItem]:
 
 def stored(directory: Path) -> list[tuple[str, int, float, tuple[str, str, bytes]]]:
     """Name, step and time of each item, and its contents in a form that can be compared, sorted."""
-    return sorted((each.name, each.step, each.time, serialize(each.item)) for each in items(directory))
+    return sorted((each.name, each.step, each.time, pack_media(each.item)) for each in items(directory))

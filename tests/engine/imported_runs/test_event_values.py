@@ -20,7 +20,7 @@ from accel_engine.imported_runs.event_values import EventValues
 from accel_engine.imported_runs.sources import find, import_run
 from accel_engine.protobuf import bytes_field
 from accel_engine.run import runs_directory
-from accel_engine.run.media import Histogram, Image, LoggedItem, Text
+from accel_engine.run.media import Histogram, LoggedImage, LoggedItem, LoggedText
 from accel_engine.run.writing import writer as run_writer
 from engine.imported_runs import reading
 from engine.imported_runs.event_files import framed, item, new, old, old_histogram, old_image, restart, tensor, write
@@ -130,7 +130,7 @@ def test_any_damage_leaves_what_can_be_read(tmp_path: Path) -> None:
 
 
 PIXELS = np.arange(60, dtype=np.uint8).reshape(4, 5, 3)
-PNG = png.encode(PIXELS)
+PNG = png.encode_pixels(PIXELS)
 
 
 def imported(path: Path) -> tuple[list[LoggedItem], list[str]]:
@@ -168,15 +168,15 @@ def test_what_tf_summary_wrote(tmp_path: Path, two_cpus: None) -> None:
     assert notes == []
     assert [each.step for each in items] == [2, 2, 2, 3, 3, 4, 4, 4]
     one, three, clear = (found[name] for name in ("one", "three", "clear"))
-    assert isinstance(one, Image)
-    assert isinstance(three, Image)
-    assert isinstance(clear, Image)
+    assert isinstance(one, LoggedImage)
+    assert isinstance(three, LoggedImage)
+    assert isinstance(clear, LoggedImage)
     np.testing.assert_array_equal(one.pixels, pictures[0])
     np.testing.assert_array_equal(three.pixels[5:, :5], pictures[2])
     assert (one.note, three.note) == ("", "3 pictures, 2 per row")
     assert (clear.note, clear.pixels.min()) == ("drawn on white", 255)
-    assert found["word"] == Text("é", "what it is")
-    assert found["table"] == Text("a | b\nc | d", "4 texts")
+    assert found["word"] == LoggedText("é", "what it is")
+    assert found["table"] == LoggedText("a | b\nc | d", "4 texts")
     for name, count in (("values", 1000), ("zeros", 7), ("empty", 0)):
         histogram = found[name]
         assert isinstance(histogram, Histogram)
@@ -200,9 +200,9 @@ def test_what_summary_writers_of_other_tools_wrote(tmp_path: Path) -> None:
         ],
     )
     image, text, *histograms = (each.item for each in items)
-    assert isinstance(image, Image)
+    assert isinstance(image, LoggedImage)
     np.testing.assert_array_equal(image.pixels, PIXELS)
-    assert text == Text("some *text*")
+    assert text == LoggedText("some *text*")
     assert [
         (each.edges.tolist(), each.counts.tolist(), each.not_finite)
         for each in histograms
@@ -214,12 +214,12 @@ def test_what_summary_writers_of_other_tools_wrote(tmp_path: Path) -> None:
 
 def test_more_pictures_than_are_shown(tmp_path: Path) -> None:
     ((image,), _) = of_events(tmp_path, [tensor("many", 0, [b"5", b"4", *[PNG] * 70], "images")])
-    assert isinstance(image.item, Image)
+    assert isinstance(image.item, LoggedImage)
     assert image.item.note == "first of 70: 64 pictures, 8 per row"
 
 
 def test_what_is_left_out_is_counted_with_its_reason(tmp_path: Path) -> None:
-    small = png.encode(PIXELS[:2])
+    small = png.encode_pixels(PIXELS[:2])
     items, notes = of_events(
         tmp_path,
         [
@@ -237,7 +237,7 @@ def test_what_is_left_out_is_counted_with_its_reason(tmp_path: Path) -> None:
             tensor("word", 0, "kept", "text"),
         ],
     )
-    assert [each.item for each in items] == [Text("kept")]
+    assert [each.item for each in items] == [LoggedText("kept")]
     assert notes == [
         "left out: 4 images in a, b: JPEG",
         "left out: 1 image in movie: GIF",
@@ -278,7 +278,11 @@ def test_a_run_of_images_alone(tmp_path: Path) -> None:
 def test_media_of_steps_that_go_back_replace_what_was_there(tmp_path: Path) -> None:
     before = [tensor("word", step, "old", "text") for step in range(4)]
     items, notes = of_events(tmp_path, [*before, restart(2, 1004.0), tensor("word", 2, "new", "text")])
-    assert [(each.step, each.item) for each in items] == [(0, Text("old")), (1, Text("old")), (2, Text("new"))]
+    assert [(each.step, each.item) for each in items] == [
+        (0, LoggedText("old")),
+        (1, LoggedText("old")),
+        (2, LoggedText("new")),
+    ]
     assert notes == ["left out: 2 values in word (text): the run went back to the same step or an earlier one"]
 
 
@@ -294,13 +298,13 @@ def test_several_files_and_values_of_one_record(tmp_path: Path) -> None:
     write(tmp_path, [event], time=1000)
     write(tmp_path, [tensor("a", 2, "third", "text")], time=2000)
     items, _ = imported(tmp_path)
-    assert sorted((each.step, each.name, type(each.item)) for each in items if not isinstance(each.item, Text)) == [
-        (1, "a", Image)
-    ]
-    assert {(each.step, each.name): each.item for each in items if isinstance(each.item, Text)} == {
-        (1, "a"): Text("first"),
-        (1, "b"): Text("second"),
-        (2, "a"): Text("third"),
+    assert sorted(
+        (each.step, each.name, type(each.item)) for each in items if not isinstance(each.item, LoggedText)
+    ) == [(1, "a", LoggedImage)]
+    assert {(each.step, each.name): each.item for each in items if isinstance(each.item, LoggedText)} == {
+        (1, "a"): LoggedText("first"),
+        (1, "b"): LoggedText("second"),
+        (2, "a"): LoggedText("third"),
     }
 
 

@@ -11,7 +11,7 @@ from accel_engine.imported_runs.source_run import SourceRun
 from accel_engine.imported_runs.sources import find, import_run
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, RunWriter, create, runs_directory
-from accel_engine.run.media import Image, Text, histogram_of, image_of
+from accel_engine.run.media import LoggedImage, LoggedText, histogram_of, image_of
 from accel_engine.tensorboard.run_log import RunLog
 from engine.imported_runs import reading
 from engine.imported_runs.event_files import new, old, tensor, write
@@ -139,10 +139,10 @@ def test_exported_images_texts_and_histograms_come_back_equal(tmp_path: Path) ->
         writer.write_chunk(0, 1000.0, 1001.0, {"loss": np.ones(4)})
         for step in (0, 4):
             time = 1000.0 + step
-            writer.write_media(step, time, "samples", Image(random.integers(0, 256, (5, 7, 3), np.uint8), "cut"))
+            writer.write_media(step, time, "samples", LoggedImage(random.integers(0, 256, (5, 7, 3), np.uint8), "cut"))
             writer.write_media(step, time, "masks", image_of(random.random((3, 5, 7))[..., None]))
-            writer.write_media(step, time, "words", Text(f"é\n{step}" * 5000))
-            writer.write_media(step, time, "empty", Text(""))
+            writer.write_media(step, time, "words", LoggedText(f"é\n{step}" * 5000))
+            writer.write_media(step, time, "empty", LoggedText(""))
             writer.write_media(step, time, "weights", histogram_of([*random.normal(size=100), np.nan]))
             writer.write_media(step, time, "zeros", histogram_of(np.zeros(3)))
             writer.write_media(step, time, "broken", histogram_of([np.nan, np.inf]))

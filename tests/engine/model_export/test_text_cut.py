@@ -9,7 +9,7 @@ import pytest
 
 from accel_engine.errors import ModelError
 from accel_engine.inference.keras_runtime import KerasRuntime
-from accel_engine.inference.text_encoding import encode, read_encodings, sidecar_of, with_encodings
+from accel_engine.inference.text_encoding import encode_texts, read_encodings, sidecar_of, with_encodings
 from accel_engine.json_values import to_plain
 from accel_engine.model_export.text_cut import CutModel, cut_text
 
@@ -53,7 +53,7 @@ def rows() -> dict[str, np.ndarray]:
 def test_categories_are_numbers_that_the_model_takes_instead() -> None:
     cut = cut_text(table_model(), "inputs")
     assert {name: tensor.dtype for name, tensor in cut.model.input.items()} == {"age": "float32", "city": "int64"}
-    encoded = encode(rows(), cut.encodings)
+    encoded = encode_texts(rows(), cut.encodings)
     np.testing.assert_array_equal(encoded["city"], [[1], [2], [0]])
     expected = [[1, 0, 1, 0], [2, 0, 0, 1], [3, 1, 0, 0]]
     np.testing.assert_array_equal(cut.model(encoded), expected)

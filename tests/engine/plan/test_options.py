@@ -8,7 +8,7 @@ from accel_engine.errors import PlanError, UsageError
 from accel_engine.finders.learning_rate_finder import RampOptions
 from accel_engine.finders.throughput import SizeOptions
 from accel_engine.model_export.export_targets import ExportOptions
-from accel_engine.plan.options import OptionSpec, default_of, latency, option, problem_of, specs_of, text_of
+from accel_engine.plan.options import OptionSpec, default_of, option, parse_latency, problem_of, specs_of, text_of
 from accel_engine.race.race import RaceOptions
 from accel_engine.requests.bench_models import BenchOptions
 from accel_engine.requests.evaluate import EvaluationOptions
@@ -71,7 +71,7 @@ def test_each_option_says_what_it_is_in_a_sentence(kind):
 
 @pytest.mark.parametrize(("text", "seconds"), [("10ms", 0.01), ("500us", 0.0005), (" 1.5 s ", 1.5), ("", None)])
 def test_a_latency_has_a_unit(text, seconds):
-    assert latency(text) == seconds
+    assert parse_latency(text) == seconds
 
 
 def test_options_that_contradict_each_other_are_refused_wherever_they_come_from():

@@ -2,7 +2,7 @@ from functools import partial
 
 import pytest
 
-from accel_engine.advice import FasterPlan, advise
+from accel_engine.advice import FasterPlan, find_troubles
 from accel_engine.devices.device_types import Inventory
 from accel_engine.errors import RunError
 from accel_engine.measure import cache, trial_room
@@ -300,7 +300,7 @@ def test_advice_on_a_run_has_what_a_race_of_its_plan_found(monkeypatch) -> None:
     race({"xla=on": Behaviour(2000.0, memory=3e8)})
     recorded = remembered.read_with_races(run)
     assert recorded.faster == FasterPlan({"xla": "on"}, pytest.approx(2.0))
-    (finding,) = advise(recorded)
+    (finding,) = find_troubles(recorded)
     assert finding.evidence[0].text == "--xla on: 2.00 times the examples per second, in turns on this machine"
     assert remembered.read_with_races(create(Plan(model="mlp", xla="off"))).faster is None
 

@@ -19,7 +19,7 @@ from accel_engine.recording import loop_session
 from accel_engine.recording.loop_recorder import flat_config
 from accel_engine.run import RunReader, RunWriter, Status, request
 from accel_engine.run.engine.commands import read_answer
-from accel_engine.run.media import Histogram, Image, MediaItem, Text
+from accel_engine.run.media import Histogram, LoggedImage, LoggedText, MediaItem
 from accel_engine.run.runs.listing import summarize
 from recorded_run import execute
 
@@ -308,7 +308,7 @@ def test_parameters_images_and_histograms_that_an_optimizer_changes_are_recorded
     items = media_of(run)
     assert isinstance(items["weights"], Histogram)
     assert (items["weights"].edges[0], items["weights"].edges[-1]) == (1.0, 3.0)
-    assert isinstance(items["pixels"], Image)
+    assert isinstance(items["pixels"], LoggedImage)
     assert items["pixels"].pixels.ravel().tolist() == [0, 255]
 
 
@@ -326,9 +326,9 @@ def test_images_texts_and_histograms_are_recorded_at_their_steps() -> None:
         found = {series.name: reader.media(series, series.last_step) for series in reader.media_list()}
     assert {name: item[0] for name, item in found.items() if item} == {"sample": 7, "answer": 8, "weights": 9}
     image, text, histogram = (found[name][1] for name in ("sample", "answer", "weights"))  # type: ignore[index]
-    assert isinstance(image, Image)
+    assert isinstance(image, LoggedImage)
     assert not image.pixels.any()
-    assert isinstance(text, Text)
+    assert isinstance(text, LoggedText)
     assert text.text == "hello"
     assert isinstance(histogram, Histogram)
     assert histogram.counts.sum() == 10

@@ -23,7 +23,7 @@ from accel_engine.recording import recorder_thread, write_queue
 from accel_engine.recording.recorder_thread import RecorderThread
 from accel_engine.recording.write_queue import PendingAnswer, PendingMedia, PendingSteps, QueueItem
 from accel_engine.run.engine.commands import Command
-from accel_engine.run.media import Text
+from accel_engine.run.media import LoggedText
 from accel_engine.training.commands.command_mailbox import CommandMailbox
 from recorded_run import started
 
@@ -164,12 +164,12 @@ def test_each_kind_of_item_is_written() -> None:
     epoch = EpochEnded(time=3.0, epoch=1, step=1, metrics={}, seconds=1.0)
     sample = Sample(1.0, "cpu:0", {})
     run = Recording().write(
-        PendingAnswer(command, answered), epoch, PendingMedia(4, 5.0, "text", Text("hello")), (sample,)
+        PendingAnswer(command, answered), epoch, PendingMedia(4, 5.0, "text", LoggedText("hello")), (sample,)
     )
 
     assert run.answers == [(command, True, "yes")]
     assert run.events[:2] == [answered, epoch]
-    assert run.media == [(4, 5.0, "text", Text("hello"))]
+    assert run.media == [(4, 5.0, "text", LoggedText("hello"))]
     assert run.samples == [(sample,)]
 
 
@@ -180,7 +180,7 @@ def test_media_that_are_too_large_are_told_and_a_broken_disk_ends_it(monkeypatch
         raise next(errors)
 
     monkeypatch.setattr(Run, "write_media", refuse)
-    media, recording = PendingMedia(4, 5.0, "text", Text("hello")), Recording()
+    media, recording = PendingMedia(4, 5.0, "text", LoggedText("hello")), Recording()
 
     assert recording.fail(media, steps(1), media, steps(1)) == "disk I/O error"
     assert len(recording.run.chunks) == 1

@@ -13,6 +13,6 @@ def test_it_is_printed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = io.TextIOWrapper(output)
     monkeypatch.setattr(sys, "stdout", stream)
 
-    watch_hint.show(None)
+    watch_hint.print_hint(None)
 
     assert output.getvalue() == b"there is no run yet: it begins with the training\n"

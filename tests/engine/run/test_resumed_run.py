@@ -12,7 +12,7 @@ from accel_engine.plan import Plan
 from accel_engine.run import RunReader, RunWriter, diagnostics, request
 from accel_engine.run.diagnostics import InputSpec, Layer, LayerTable
 from accel_engine.run.engine.commands import read_answer
-from accel_engine.run.media import Text
+from accel_engine.run.media import LoggedText
 from accel_engine.run.reading.reader import drop_discarded
 from accel_engine.run.runs.creation import reopen
 from accel_engine.run.writing import writer as writer_module
@@ -31,7 +31,7 @@ def test_what_was_stored_of_later_steps_is_deleted(
 ) -> None:
     writer.write_diagnostics(InputSpec((8,), (), 1.0, 0.0, 1.0, False), 0)
     writer.write_diagnostics(LayerTable((Layer("dense", "Dense", 0, (10,), 100, 100, 1e3),), 1e3), 10)
-    writer.write_media(10, 1.0, "words", Text("of step 10"))
+    writer.write_media(10, 1.0, "words", LoggedText("of step 10"))
 
     continue_from(writer, step)
 
@@ -78,11 +78,11 @@ def test_what_was_asked_before_a_reopening_is_refused(directory: Path, writer: R
 
 def test_a_resumed_run_has_room_for_media_again(writer: RunWriter, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writer_module, "MAX_MEDIA_BYTES", 100)
-    writer.write_media(5, 1.0, "words", Text("a" * 1000))
-    writer.write_media(10, 1.0, "words", Text("".join(map(chr, range(200, 240)))))
+    writer.write_media(5, 1.0, "words", LoggedText("a" * 1000))
+    writer.write_media(10, 1.0, "words", LoggedText("".join(map(chr, range(200, 240)))))
     with pytest.raises(RunError, match="would take more than"):
-        writer.write_media(11, 1.0, "words", Text("".join(map(chr, range(300, 340)))))
+        writer.write_media(11, 1.0, "words", LoggedText("".join(map(chr, range(300, 340)))))
 
     writer.rewind(5)
 
-    writer.write_media(11, 1.0, "words", Text("".join(map(chr, range(300, 340)))))
+    writer.write_media(11, 1.0, "words", LoggedText("".join(map(chr, range(300, 340)))))

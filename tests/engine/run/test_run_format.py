@@ -15,7 +15,7 @@ from accel_engine.plan import Plan
 from accel_engine.run import RunReader, RunWriter, Status, create
 from accel_engine.run.diagnostics import ClassificationReport, ValidationReport, reports, views
 from accel_engine.run.engine.commands import COMMANDS
-from accel_engine.run.media import Text, histogram_of, image_of, serialize
+from accel_engine.run.media import LoggedText, histogram_of, image_of, pack_media
 from accel_engine.run.store.connection import connect
 from accel_engine.run.store.meta import read_meta
 from accel_engine.run.store.schema import FIXED_CHUNK_COLUMNS
@@ -118,8 +118,8 @@ def test_the_example_reads_an_image(directory: Path, writer: RunWriter) -> None:
 
 def test_every_kind_of_media_is_described() -> None:
     described = dict(re.findall(r"^\| `(\w+)` \| (.*) \|$", section("media"), re.MULTILINE))
-    for item in (image_of(np.zeros((2, 2))), Text("a"), histogram_of([1.0])):
-        kind, head, _ = serialize(item)
+    for item in (image_of(np.zeros((2, 2))), LoggedText("a"), histogram_of([1.0])):
+        kind, head, _ = pack_media(item)
         for key in set(json.loads(head)) - {"note"}:
             assert f"`{key}`" in described[kind], (kind, key)
 

@@ -28,7 +28,7 @@ from accel_engine.recording.supervised import part as part_module
 from accel_engine.recording.supervised.part import ScriptPart, begin
 from accel_engine.run import RunReader, request
 from accel_engine.run.engine.commands import read_answer
-from accel_engine.run.media import Text
+from accel_engine.run.media import LoggedText
 from accel_engine.scripts.part_server import PartServer
 from accel_engine.scripts.script_run import ScriptRun
 
@@ -54,7 +54,7 @@ def test_what_a_part_records_is_in_the_run_when_it_has_ended(run: ScriptRun, ser
     part = begun()
     part.write_chunk(part.step, 1.0, 2.0, {"loss": np.array([3.0, 2.0]), "accuracy": [0.5, 0.6]})
     part.write_event(EpochEnded(time=2.0, epoch=1, step=2, metrics={"loss": 2.5}, seconds=1.0))
-    part.write_media(2, 2.0, "sample", Text("what it writes"))
+    part.write_media(2, 2.0, "sample", LoggedText("what it writes"))
     part.end(ended())
     second = begun()
 
@@ -67,7 +67,7 @@ def test_what_a_part_records_is_in_the_run_when_it_has_ended(run: ScriptRun, ser
     run.flush()
     with closing(RunReader(run.directory)) as reader:
         (series,) = reader.media_list()
-        assert reader.media(series, 2) == (2, Text("what it writes"))
+        assert reader.media(series, 2) == (2, LoggedText("what it writes"))
     second.close()
 
 

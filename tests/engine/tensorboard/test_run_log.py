@@ -12,7 +12,7 @@ from accel_engine.devices.device_types import Reading, Sample
 from accel_engine.events import LearningRateChanged, Validated
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, RunWriter, create
-from accel_engine.run.media import Histogram, Image, Text, histogram_of
+from accel_engine.run.media import Histogram, LoggedImage, LoggedText, histogram_of
 from accel_engine.tensorboard.run_log import DIRECTORY, LiveLog, RunLog
 from recorded_run import started
 from tensorboard_loader import scalars, timed
@@ -171,14 +171,14 @@ def test_a_live_log_that_cannot_write_says_so(writer: RunWriter) -> None:
 def test_images_texts_and_histograms_are_there(writer: RunWriter, log: RunLog, tmp_path: Path) -> None:
     pixels = np.arange(60, dtype=np.uint8).reshape(4, 5, 3)
     train(writer, 0, 20)
-    writer.write_media(10, 1001.0, "samples", Image(pixels))
-    writer.write_media(10, 1001.0, "words", Text("é\n\udcff", note="cut"))
+    writer.write_media(10, 1001.0, "samples", LoggedImage(pixels))
+    writer.write_media(10, 1001.0, "words", LoggedText("é\n\udcff", note="cut"))
     log.extend()
-    writer.write_media(20, 1002.0, "samples", Image(pixels[:, :, :1]))
+    writer.write_media(20, 1002.0, "samples", LoggedImage(pixels[:, :, :1]))
     writer.write_media(20, 1002.0, "weights", Histogram(np.array([0.0, 1.0, 3.0]), np.array([2.0, 5.0])))
     writer.write_media(20, 1002.0, "nothing", histogram_of([np.nan]))
-    writer.write_media(20, 1002.0, "loss", Text("of a name that a series has"))
-    writer.write_media(20, 1002.0, "words", Image(pixels))
+    writer.write_media(20, 1002.0, "loss", LoggedText("of a name that a series has"))
+    writer.write_media(20, 1002.0, "words", LoggedImage(pixels))
     log.extend()
 
     found = EventAccumulator(str(tmp_path / "events" / "train"), {"images": 0, "tensors": 0, "histograms": 0}).Reload()

@@ -13,13 +13,13 @@ import pytest
 
 from accel_engine.errors import RunError
 from accel_engine.events import RunEnded, Warned
-from accel_engine.export.writers import write_csv, write_json
+from accel_engine.export.writers import write_csv, write_run_json
 from accel_engine.inference.candidate import Candidate
 from accel_engine.inference.measurement.percentiles import Percentile
 from accel_engine.requests.bench_models import BenchOptions
 from accel_engine.requests.protocol.model_reference import check_checkpoint
 from accel_engine.run import RunReader, Status, list_runs, runs_directory
-from accel_engine.run.damage.repair import repair
+from accel_engine.run.damage.repair import repair_run
 from accel_engine.run.runs.listing import summarize
 from accel_engine.run.runs.worker_runs import run_to_continue
 from accel_engine.tensorboard.run_log import RunLog
@@ -127,7 +127,7 @@ def test_tables_have_a_row_by_batch_size(tmp_path: Path) -> None:
     stream, whole = io.StringIO(newline=""), io.StringIO()
     with closing(RunReader(directory)) as reader:
         assert write_csv(reader, "steps", stream) == 2
-        write_json(reader, whole)
+        write_run_json(reader, whole)
     rows = list(csv.DictReader(io.StringIO(stream.getvalue())))
     assert [(row["batch_size"], row["throughput"]) for row in rows] == [("1", "1000.0"), ("8", "4000.0")]
     assert not {"step", "epoch", "steps_per_second"}.intersection(rows[0])
@@ -163,6 +163,6 @@ def test_a_repaired_one_is_still_a_bench() -> None:
     (directory,) = save(SMALL, LARGE)
     with closing(sqlite3.connect(directory / "run.db")) as database, database:
         database.execute("UPDATE chunk SET count = -1 WHERE first_step = 0")
-    info = summarize(repair(directory).directory).info
+    info = summarize(repair_run(directory).directory).info
     assert info is not None
     assert (info.kind, info.bench) == ("bench", "multi-stream")

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from accel_engine.errors import AccelError, RunError
-from accel_engine.formats import named, open_model, target_name
+from accel_engine.formats import format_named, open_model, target_name
 from accel_engine.formats.tflite_format import write_tflite
 from accel_engine.inference.origin import DESCRIPTION
 from accel_engine.inference.text_encoding import sidecar_of
@@ -52,7 +52,11 @@ def target(folder: Path, kind: str, quantize: str = "none", tolerance: float | N
     name = target_name(kind, quantize)
     path = folder / PATHS[kind] if quantize == "none" else folder / f"{quantize}.tflite"
     return ExportTarget(
-        name, kind, quantize, str(path), named(kind).precision(quantize).tolerance if tolerance is None else tolerance
+        name,
+        kind,
+        quantize,
+        str(path),
+        format_named(kind).precision(quantize).tolerance if tolerance is None else tolerance,
     )
 
 
@@ -77,7 +81,7 @@ def metrics_of(directory: Path) -> dict[str, float | None]:
 def test_all_formats_of_a_classifier_of_images(gym: Gym, tmp_path: Path) -> None:
     directory = gym.train_once(DIGITS).directory
     kinds = [(kind, "none") for kind in PATHS] + [
-        ("tflite", each.name) for each in named("tflite").precisions if each.name != "none"
+        ("tflite", each.name) for each in format_named("tflite").precisions if each.name != "none"
     ]
     found = exported(directory, tmp_path, *(target(tmp_path, *each) for each in kinds))
     assert (found.split, found.examples) == ("validation", 360)

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from accel_engine.advice import advise, read_recorded
+from accel_engine.advice import find_troubles, read_recorded
 from accel_engine.events import Outcome
 from accel_engine.plan import Plan
 from accel_engine.run import diagnostics
@@ -31,7 +31,9 @@ def test_a_leak_is_advised_on(gym: Gym, tmp_path: Path) -> None:
 
     trained = gym.train(PLAN.replace(data=str(tmp_path / "data.npz"), model="tabular"))
 
-    assert [finding.id for finding in advise(read_recorded(trained.directory)) if finding.trouble == "poor"] == ["leak"]
+    assert [finding.id for finding in find_troubles(read_recorded(trained.directory)) if finding.trouble == "poor"] == [
+        "leak"
+    ]
 
 
 def test_a_stream_is_trained_without_a_profile(gym: Gym, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ import io
 import pyte
 import pytest
 
-from accel_tui.cli.live import LiveArea, one_line, with_bar
+from accel_tui.cli.live import LiveArea, cut_line, with_bar
 
 
 class Terminal(io.StringIO):
@@ -31,13 +31,13 @@ def area(terminal: Terminal) -> LiveArea:
 
 def test_lines_stay_above_what_is_drawn_again(terminal: Terminal) -> None:
     live = area(terminal)
-    live.show(one_line("one"), ["first", "second"])
-    live.show(one_line("two"))
-    live.show(one_line("three"), ["third"])
+    live.show(cut_line("one"), ["first", "second"])
+    live.show(cut_line("two"))
+    live.show(cut_line("three"), ["third"])
     assert terminal.shown() == ["first", "second", "third", "three"]
     live.clear()
     assert terminal.shown() == ["first", "second", "third"]
-    live.show(one_line("four"))
+    live.show(cut_line("four"))
     live.leave()
     assert terminal.shown() == ["first", "second", "third", "four"]
 
@@ -52,12 +52,12 @@ def test_what_did_not_change_is_not_written_again(terminal: Terminal) -> None:
 
 def test_text_is_no_markup_no_emoji_and_no_control_sequence(terminal: Terminal) -> None:
     live = area(terminal)
-    live.show(one_line("[red]x[/red] \x1b[2J"), ["[b]:smile:[/b] \x1b]0;title\x07"])
+    live.show(cut_line("[red]x[/red] \x1b[2J"), ["[b]:smile:[/b] \x1b]0;title\x07"])
     assert terminal.shown() == [r"[b]:smile:[/b] \x1b]0;title\x07", r"[red]x[/red] \x1b[2J"]
 
 
 def test_the_cursor_stays_visible(terminal: Terminal) -> None:
     live = area(terminal)
-    live.show(one_line("one"))
+    live.show(cut_line("one"))
     live.clear()
     assert "\x1b[?25" not in terminal.getvalue()

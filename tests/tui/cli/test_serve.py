@@ -23,7 +23,9 @@ from accel_tui.cli import serve, web_server
 )
 def test_who_could_reach_it_is_said_unless_only_this_machine_could(run_command, monkeypatch, host, near):
     served = []
-    monkeypatch.setattr(web_server, "serve", lambda host, port, allowed, tell: served.append((host, port, allowed)))
+    monkeypatch.setattr(
+        web_server, "serve_dashboards", lambda host, port, allowed, tell: served.append((host, port, allowed))
+    )
     monkeypatch.setattr("getpass.getuser", lambda: "somebody")
     told = run_command(f"serve --host {host} --port 8123 --allow-host a.b --allow-host c")
     assert (told.status, served) == (0, [(host, 8123, ("a.b", "c"))])

@@ -9,7 +9,7 @@ from accel_engine.plan import Plan
 from accel_engine.run import RunReader, Status
 from accel_engine.run.damage.lost_directory import SAVED_AS
 from accel_engine.run.directory.disk_problem import DiskProblem
-from accel_engine.run.directory.log_file import note
+from accel_engine.run.directory.log_file import note_in_log
 from accel_tui.cli.event_text import means
 
 
@@ -106,7 +106,7 @@ def test_a_lost_run_that_was_saved_elsewhere_says_where(no_terminal, run_command
     engine.begin()
     engine.writer.close()
     message = f"run {engine.directory.name}: its file was overwritten; {SAVED_AS} a1-saved"
-    note(engine.directory, message)
+    note_in_log(engine.directory, message)
     assert run_command("watch last --plain").err.splitlines()[-1] == f"accel-tui: {message}"
 
 

@@ -1,6 +1,6 @@
 from accel_engine.plan import GROUPS, SPECS, Plan
 from accel_tui.plan import form
-from accel_tui.plan.form_groups import COLUMNS, FIRST, ORDER, GroupSummary, fields_of, group_of, summarize
+from accel_tui.plan.form_groups import COLUMNS, FIRST, ORDER, GroupSummary, fields_of, group_of, summarize_group
 
 NAMES = ("optimizer", "weight_decay", "momentum", "clip_norm")
 
@@ -21,20 +21,20 @@ def test_a_title_does_not_touch_its_values() -> None:
 
 
 def test_a_group_says_what_differs_in_it() -> None:
-    filled = form.evaluate({"optimizer": "sgd", "momentum": "0.9"})
-    assert summarize(NAMES, filled, Plan()) == GroupSummary("sgd, momentum 0.9", is_changed=True)
-    assert summarize(NAMES, filled, Plan(optimizer="sgd")).text == "momentum 0.9"
-    shares = form.evaluate({"schedule": "cosine", "warmup": "5%"})
-    assert summarize(("schedule", "warmup"), shares, Plan()).text == "cosine, warmup 5%"
+    filled = form.resolve_form({"optimizer": "sgd", "momentum": "0.9"})
+    assert summarize_group(NAMES, filled, Plan()) == GroupSummary("sgd, momentum 0.9", is_changed=True)
+    assert summarize_group(NAMES, filled, Plan(optimizer="sgd")).text == "momentum 0.9"
+    shares = form.resolve_form({"schedule": "cosine", "warmup": "5%"})
+    assert summarize_group(("schedule", "warmup"), shares, Plan()).text == "cosine, warmup 5%"
 
 
 def test_a_group_without_changes_says_what_is_in_it() -> None:
-    filled = form.evaluate({})
-    assert summarize(NAMES, filled, Plan()) == GroupSummary("optimizer, weight decay, momentum, clip norm")
-    assert summarize(("augmentation",), filled, Plan()).text == "none"
-    assert summarize((), filled, Plan()).text == ""
+    filled = form.resolve_form({})
+    assert summarize_group(NAMES, filled, Plan()) == GroupSummary("optimizer, weight decay, momentum, clip norm")
+    assert summarize_group(("augmentation",), filled, Plan()).text == "none"
+    assert summarize_group((), filled, Plan()).text == ""
 
 
 def test_a_group_says_what_is_wrong_in_it() -> None:
-    summary = summarize(NAMES, form.evaluate({"weight_decay": "much"}), Plan())
+    summary = summarize_group(NAMES, form.resolve_form({"weight_decay": "much"}), Plan())
     assert summary == GroupSummary("weight decay ?", is_changed=True, is_wrong=True)

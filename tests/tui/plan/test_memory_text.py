@@ -29,18 +29,18 @@ def test_several_accelerators_have_it_each() -> None:
 
 def test_a_shortage_names_the_cheapest_change_in_the_words_of_the_form_or_the_command_line() -> None:
     short = replace(TRAINING, memory=GIB)
-    assert memory_text.shortage(short) == (
+    assert memory_text.memory_shortage(short) == (
         "1.0 GiB to 1.5 GiB does not fit in the 1.0 GiB of gpu:0: micro-batches set to 2 fits (512 MiB to 742 MiB)"
     )
-    assert "--micro-batches 2 fits" in memory_text.shortage(short, labels=False)
-    assert "may not fit" in memory_text.shortage(replace(short, memory=GIB + 200 * MIB))
-    assert memory_text.shortage(replace(short, memory=2 * GIB)) == ""
-    assert memory_text.shortage(TRAINING) == ""  # how much memory there is, is unknown
-    assert memory_text.shortage(replace(short, memory=0)).endswith("is known to fit")
+    assert "--micro-batches 2 fits" in memory_text.memory_shortage(short, labels=False)
+    assert "may not fit" in memory_text.memory_shortage(replace(short, memory=GIB + 200 * MIB))
+    assert memory_text.memory_shortage(replace(short, memory=2 * GIB)) == ""
+    assert memory_text.memory_shortage(TRAINING) == ""  # how much memory there is, is unknown
+    assert memory_text.memory_shortage(replace(short, memory=0)).endswith("is known to fit")
 
 
 def test_the_form_warns_of_a_plan_that_may_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    filled = form.evaluate({"xla": "off"}, (CPU,))
+    filled = form.resolve_form({"xla": "off"}, (CPU,))
     monkeypatch.setattr(memory_text, "available_memory", lambda: 8 * GIB)
     assert plan_preview.warnings(filled, LARGE) == ()
     monkeypatch.setattr(memory_text, "available_memory", lambda: GIB)
@@ -51,14 +51,14 @@ def test_the_form_warns_of_a_plan_that_may_not_fit(monkeypatch: pytest.MonkeyPat
 def test_a_gpu_counts_with_its_memory_or_its_limit() -> None:
     gpus = (CPU, Device("gpu:0", "gpu", "NVIDIA L4", 24 * GIB), Device("gpu:1", "gpu", "NVIDIA T4", 16 * GIB))
     for fields, expected in (({}, 24), ({"strategy": "mirrored"}, 16), ({"memory_limit": "4"}, 4)):
-        training = memory_text.training_of(form.evaluate(fields, gpus), LARGE)
+        training = memory_text.training_of(form.resolve_form(fields, gpus), LARGE)
         assert training is not None
         assert training.memory == expected * GIB
-    unknown = memory_text.training_of(form.evaluate({}, (CPU, Device("gpu:0", "gpu", "GPU"))), LARGE)
+    unknown = memory_text.training_of(form.resolve_form({}, (CPU, Device("gpu:0", "gpu", "GPU"))), LARGE)
     assert unknown is not None
     assert (unknown.memory, memory_text.memory_of(unknown)) == (None, "")
 
 
 def test_there_is_no_estimate_without_a_model_or_steps() -> None:
-    assert memory_text.training_of(form.evaluate({}, (CPU,)), Description(problem="no")) is None
-    assert memory_text.training_of(form.evaluate({"micro_batches": "5"}, (CPU,)), LARGE) is None
+    assert memory_text.training_of(form.resolve_form({}, (CPU,)), Description(problem="no")) is None
+    assert memory_text.training_of(form.resolve_form({"micro_batches": "5"}, (CPU,)), LARGE) is None

@@ -17,7 +17,7 @@ COUNTED = Description(1_000, 900, 2_000, 2_000, operations=100, layers=4, input_
 
 
 def said(texts: dict[str, str], description: Description | None = COUNTED) -> dict[str, str]:
-    return {fact.name: fact.text for fact in plan_preview.rows(form.evaluate(texts, CPU), description, "counting…")}
+    return {fact.name: fact.text for fact in plan_preview.rows(form.resolve_form(texts, CPU), description, "counting…")}
 
 
 def test_a_plan_is_put_in_figures() -> None:
@@ -59,7 +59,7 @@ def test_what_is_done_to_pixels_is_said(tmp_path: Path) -> None:
             "batch_size": "9",
             "scale": scale,
         }
-        filled = form.evaluate(texts, CPU, data.survey(data.find(str(path)), DataOptions()))
+        filled = form.resolve_form(texts, CPU, data.survey(data.find(str(path)), DataOptions()))
         warned = plan_preview.warnings(filled, description)
         fact = next(fact for fact in plan_preview.rows(filled, description, "counting…") if fact.name == "scaling")
         return fact.text, "".join(warned)
@@ -78,7 +78,7 @@ def test_what_is_done_to_pixels_is_said(tmp_path: Path) -> None:
 
 
 def test_until_the_model_is_counted_that_is_said() -> None:
-    facts = plan_preview.rows(form.evaluate({}, CPU), None, "counting…")
+    facts = plan_preview.rows(form.resolve_form({}, CPU), None, "counting…")
     pending = {fact.name for fact in facts if fact.pending}
     assert pending == {"parameters", "memory"}
 
@@ -94,27 +94,27 @@ def test_a_wrong_field_takes_back_what_depends_on_it_and_no_more() -> None:
 
 def test_a_model_that_cannot_be_counted_warns() -> None:
     bad = Description(problem="mine.py raised ValueError: no")
-    assert plan_preview.warnings(form.evaluate({}, CPU), bad) == ("mine.py raised ValueError: no",)
+    assert plan_preview.warnings(form.resolve_form({}, CPU), bad) == ("mine.py raised ValueError: no",)
     assert said({}, bad)["parameters"] == "—"
 
 
 def test_a_name_that_is_a_range_warns() -> None:
-    (warning,) = plan_preview.warnings(form.evaluate({"name": "1e-4..1e-1:log"}, CPU), COUNTED)
+    (warning,) = plan_preview.warnings(form.resolve_form({"name": "1e-4..1e-1:log"}, CPU), COUNTED)
     assert warning == "the name 1e-4..1e-1:log looks like a range: type it in the field that is to vary"
-    assert plan_preview.warnings(form.evaluate({"name": "v1..2 of mine"}, CPU), COUNTED) == ()
+    assert plan_preview.warnings(form.resolve_form({"name": "v1..2 of mine"}, CPU), COUNTED) == ()
 
 
 def test_a_batch_larger_than_the_data_warns() -> None:
-    filled = form.evaluate({"data": "synthetic:8x8x1:10:50", "batch_size": "64"}, CPU)
+    filled = form.resolve_form({"data": "synthetic:8x8x1:10:50", "batch_size": "64"}, CPU)
     assert plan_preview.warnings(filled, None) == ("batch size 64 is larger than the data: the global batch is 50",)
 
 
 def test_uneven_shares_and_long_epochs_warn() -> None:
-    uneven = form.evaluate({"batch_size": "65", "strategy": "mirrored", "virtual_cpus": "2"}, CPU)
+    uneven = form.resolve_form({"batch_size": "65", "strategy": "mirrored", "virtual_cpus": "2"}, CPU)
     assert "the global batch is 64" in plan_preview.warnings(uneven, None)[0]
-    long = form.evaluate({"steps_per_epoch": "46"}, CPU)
+    long = form.resolve_form({"steps_per_epoch": "46"}, CPU)
     assert plan_preview.warnings(long, None) == ("each epoch uses the data 2 times",)
-    assert plan_preview.warnings(form.evaluate({}, CPU), COUNTED) == ()
+    assert plan_preview.warnings(form.resolve_form({}, CPU), COUNTED) == ()
 
 
 CHIP = Device("tpu:0", "tpu", "TPU v3")
@@ -128,7 +128,7 @@ def for_tpus(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("for_tpus")
 def test_the_cores_of_a_chip_share_the_batch_and_compute_with_bfloat16() -> None:
-    filled = form.evaluate({"strategy": "tpu"}, (*CPU, CHIP))
+    filled = form.resolve_form({"strategy": "tpu"}, (*CPU, CHIP))
     facts = {fact.name: fact.text for fact in plan_preview.rows(filled, COUNTED, "")}
     assert facts["batch"] == "32 on each of 2 cores of tpu:0"
     assert facts["precision"] == "mixed_bfloat16"
@@ -137,13 +137,13 @@ def test_the_cores_of_a_chip_share_the_batch_and_compute_with_bfloat16() -> None
 
 
 def test_what_only_a_tpu_elsewhere_knows_is_not_made_up() -> None:
-    filled = form.evaluate({"strategy": "tpu", "tpu": "10.0.0.2"}, CPU)
+    filled = form.resolve_form({"strategy": "tpu", "tpu": "10.0.0.2"}, CPU)
     facts = {fact.name: fact.text for fact in plan_preview.rows(filled, COUNTED, "")}
     assert facts["examples"] == "1,437 + 360 validation"
     assert facts["steps"] == "known after connecting"
     assert facts["batch"] == "64 over the cores of grpc://10.0.0.2:8470"
     assert facts["memory"] == "—"
-    assert form.placeholder("devices", filled) == "auto: grpc://10.0.0.2:8470"
+    assert form.resolved_placeholder("devices", filled) == "auto: grpc://10.0.0.2:8470"
     assert plan_preview.warnings(filled, COUNTED) == ()
 
 
@@ -153,11 +153,11 @@ def test_plain_float32_goes_without_saying() -> None:
 
 
 def test_what_was_chosen_is_said_in_words() -> None:
-    names = [fact.name for fact in plan_preview.choice_rows(form.evaluate({"data": "x"}, CPU))]
+    names = [fact.name for fact in plan_preview.choice_rows(form.resolve_form({"data": "x"}, CPU))]
     assert names == ["model", "strategy"]
 
 
 def test_more_than_the_disk_has_free_warns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("accel_engine.run.directory.disk_space.free_bytes", lambda _: 1 << 20)
-    (warning,) = plan_preview.warnings(form.evaluate({}, CPU), COUNTED)
+    (warning,) = plan_preview.warnings(form.resolve_form({}, CPU), COUNTED)
     assert warning.endswith("on the disk, which has 1.0 MiB free: training waits when it is full")

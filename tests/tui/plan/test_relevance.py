@@ -73,11 +73,11 @@ def test_a_scale_is_for_what_the_user_brings(tmp_path: Path) -> None:
 
 def test_what_means_nothing_counts_as_its_default() -> None:
     texts = {"reduction": "nccl", "local_workers": "x", "tpu": "local", "memory_limit": "4", "image_size": "8x8"}
-    filled = form.evaluate({**texts, "epochs": "3"}, CPU)
+    filled = form.resolve_form({**texts, "epochs": "3"}, CPU)
     assert filled.plan == Plan(epochs=3)
     assert not filled.errors
-    assert form.evaluate({**texts, "strategy": "mirrored"}, GPUS).plan.memory_limit == 4
-    assert form.evaluate({**texts, "strategy": "mirrored"}, GPUS).plan.reduction == "nccl"
+    assert form.resolve_form({**texts, "strategy": "mirrored"}, GPUS).plan.memory_limit == 4
+    assert form.resolve_form({**texts, "strategy": "mirrored"}, GPUS).plan.reduction == "nccl"
 
 
 def test_what_is_left_means_as_much_as_before() -> None:
@@ -142,7 +142,7 @@ def test_code_for_saved_models_is_for_those(tmp_path: Path) -> None:
 
 def test_a_value_that_contradicts_a_hidden_field_is_no_error() -> None:
     texts = {"optimizer": "adam", "momentum": "0.9", "nesterov": "on", "schedule": "steps", "final_rate": "0.1"}
-    filled = form.evaluate(texts, CPU)
+    filled = form.resolve_form(texts, CPU)
     assert not filled.errors
     assert filled.plan == Plan(optimizer="adam", schedule="steps")
 
@@ -181,7 +181,7 @@ def test_a_split_of_its_own_needs_no_settings(tmp_path: Path) -> None:
 def test_a_value_of_a_field_that_built_in_data_rarely_needs_keeps_it_in_the_form() -> None:
     assert not is_relevant("shuffle", resolve(Plan()), CPU)
     assert is_relevant("shuffle", resolve(Plan(shuffle="off")), CPU)
-    assert form.evaluate({"target": "x", "shuffle": "off"}, CPU).plan == Plan(shuffle="off")
+    assert form.resolve_form({"target": "x", "shuffle": "off"}, CPU).plan == Plan(shuffle="off")
 
 
 def relevant_fields(plan: Plan, devices: tuple[Device, ...] = CPU, **data: Any) -> set[str]:

@@ -10,7 +10,7 @@ from accel_engine.plan.resolved_plan import resolve
 from accel_engine.search.definition import Objective, Parameter
 from accel_engine.search.new_study import define
 from accel_tui.plan import search_start
-from accel_tui.plan.search_fields import describe, is_range, search_command, split
+from accel_tui.plan.search_fields import describe_parameters, is_range, search_command, split
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_fields_that_vary_have_their_first_value_in_the_plan() -> None:
     }
     assert not found.errors
     parameters = tuple(found.parameters.values())
-    assert describe(parameters).startswith("2 parameters: learning rate, batch size.")
+    assert describe_parameters(parameters).startswith("2 parameters: learning rate, batch size.")
     command = search_command(Plan(model="cnn", batch_size=32), parameters, always={"optimizer", "batch_size"})
     assert command == (
         "accel-tui search --model cnn --optimizer auto --over learning_rate=0.0001..0.1:log --over batch_size=32,64"
@@ -74,7 +74,9 @@ def test_questions_before_a_search_have_sensible_answers(tmp_path: Path, monkeyp
     texts = search_start.default_texts(filled)
     assert texts == {"name": "cnn-digits", "trials": "40", "monitor": "validation_accuracy", "within": ""}
     parameters = (Parameter("model", choices=("a.keras", "b.keras")),)
-    request = search_start.request(filled.plan, parameters, texts | {"within": "2h", "monitor": "val_loss maximize"})
+    request = search_start.search_request(
+        filled.plan, parameters, texts | {"within": "2h", "monitor": "val_loss maximize"}
+    )
     defined = define(request.plan, ("epochs",), request.options)
     assert (defined.name, defined.trials, defined.within) == ("cnn-digits", 40, 7200.0)
     assert defined.objectives == (Objective("validation_loss", maximize=True),)

@@ -3,7 +3,7 @@ from dataclasses import replace
 from accel_engine.run.diagnostics import Diagnostics, SequenceReport, ValidationReport
 from accel_engine.run.diagnostics.views import Tokens
 from accel_engine.run.directory.disk_problem import DiskProblem
-from accel_engine.run.media import Text
+from accel_engine.run.media import LoggedText
 from accel_tui.run_state.diagnostics import DiagnosticsReading, printable_diagnostics, read_diagnostics
 from tui.example_reports import binary, language_model
 from tui.fake_engine import FakeEngine
@@ -41,12 +41,12 @@ def test_diagnostics_are_read_again_only_if_they_have_changed() -> None:
 def test_media_are_the_same_object_until_they_change() -> None:
     engine = FakeEngine().begin().build().train(10)
     assert read_diagnostics(engine.directory, DiagnosticsReading()).media is None
-    engine.writer.write_media(10, 1.0, "a", Text("b"))
+    engine.writer.write_media(10, 1.0, "a", LoggedText("b"))
     first = read_diagnostics(engine.directory, DiagnosticsReading())
     assert first.media
     assert [(series.name, series.count) for series in first.media.series] == [("a", 1)]
     assert read_diagnostics(engine.directory, first).media is first.media
-    engine.writer.write_media(10, 1.0, "a", Text("c"))
+    engine.writer.write_media(10, 1.0, "a", LoggedText("c"))
     assert read_diagnostics(engine.directory, first).media != first.media
     engine.close()
 

@@ -7,7 +7,7 @@ from textual.app import App
 from textual.binding import Binding, BindingType
 
 from accel_engine.errors import UsageError
-from accel_tui.screens.asking import AskingScreen, ask, awaiting
+from accel_tui.screens.asking import AskingScreen, ask_user, awaiting
 from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
 from tui.stand_ins import until
 
@@ -24,7 +24,7 @@ class TwiceAskingScreen(AskingScreen):
     @awaiting
     async def action_ask_twice(self) -> None:
         for number in range(2):
-            self.answers.append(await ask(self, QuestionScreen(f"Really {number}?", "", (YES, CANCEL))))
+            self.answers.append(await ask_user(self, QuestionScreen(f"Really {number}?", "", (YES, CANCEL))))
 
     @awaiting
     async def action_fail(self) -> None:

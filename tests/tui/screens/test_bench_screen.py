@@ -76,7 +76,7 @@ def bench(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Bench]]:
     monkeypatch.setattr(Bench, "may_end", Event(), raising=False)
     monkeypatch.setattr(Bench, "asked", [], raising=False)
     monkeypatch.setattr(bench_screen, "InferenceBench", Bench)
-    monkeypatch.setattr(bench_screen, "warnings", lambda _: ())
+    monkeypatch.setattr(bench_screen, "device_warnings", lambda _: ())
     yield Bench
     Bench.may_end.set()
 
@@ -208,7 +208,7 @@ async def test_what_keeps_runs_from_being_measured_is_said(
 ) -> None:
     monkeypatch.setattr(bench, "problem", "no usable TensorFlow")
     monkeypatch.setattr(bench, "measured", ())
-    monkeypatch.setattr(bench_screen, "warnings", lambda _: ("run m8w3 is training on cpu:0",))
+    monkeypatch.setattr(bench_screen, "device_warnings", lambda _: ("run m8w3 is training on cpu:0",))
     async with StubApp().run_test(size=(80, 24), notifications=True) as pilot:
         await open_bench(pilot)
         await shows(pilot, "run m8w3 is training")

@@ -70,7 +70,7 @@ def finders(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Finders]]:
 async def test_runs_that_train_are_named_meanwhile(
     home: Path, finders: type[Finders], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(finder_screen, "warnings", lambda _: ("run m8w3 is training on cpu:0",))
+    monkeypatch.setattr(finder_screen, "device_warnings", lambda _: ("run m8w3 is training on cpu:0",))
     async with StubApp().run_test(size=(80, 24), notifications=True) as pilot:
         await open_finder(pilot, "b")
         await shows(pilot, "run m8w3 is training")

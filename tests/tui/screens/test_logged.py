@@ -11,7 +11,7 @@ from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
 from accel_engine.run.diagnostics import ValidationReport
-from accel_engine.run.media import Histogram, Text, histogram_of, image_of
+from accel_engine.run.media import Histogram, LoggedText, histogram_of, image_of
 from accel_tui.appearance.theme import LIGHT
 from accel_tui.screens import diagnostics_screen
 from accel_tui.screens.diagnostics_screen import DiagnosticsScreen
@@ -49,7 +49,7 @@ def log(engine: FakeEngine, step: int) -> None:
     image = image_of(np.linspace(0, 1, 16 * 16).reshape(16, 16))
     values = np.repeat([0.0, 1.0, 2.0, 3.0], [10, 20, 30, 40 + step])
     engine.writer.write_media(step, 1.0, "samples", image)
-    engine.writer.write_media(step, 1.0, "prediction", Text(f"step {step}: " + WORDS * 4 + "\n\nA paragraph."))
+    engine.writer.write_media(step, 1.0, "prediction", LoggedText(f"step {step}: " + WORDS * 4 + "\n\nA paragraph."))
     engine.writer.write_media(step, 1.0, "weights", histogram_of([*values, np.nan], bins=4))
 
 
@@ -131,7 +131,7 @@ async def test_the_chosen_name_stays_when_others_are_added(engine: FakeEngine) -
     async with logged(engine) as pilot:
         await pilot.press("down")
         await shows(pilot, "samples  step 30")
-        engine.writer.write_media(30, 1.0, "accuracy per class", Text("high"))
+        engine.writer.write_media(30, 1.0, "accuracy per class", LoggedText("high"))
         await shows(pilot, "accuracy per class", "samples  step 30")
         await pilot.press("up", "up")
         await shows(pilot, "accuracy per class  step 30", "high")
@@ -161,12 +161,12 @@ async def test_the_mouse_chooses_names_and_bins(engine: FakeEngine) -> None:
 
 
 async def test_a_long_text_scrolls(engine: FakeEngine) -> None:
-    engine.writer.write_media(30, 1.0, "a text", Text("\n".join(f"line {number}" for number in range(1000))))
+    engine.writer.write_media(30, 1.0, "a text", LoggedText("\n".join(f"line {number}" for number in range(1000))))
     async with logged(engine) as pilot:
         await shows(pilot, "a text  step 30", "line 0", "lines 1 to ")
         await pilot.press("pagedown", "pagedown")
-        await shows(pilot, "line 40", "lines 41 to ")
-        assert not re.search(r"line 39\b", text_of(pilot))
+        await shows(pilot, "line 66", "lines 67 to ")
+        assert not re.search(r"line 65\b", text_of(pilot))
         await pilot.press("pageup", "pageup")
         await shows(pilot, "line 0")
 
@@ -250,7 +250,7 @@ async def test_the_page_appears_with_the_first_item() -> None:
 async def test_many_names_scroll_with_the_chosen_one() -> None:
     engine = FakeEngine().begin().build().train(30)
     for number in range(40):
-        engine.writer.write_media(number, 1.0, f"layer {number:02}", Text(f"text {number}"))
+        engine.writer.write_media(number, 1.0, f"layer {number:02}", LoggedText(f"text {number}"))
     async with logged(engine, SMALL) as pilot:
         await pilot.press(*["down"] * 30)
         await shows(pilot, "layer 30  step 30", "text 30")

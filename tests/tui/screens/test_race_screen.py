@@ -140,7 +140,7 @@ async def test_the_form_tells_what_a_race_has_measured(machine: Machine) -> None
 
 
 async def test_runs_that_train_meanwhile_are_named(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(race_screen, "warnings", lambda _: ("run m8w3 is training on cpu:0",))
+    monkeypatch.setattr(race_screen, "device_warnings", lambda _: ("run m8w3 is training on cpu:0",))
     async with StubApp().run_test(size=(80, 24), notifications=True) as pilot:
         await open_race(pilot)
         await shows(pilot, "run m8w3 is training")

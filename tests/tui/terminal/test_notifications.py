@@ -8,7 +8,7 @@ from accel_engine.events import Outcome
 from accel_tui.host import Screens
 from accel_tui.run_state.state import RunState
 from accel_tui.settings.user_settings import Settings
-from accel_tui.terminal.notifications import Notifier, has_title, notification, plain
+from accel_tui.terminal.notifications import Notifier, has_title, notification, notification_line
 from tui.fake_engine import FakeEngine
 from tui.stand_ins import StubApp, shows, until
 
@@ -55,7 +55,7 @@ def test_a_terminal_that_says_nothing_of_itself_is_told_as_it_is_settled(
 
 
 def test_no_word_ends_a_control_sequence_or_begins_one() -> None:
-    assert plain("a\x07b\x1b]0;c\n") == r"a\x07b\x1b]0;c "
+    assert notification_line("a\x07b\x1b]0;c\n") == r"a\x07b\x1b]0;c "
     assert notification("a;b", "c;d", {"TERM": "foot"}) == "\x1b]777;notify;a,b;c,d\x07"
 
 

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from accel_engine.advice import Cure, Finding, find_cure
-from accel_engine.advice import advise as find_troubles
+from accel_engine.advice import Cure, Finding, find_cure, find_troubles
 from accel_engine.errors import PlanError, RunError
 from accel_engine.run import RunInfo, find
 from accel_engine.words import numbers
 from accel_tui.cli.options import FiniteNumber
-from accel_tui.cli.output import columns, json_option, print_to_stderr, write, write_json
+from accel_tui.cli.output import json_option, print_to_stderr, terminal_columns, write, write_json
 from accel_tui.formatting.advice import (
     command_with,
     cure_text,
@@ -77,7 +76,7 @@ def advise(
     directories = list(dict.fromkeys([find(run) for run in runs]))
     _check_options(len(directories), {"--try": tried, "--apply": applied, "--undo": undo}, cure, seconds)
     if tried:
-        try_cure(directories[0], tried, cure or 1, seconds or 10.0, as_json=as_json)
+        print_cure_trial(directories[0], tried, cure or 1, seconds or 10.0, as_json=as_json)
         return 0
     if applied:
         _apply_cure(directories[0], applied, cure or 1, as_json=as_json)
@@ -114,7 +113,7 @@ def _print_advice(directories: Sequence[Path], *, as_json: bool) -> int:
             write_json(_to_json(advice))
         else:
             write("\n" * bool(index and advice.findings), end="")
-            write("\n".join(_lines(advice, columns())))
+            write("\n".join(_lines(advice, terminal_columns())))
     return status
 
 
@@ -226,7 +225,7 @@ def _found(directory: Path, finding: str, number: int) -> tuple[Finding, Cure]:
     return find_cure(directory.name, find_troubles(read_with_races(directory), []), finding, number)
 
 
-def try_cure(directory: Path, finding: str, number: int, seconds: float, *, as_json: bool) -> None:
+def print_cure_trial(directory: Path, finding: str, number: int, seconds: float, *, as_json: bool) -> None:
     """Train some seconds with and without a cure, and print what it gains.
 
     Args:

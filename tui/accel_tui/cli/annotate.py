@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from accel_engine.run import find
-from accel_engine.run.store.annotations import rename as set_name
+from accel_engine.run.store.annotations import rename_run as set_name
 from accel_engine.run.store.annotations import set_note, set_tags
 from accel_tui.cli.output import write
 

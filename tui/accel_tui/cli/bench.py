@@ -23,8 +23,8 @@ from accel_engine.words import numbers
 from accel_tui.cli.options import takes
 from accel_tui.cli.output import print_to_stderr, table, write, write_json
 from accel_tui.cli.trained_models import run_or_file
-from accel_tui.formatting.bench import conclusions, line, notes, tables
-from accel_tui.formatting.runs import warnings
+from accel_tui.formatting.bench import conclusions, line, notes, setup_tables
+from accel_tui.formatting.runs import device_warnings
 
 EPILOG = """\b
 Examples:
@@ -57,7 +57,9 @@ def bench(targets: tuple[str, ...], options: BenchOptions, save: bool, as_json: 
     The measurements are saved as runs, to be listed and compared like others.
     """
     models = [_model(target, options.data) for target in targets]
-    for warning in warnings(("cpu",) if all(target.endswith(_ON_CPU) for target in targets) else options.devices):
+    for warning in device_warnings(
+        ("cpu",) if all(target.endswith(_ON_CPU) for target in targets) else options.devices
+    ):
         print_to_stderr(warning)
     candidates: list[Candidate] = []
     saved = BenchRuns(options)
@@ -68,7 +70,7 @@ def bench(targets: tuple[str, ...], options: BenchOptions, save: bool, as_json: 
         candidates.append(candidate)
         saved.add(candidate)
         if as_json:
-            write_json(values(candidate))
+            write_json(_values(candidate))
         else:
             print_to_stderr(line(candidate))
 
@@ -76,7 +78,7 @@ def bench(targets: tuple[str, ...], options: BenchOptions, save: bool, as_json: 
         notes = bench_models(models, options, show)
     except AccelError:
         if candidates and not as_json:  # what was measured before, which may have taken minutes
-            write("\n\n".join(page(candidates)))
+            write("\n\n".join(_page(candidates)))
         raise
     finally:
         runs = _save(saved) if save else ()
@@ -109,14 +111,14 @@ def _report(candidates: list[Candidate], options: BenchOptions, runs: Sequence[s
         write_json(
             {
                 "verdict": " ".join(lines),
-                "best": found.best and values(found.best),
+                "best": found.best and _values(found.best),
                 "machines": found.machines,
                 "compared": list(map(compared, comparisons(candidates, options.target_latency))),
                 "runs": runs,
             }
         )
     else:
-        write("\n\n".join((*page(candidates), *(["\n".join(lines)] if lines else []))))
+        write("\n\n".join((*_page(candidates), *(["\n".join(lines)] if lines else []))))
     if candidates and all(each.problem for each in candidates):
         raise AccelError(f"nothing could be measured: {candidates[0].problem}")
 
@@ -139,9 +141,9 @@ def _model(target: str, data: str) -> Path | Plan | ModelFile:
     return found if is_run else ModelFile(found.absolute())
 
 
-def page(candidates: Sequence[Candidate]) -> Iterator[str]:
+def _page(candidates: Sequence[Candidate]) -> Iterator[str]:
     """A table for each setup, and what brackets in them mean."""
-    for each in tables(candidates):
+    for each in setup_tables(candidates):
         yield f"{each.title}\n{table(each.header, each.rows)}"
     if words := list(notes(candidates)):
         yield "\n".join(words)
@@ -160,7 +162,7 @@ def compared(found: ModelComparison) -> dict[str, Any]:
     }
 
 
-def values(candidate: Candidate) -> dict[str, Any]:
+def _values(candidate: Candidate) -> dict[str, Any]:
     """A candidate for ``--json``; latencies are in seconds."""
     plain = asdict(candidate)
     measured = plain.pop("percentiles")

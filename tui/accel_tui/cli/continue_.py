@@ -50,8 +50,8 @@ def continue_(run: str, as_json: bool, plain: bool, detach: bool, **flags: Any) 
     with engine_ahead() as engine:
         from accel_tui.cli import training_run  # slow to import: the engine starts before
 
-        directory = training_run.reopen(run, given(flags))
-        return training_run.train(directory, engine, as_json=as_json, plain=plain, detach=detach)
+        directory = training_run.reopen_run(run, given(flags))
+        return training_run.train_run(directory, engine, as_json=as_json, plain=plain, detach=detach)
 
 
 def _epochs_in_total(text: str, run: RunSummary) -> int | None:

@@ -14,11 +14,11 @@ from accel_engine.process.engine_process import require_installation
 from accel_engine.race.configuration import ConfigurationKind, ConfigurationResult, ConfigurationState
 from accel_engine.race.race import Race, RaceOptions
 from accel_tui.cli.options import FiniteNumber
-from accel_tui.cli.output import filled, print_to_stderr, write, write_json
-from accel_tui.cli.race import page
-from accel_tui.cli.race_view import LiveBars, StateLines, values
+from accel_tui.cli.output import paragraph, print_to_stderr, write, write_json
+from accel_tui.cli.race import race_page
+from accel_tui.cli.race_view import LiveBars, StateLines, configuration_values
 from accel_tui.cli.signals import INTERRUPTED, interruptible
-from accel_tui.formatting.runs import warnings
+from accel_tui.formatting.runs import device_warnings
 
 EPILOG = """\b
 Examples:
@@ -72,7 +72,7 @@ def demo(seconds: float, as_json: bool) -> int:
     show = bars.show if bars else (lambda _: None) if as_json else StateLines().show
     with interruptible() as interrupted:
         raced = Race(resolved, devices, RaceOptions(kinds=KINDS), show, interrupted.is_set)
-        for warning in warnings(raced.devices, can_choose=False):
+        for warning in device_warnings(raced.devices, can_choose=False):
             print_to_stderr(warning)
         configurations = sum(each.state is not ConfigurationState.REFUSED for each in raced.results)
         raced.set_seconds(
@@ -91,20 +91,23 @@ def demo(seconds: float, as_json: bool) -> int:
     else:
         write(
             "\n".join(
-                [*page(raced.results, with_command=False), *_drawbacks(raced.results, is_accelerated=is_accelerated)]
+                [
+                    *race_page(raced.results, with_command=False),
+                    *_drawbacks(raced.results, is_accelerated=is_accelerated),
+                ]
             )
         )
     return INTERRUPTED if raced.was_stopped else int(not any(each.is_measured for each in raced.results))
 
 
 def _announcement(plan: Plan, devices: Sequence[Device], configurations: int, seconds: float) -> Iterator[str]:
-    yield filled(
+    yield paragraph(
         f"Training {plan.model} on {plan.data.partition(':')[0]} images, batch size {plan.batch_size}, in "
         f"{configurations} configurations for about {seconds:.0f} s in total. Each is compiled in its own process; "
         "then all of them take turns."
     )
     if all(device.kind == "cpu" for device in devices):
-        yield filled("No GPU or TPU was found (accel-tui doctor gives the cause): all configurations use the CPU.")
+        yield paragraph("No GPU or TPU was found (accel-tui doctor gives the cause): all configurations use the CPU.")
     yield "Press Ctrl-C to stop and show the results so far.\n"
 
 
@@ -113,11 +116,11 @@ def _drawbacks(results: Sequence[ConfigurationResult], *, is_accelerated: bool) 
     for each in () if is_accelerated else results:
         compared = each.against_reference
         if compared and compared.value < CLEARLY_SLOWER and len(each.configuration.kinds) == 1:
-            yield filled(f"{each.title} can be slower: {_DRAWBACKS[each.configuration.kinds[0]]}.")
+            yield paragraph(f"{each.title} can be slower: {_DRAWBACKS[each.configuration.kinds[0]]}.")
 
 
 def _values(result: ConfigurationResult) -> dict[str, Any]:
-    known = values(result)
+    known = configuration_values(result)
     rate, batch = result.examples_per_second, result.configuration.plan.batch_size
     return {
         "steps_per_second": None if rate is None else rate / batch,

@@ -16,7 +16,7 @@ from accel_engine.devices import Sampler
 from accel_engine.devices.device_types import CountedItem, Device, Inventory, Reading, Sample
 from accel_engine.words import numbers
 from accel_tui.cli.live import LiveArea, is_live
-from accel_tui.cli.output import columns, json_option, table, write, write_json
+from accel_tui.cli.output import json_option, table, terminal_columns, write, write_json
 
 EPILOG = """\b
 Examples:
@@ -126,7 +126,7 @@ def _latest(batches: "queue.SimpleQueue[tuple[Sample, ...]]") -> tuple[Sample, .
 
 def _render(inventory: Inventory, samples: Sequence[Sample]) -> str:
     readings = {sample.device: sample.readings for sample in samples}
-    wide = columns() >= WIDE
+    wide = terminal_columns() >= WIDE
     extra = _with_values(_EXTRA, readings) if wide else {}
     rows = [_row(device, readings.get(device.id, {}), extra) for device in inventory.devices]
     header = ("DEVICE", "USE", "MEMORY", "TEMP", "POWER", *extra, "NAME")

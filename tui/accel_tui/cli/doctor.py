@@ -15,7 +15,7 @@ from accel_engine.text import printable_fields, suggestion
 from accel_engine.words import numbers
 from accel_tui.appearance.glyphs import has_unicode
 from accel_tui.cli import terminal_checks
-from accel_tui.cli.live import LiveArea, is_live, one_line
+from accel_tui.cli.live import LiveArea, cut_line, is_live
 from accel_tui.cli.output import MIN_WIDTH, json_option, write, write_json
 
 EPILOG = """\b
@@ -130,7 +130,7 @@ class _Text:
     def _show_running(self, name: str) -> None:
         """Show the name of the running check where its result will be."""
         if self._live:
-            self._live.show(one_line(f"  {name} ..."))
+            self._live.show(cut_line(f"  {name} ..."))
 
     def _print(self, report: CheckReport) -> None:
         finding = printable_fields(report.finding)

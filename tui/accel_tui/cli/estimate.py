@@ -119,7 +119,7 @@ def _page(resolved: ResolvedPlan, description: Description, training: Training |
 def _verdict(training: Training) -> str:
     if training.memory is None:
         return "; the memory of the device is unknown"
-    if short := memory_text.shortage(training, labels=False):
+    if short := memory_text.memory_shortage(training, labels=False):
         return f"\n{short}"
     return f" of {memory_text.memory_of(training)}: fits"
 

@@ -17,7 +17,7 @@ from accel_engine.requests.evaluate import (
 from accel_engine.requests.protocol.model_reference import ModelReference
 from accel_tui.cli.options import takes
 from accel_tui.cli.output import print_to_stderr, table, write, write_json
-from accel_tui.cli.trained_models import custom_objects_option, trained_model
+from accel_tui.cli.trained_models import custom_objects_option, find_model
 from accel_tui.formatting.evaluation import headline, tables
 
 EPILOG = """\b
@@ -43,7 +43,7 @@ def evaluate(targets: tuple[str, ...], options: EvaluationOptions, custom_object
     """
     if options.data:
         datasets.find(options.data)  # before TensorFlow starts
-    models = [trained_model(target, options.data, custom_objects) for target in targets]
+    models = [find_model(target, options.data, custom_objects) for target in targets]
     found = ask(EvaluationRequest(tuple(map(ModelReference.of, models)), options))
     for model in found.models:
         for note in model.notes:

@@ -19,7 +19,7 @@ from accel_engine.user_paths import exists, is_directory
 from accel_tui.cli.export_model import MODEL_FORMATS, export_trained_model
 from accel_tui.cli.options import takes
 from accel_tui.cli.output import print_to_stderr, write
-from accel_tui.cli.trained_models import trained_model
+from accel_tui.cli.trained_models import find_model
 from accel_tui.formatting.runs import left_out
 
 _ABOUT_FORMATS = "\n".join(f"  {each.name:<12} {each.about}" for each in all_formats())
@@ -110,7 +110,7 @@ def export(
     }
     _check_options(file_format, output, table, given)
     if file_format in MODEL_FORMATS:
-        model = trained_model(run, data)
+        model = find_model(run, data)
         if isinstance(model, Path) and data:
             raise click.UsageError("--data is for the file of a model; a run is verified on its own data")
         if not isinstance(model, Path) and "checkpoint" in chosen:
@@ -214,10 +214,10 @@ def _write_to(path: Path, file_format: str, table: str, directory: Path) -> None
 
 
 def _write(file_format: str, table: str, directory: Path, stream: TextIO) -> None:
-    from accel_engine.export.writers import write_csv, write_json  # imports NumPy, which --help does not need
+    from accel_engine.export.writers import write_csv, write_run_json  # imports NumPy, which --help does not need
 
     with closing(RunReader(directory)) as source:
-        write_json(source, stream) if file_format == "json" else write_csv(source, table, stream)
+        write_run_json(source, stream) if file_format == "json" else write_csv(source, table, stream)
         stream.flush()
         _tell_damaged(source)
 

@@ -21,13 +21,13 @@ from accel_engine.requests.protocol.model_reference import ModelReference
 from accel_tui.cli.output import print_to_stderr, table, write, write_json
 from accel_tui.formatting.model_export import (
     SIGNATURE,
-    headline,
+    export_headline,
     model_header,
     model_rows,
     problems,
     signature_rows,
 )
-from accel_tui.formatting.runs import warnings
+from accel_tui.formatting.runs import device_warnings
 
 MODEL_FORMATS = (*(each.name for each in all_formats()), "all")
 """What ``--to`` takes besides the formats of tables; ``all`` are all formats of models."""
@@ -73,7 +73,7 @@ def export_trained_model(
                 f"{there[0]} already exists: choose another path with --output, or overwrite it with --force"
             )
     folder = existing_folder(Path(targets[0].path).parent)
-    for warning in warnings(("cpu",), can_choose=False):
+    for warning in device_warnings(("cpu",), can_choose=False):
         print_to_stderr(warning)
     found = ask(ExportRequest(ModelReference.of(model), tuple(targets), folder, checkpoint, target_latency))
     for note in found.notes:
@@ -97,7 +97,7 @@ def _targets(
 
 
 def _page(found: Export) -> Iterator[str]:
-    yield headline(found)
+    yield export_headline(found)
     yield table(SIGNATURE, list(signature_rows(found.written[0])))
     metrics = list(found.original.metrics)
     yield table(model_header(metrics), model_rows(found, metrics))

@@ -151,7 +151,7 @@ def _checked(plan_file: Path | None, flags: dict[str, Any], check_for: Callable[
     from accel_engine.plan import isolation, resolved_plan
     from accel_engine.process.engine_process import require_installation
     from accel_tui.cli.chosen_plan import with_chosen_plan
-    from accel_tui.formatting.runs import warnings
+    from accel_tui.formatting.runs import device_warnings
     from accel_tui.settings.user_settings import load
 
     def check(plan: Plan, devices: Sequence[Device] | None) -> Plan:
@@ -161,7 +161,7 @@ def _checked(plan_file: Path | None, flags: dict[str, Any], check_for: Callable[
         return resolved.with_chosen_model().plan
 
     plan = with_chosen_plan(load(), read_plan_file(plan_file) if plan_file else None, flags, check)
-    for warning in filter(None, (*warnings(devices_of(plan)), isolation.warning(resolved_plan.resolve(plan)))):
+    for warning in filter(None, (*device_warnings(devices_of(plan)), isolation.warning(resolved_plan.resolve(plan)))):
         print_to_stderr(warning)
     return plan
 

@@ -14,7 +14,7 @@ from accel_engine.finders.learning_rate_finder import (
 )
 from accel_engine.plan import Plan
 from accel_engine.process.run_change import read_run
-from accel_tui.cli.finding import PLOT_ROWS, Status, measure, plot_width
+from accel_tui.cli.finding import PLOT_ROWS, StatusLine, measure_or_explain, plot_width
 from accel_tui.cli.output import print_to_stderr, readable, table, write, write_json
 from accel_tui.cli.signals import INTERRUPTED
 from accel_tui.formatting.finders import ramp_progress, rate_header, rate_notes, rate_rows
@@ -61,7 +61,7 @@ def find_of_run(directory: Path, options: RampOptions, *, as_json: bool) -> int:
 
 
 def _find(find: Find, options: RampOptions, command: Callable[[FoundRate], str], *, as_json: bool) -> int:
-    status, printer, begun = Status(sys.stderr), _JsonRamps(), set[int]()
+    status, printer, begun = StatusLine(sys.stderr), _JsonRamps(), set[int]()
 
     def show(progress: RampProgress) -> None:
         if as_json:
@@ -72,7 +72,9 @@ def _find(find: Find, options: RampOptions, command: Callable[[FoundRate], str],
                 status.begin(f"ramp {progress.seed} of {progress.seeds}" if progress.seed else progress.detail)
             status.show(ramp_progress(progress))
 
-    found = measure(lambda should_stop: find(show, should_stop), status, (lambda: _UNFOUND) if as_json else None)
+    found = measure_or_explain(
+        lambda should_stop: find(show, should_stop), status, (lambda: _UNFOUND) if as_json else None
+    )
     if found is None:
         return INTERRUPTED
     if as_json:

@@ -11,7 +11,7 @@ from accel_engine.finders.batch_size_finder import find_batch_size
 from accel_engine.finders.throughput import FoundSize, MeasuredSize, SizeOptions, SizeProgress
 from accel_engine.plan import Plan
 from accel_engine.words import numbers
-from accel_tui.cli.finding import Status, measure, plot_width
+from accel_tui.cli.finding import StatusLine, measure_or_explain, plot_width
 from accel_tui.cli.output import print_to_stderr, readable, table, write, write_json
 from accel_tui.cli.signals import INTERRUPTED
 from accel_tui.formatting.finders import SIZE_HEADER, size_notes, size_problem, size_progress, size_row, size_rows
@@ -35,7 +35,7 @@ def find_size(plan: Plan, options: SizeOptions, run: Path | None, *, as_json: bo
     Returns:
         The exit status.
     """
-    status, begun, measured = Status(sys.stderr), set[tuple[int, bool]](), dict[int, MeasuredSize]()
+    status, begun, measured = StatusLine(sys.stderr), set[tuple[int, bool]](), dict[int, MeasuredSize]()
     scale = recorded_noise_scale(run) if run else None
 
     def show(progress: SizeProgress) -> None:
@@ -53,7 +53,7 @@ def find_size(plan: Plan, options: SizeOptions, run: Path | None, *, as_json: bo
     def find(should_stop: Callable[[], bool]) -> FoundSize:
         return find_batch_size(plan, show, options=options, should_stop=should_stop, noise_scale=scale)
 
-    found = measure(find, status, (lambda: _unfound(measured.values())) if as_json else None)
+    found = measure_or_explain(find, status, (lambda: _unfound(measured.values())) if as_json else None)
     if found is None:
         if not as_json:
             _show_interrupted(measured.values())
@@ -68,7 +68,7 @@ def find_size(plan: Plan, options: SizeOptions, run: Path | None, *, as_json: bo
     return 0 if found.batch_size is not None else 1
 
 
-def _begin(progress: SizeProgress, status: Status, *, as_json: bool) -> None:
+def _begin(progress: SizeProgress, status: StatusLine, *, as_json: bool) -> None:
     """Note that a size begins."""
     if as_json:
         write_json({"event": "batch_size_started", "batch_size": progress.size, "confirms": progress.confirms})

@@ -5,8 +5,8 @@ from typing import Any, TextIO, TypeVar
 
 from accel_engine.errors import AccelError
 from accel_engine.measure.trial_process import TrialCancelledError
-from accel_tui.cli.live import LiveArea, is_live, one_line
-from accel_tui.cli.output import columns, print_to_stderr, write_json
+from accel_tui.cli.live import LiveArea, cut_line, is_live
+from accel_tui.cli.output import print_to_stderr, terminal_columns, write_json
 from accel_tui.cli.signals import interruptible
 
 PLOT_ROWS = 14
@@ -15,8 +15,8 @@ MAX_COLUMNS = 100
 Found = TypeVar("Found")
 
 
-def measure(
-    find: Callable[[Callable[[], bool]], Found], status: "Status", unfound: Callable[[], Mapping[str, Any]] | None
+def measure_or_explain(
+    find: Callable[[Callable[[], bool]], Found], status: "StatusLine", unfound: Callable[[], Mapping[str, Any]] | None
 ) -> Found | None:
     """Measure until Ctrl-C, and print why nothing was found as the last line of JSON.
 
@@ -45,7 +45,7 @@ def measure(
             status.clear()
 
 
-class Status:
+class StatusLine:
     """A line on standard error that is overwritten, on a terminal; elsewhere, a line for what begins.
 
     Args:
@@ -58,7 +58,7 @@ class Status:
     def show(self, text: str) -> None:
         """Show a text in place of the one before."""
         if self._live:
-            self._live.show(one_line(text))
+            self._live.show(cut_line(text))
 
     def begin(self, text: str) -> None:
         """Note that something begins, in a line of its own, unless :meth:`show` shows it."""
@@ -73,4 +73,4 @@ class Status:
 
 def plot_width() -> int:
     """The width of a plot in columns."""
-    return min(columns(), MAX_COLUMNS)
+    return min(terminal_columns(), MAX_COLUMNS)

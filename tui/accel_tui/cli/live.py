@@ -107,7 +107,7 @@ def with_bar(share: float, text: str, width: int) -> RenderableType:
         width: Columns of both.
     """
     if width < TEXT_WIDTH // 2:
-        return one_line(text)
+        return cut_line(text)
     line = Table.grid(padding=(0, 2, 0, 0))
     bar = ProgressBar(
         1.0,
@@ -117,7 +117,7 @@ def with_bar(share: float, text: str, width: int) -> RenderableType:
         complete_style="green",
         finished_style="green",
     )
-    line.add_row(bar, one_line(text))
+    line.add_row(bar, cut_line(text))
     return line
 
 
@@ -126,7 +126,7 @@ def bar_width(width: int) -> int:
     return min(max(width - TEXT_WIDTH, 4), MAX_BAR)
 
 
-def one_line(text: str) -> Text:
+def cut_line(text: str) -> Text:
     """A text that is cut to the line."""
     return Text(printable_line(text), no_wrap=True, overflow="crop")
 

@@ -43,14 +43,14 @@ def print_to_stderr(message: str) -> None:
     click.echo(f"accel-tui: {printable(message)}", err=True)  # noqa: TID251 (as above)
 
 
-def columns() -> int:
+def terminal_columns() -> int:
     """Columns of the terminal, or 80 without one."""
     return shutil.get_terminal_size((80, 24)).columns
 
 
-def filled(text: str) -> str:
+def paragraph(text: str) -> str:
     """A paragraph in lines as wide as the terminal, of 120 columns at most."""
-    return textwrap.fill(text, min(columns(), 120))
+    return textwrap.fill(text, min(terminal_columns(), 120))
 
 
 def readable(text: str) -> str:
@@ -71,7 +71,7 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], width: int | Non
         width: The width in columns; by default the terminal's, or 80 without one.
     """
     header, rows = list(map(printable_line, header)), [list(map(printable_line, row)) for row in rows]
-    width = width or columns()
+    width = width or terminal_columns()
     widths = [max(len(row[index]) for row in (header, *rows)) for index in range(len(header))]
     lead = sum(widths[:-1]) + len(_GAP) * (len(widths) - 1)
     rest = max(width - lead, MIN_WIDTH)

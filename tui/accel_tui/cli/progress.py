@@ -21,7 +21,7 @@ from accel_engine.text import printable_line
 from accel_engine.words import numbers
 from accel_engine.words.numbers import percent
 from accel_tui.cli.event_text import format_epoch, format_event, means
-from accel_tui.cli.live import LiveArea, Size, bar_width, one_line, with_bar
+from accel_tui.cli.live import LiveArea, Size, bar_width, cut_line, with_bar
 from accel_tui.run_state.fold_events import apply_update
 from accel_tui.run_state.state import RunState
 
@@ -101,9 +101,9 @@ class Bar(Log):
         if state.ended or state.phase is None:
             return None
         if not state.total_steps and _is_training(state):
-            return one_line(_progress_at_step(state))  # until the first epoch has ended
+            return cut_line(_progress_at_step(state))  # until the first epoch has ended
         if not state.total_steps:
-            return one_line(f"{state.phase.phase} {numbers.duration(state.now - state.phase.time)}")
+            return cut_line(f"{state.phase.phase} {numbers.duration(state.now - state.phase.time)}")
         return with_bar(state.progress or 0.0, progress(state, width - bar_width(width) - 2), width)
 
 

@@ -10,7 +10,7 @@ from accel_engine.run_queue import queue as run_queue
 from accel_engine.run_queue.queue import QueueEntry
 from accel_tui.cli.output import json_option, table, write, write_json
 from accel_tui.cli.queue_options import run_id
-from accel_tui.formatting.queued_runs import devices_of, parse_limit, state_of
+from accel_tui.formatting.queued_runs import device_words, parse_limit, state_of
 from accel_tui.run_list.columns import run_title
 from accel_tui.settings.user_settings import load
 
@@ -132,7 +132,7 @@ def _row(entry: QueueEntry) -> tuple[str, ...]:
         str(entry.position or ""),
         run_title(run),
         str(entry.request.priority or ""),
-        devices_of(entry),
+        device_words(entry),
         state_of(entry, run),
     )
 

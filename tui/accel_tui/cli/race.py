@@ -19,12 +19,12 @@ from accel_engine.race.configurations import check_raceable
 from accel_engine.race.race import Race, RaceOptions
 from accel_tui.cli.chosen_plan import with_chosen_plan
 from accel_tui.cli.options import takes
-from accel_tui.cli.output import filled, print_to_stderr, table, write, write_json
+from accel_tui.cli.output import paragraph, print_to_stderr, table, write, write_json
 from accel_tui.cli.plan_options import PlanCommand, given, plan_option
-from accel_tui.cli.race_view import LiveBars, Show, StateLines, show_json, values
+from accel_tui.cli.race_view import LiveBars, Show, StateLines, configuration_values, show_json
 from accel_tui.cli.signals import INTERRUPTED, interruptible
 from accel_tui.formatting import race as race_text
-from accel_tui.formatting.runs import warnings
+from accel_tui.formatting.runs import device_warnings
 from accel_tui.settings.user_settings import load
 
 EPILOG = """\b
@@ -66,7 +66,7 @@ def race(plan_file: Path | None, options: RaceOptions, as_json: bool, **flags: A
     show: Show = bars.show if bars else show_json if as_json else StateLines().show
     with interruptible() as interrupted:
         raced = Race(resolved, devices, options, show, interrupted.is_set)
-        for warning in filter(None, (*warnings(raced.devices), isolation.warning(resolved))):
+        for warning in filter(None, (*device_warnings(raced.devices), isolation.warning(resolved))):
             print_to_stderr(warning)
         raced.run()
     if bars:
@@ -74,7 +74,7 @@ def race(plan_file: Path | None, options: RaceOptions, as_json: bool, **flags: A
     if as_json:
         write_json(_ended(raced.results, is_stopped=raced.was_stopped))
     else:
-        write("\n".join(page(raced.results)))
+        write("\n".join(race_page(raced.results)))
     return INTERRUPTED if raced.was_stopped else int(not any(each.is_measured for each in raced.results))
 
 
@@ -90,9 +90,9 @@ def _checked(plan: Plan, devices: Sequence[Device] | None) -> tuple[ResolvedPlan
     return resolved, found
 
 
-def page(results: Sequence[ConfigurationResult], *, with_command: bool = True) -> list[str]:
+def race_page(results: Sequence[ConfigurationResult], *, with_command: bool = True) -> list[str]:
     """The table, what it means, the verdict, and the command that trains the fastest configuration."""
-    notes = list(map(filled, race_text.notes_on(results)))
+    notes = list(map(paragraph, race_text.notes_on(results)))
     if not any(each.is_measured for each in results):
         return ["", "Nothing was measured.", *notes]
     best = race_text.best_of(results)
@@ -103,7 +103,7 @@ def page(results: Sequence[ConfigurationResult], *, with_command: bool = True) -
 def _ended(results: Sequence[ConfigurationResult], *, is_stopped: bool) -> dict[str, Any]:
     marks = {mark.value.replace(" ", "_"): result.title for mark, result in find_best(results).items()}
     best = find_best(results).get(Best.FASTEST)
-    described = values(best) if best else {}
+    described = configuration_values(best) if best else {}
     return {
         "event": "race_ended",
         "best": {
@@ -114,7 +114,7 @@ def _ended(results: Sequence[ConfigurationResult], *, is_stopped: bool) -> dict[
         else None,
         "marks": marks,
         "stopped": is_stopped,
-        "configurations": [values(each) for each in results],
+        "configurations": [configuration_values(each) for each in results],
     }
 
 

@@ -89,7 +89,7 @@ class StateLines:
 def _show_line(result: ConfigurationResult) -> None:
     text = race.state_text(result)
     if result.state is ConfigurationState.FINISHED and result.examples_per_second is not None:
-        text = f"{numbers.compact(result.examples_per_second)} examples/s ({race.spread_text(result)})"
+        text = f"{numbers.compact(result.examples_per_second)} examples/s ({race.tolerance_text(result)})"
     print_to_stderr(f"{printable_line(result.title)}: {text}")
 
 
@@ -98,12 +98,12 @@ def show_json(result: ConfigurationResult) -> None:
     write_json(
         {
             "event": f"configuration_{result.state.value.replace(' ', '_').replace('measuring', 'measured')}",
-            **values(result),
+            **configuration_values(result),
         }
     )
 
 
-def values(result: ConfigurationResult) -> dict[str, Any]:
+def configuration_values(result: ConfigurationResult) -> dict[str, Any]:
     """What is known of a configuration, in types of JSON."""
     check, compared = result.losses, result.against_reference
     plan = result.configuration.plan.to_mapping()

@@ -11,7 +11,7 @@ from accel_engine.run import RunSummary, list_runs, runs_directory
 from accel_engine.text import printable_line, suggestion
 from accel_engine.user_paths import exists, is_directory
 from accel_engine.words import numbers
-from accel_tui.cli.output import columns, json_option, table, write, write_json
+from accel_tui.cli.output import json_option, table, terminal_columns, write, write_json
 from accel_tui.formatting.runs import left_out
 from accel_tui.formatting.table_columns import SortOrder, ordered
 from accel_tui.formatting.text import shorten
@@ -76,7 +76,7 @@ def runs(text: str, column: str, reverse: bool, as_json: bool) -> None:
     if not found:
         write(_no_runs())
         return
-    spare = max(columns() - 80, 0)
+    spare = max(terminal_columns() - 80, 0)
     monitor_width = min(MONITOR_WIDTH + spare, WIDE_MONITOR_WIDTH)
     name_width = NAME_WIDTH + spare - (monitor_width - MONITOR_WIDTH)
     write(table(HEADER, [_row(run, name_width, monitor_width) for run in found]))

@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, NoReturn, Self
 
 from accel_engine.errors import RunError
-from accel_engine.recording.supervised.wire import MessageReader, pack
+from accel_engine.recording.supervised.wire import MessageReader, pack_message
 from accel_tui.cli.output import print_to_stderr
 
 _FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
@@ -195,4 +195,4 @@ class ScriptTerminal:
 
     def _send(self, values: dict[str, Any], data: bytes = b"") -> None:
         with suppress(OSError):  # the supervisor has ended; its last message is still to be read
-            self._connection.sendall(pack(values, data))
+            self._connection.sendall(pack_message(values, data))

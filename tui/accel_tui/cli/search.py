@@ -73,12 +73,12 @@ def search(
     if chosen and (resume is not None or join is not None):
         raise click.UsageError(f"the search keeps its plan: leave out --{next(iter(chosen)).replace('_', '-')}")
     if resume is not None:
-        directory = search_run.resume(resume, options)
+        directory = search_run.resume_search(resume, options)
     elif join is not None:
         directory = search_run.join(join, options)
     else:
-        directory = search_run.create(plan_file, over, options, chosen)
-    return search_run.follow(directory, as_json=as_json, plain=plain, detach=detach)
+        directory = search_run.define_search(plan_file, over, options, chosen)
+    return search_run.follow_search(directory, as_json=as_json, plain=plain, detach=detach)
 
 
 for _option in reversed(_OPTIONS):

@@ -43,7 +43,9 @@ EXIT_SECONDS = 5.0
 """Seconds to wait for the search's process once it has noted its end."""
 
 
-def create(plan_file: Path | None, over: Sequence[str], options: Mapping[str, Any], flags: Mapping[str, Any]) -> Path:
+def define_search(
+    plan_file: Path | None, over: Sequence[str], options: Mapping[str, Any], flags: Mapping[str, Any]
+) -> Path:
     """Define a search by a plan file, whose table ``[search]`` has its own options, and the options over it.
 
     Args:
@@ -72,7 +74,7 @@ def create(plan_file: Path | None, over: Sequence[str], options: Mapping[str, An
     return with_chosen_plan(load(), file, flags, begin)
 
 
-def resume(name: str, options: Mapping[str, Any]) -> Path:
+def resume_search(name: str, options: Mapping[str, Any]) -> Path:
     """Continue a search, perhaps with another number of trials or other limits.
 
     Raises:
@@ -113,7 +115,7 @@ def join(storage: str, options: Mapping[str, Any]) -> Path:
     return new_study.join_study(storage, options.get("name") or "", detect().devices, options.get("at_once"))
 
 
-def follow(directory: Path, *, as_json: bool, plain: bool, detach: bool) -> int:
+def follow_search(directory: Path, *, as_json: bool, plain: bool, detach: bool) -> int:
     """Start the process of a search unless it runs, and show the search until it ends.
 
     Returns:

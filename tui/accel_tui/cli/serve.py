@@ -68,7 +68,7 @@ def serve(host: str, port: int, allowed: tuple[str, ...]) -> int:
         )
     from accel_tui.cli import web_server  # imports a web server, which other commands do not need
 
-    web_server.serve(host, port, allowed, lambda url: write(f"Open {url}\nPress Ctrl-C to stop."))
+    web_server.serve_dashboards(host, port, allowed, lambda url: write(f"Open {url}\nPress Ctrl-C to stop."))
     return 0
 
 

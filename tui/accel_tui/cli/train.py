@@ -90,10 +90,10 @@ def train(
         from accel_tui.cli import training_run  # slow to import: the engine starts before
 
         if resume is not None:
-            directory = training_run.reopen(resume, given(flags))
+            directory = training_run.reopen_run(resume, given(flags))
         else:
-            directory = training_run.create(plan_file, given(flags))
-        return training_run.train(directory, engine, as_json=as_json, plain=plain, detach=detach)
+            directory = training_run.create_run(plan_file, given(flags))
+        return training_run.train_run(directory, engine, as_json=as_json, plain=plain, detach=detach)
 
 
 def refuse_two_outputs(*chosen: bool) -> None:

@@ -37,7 +37,7 @@ def run_or_file(target: str) -> tuple[Path, bool]:
     return (find(str(directory)), True) if is_of_run else (path, False)
 
 
-def trained_model(target: str, data: str, custom_objects: str = "") -> Path | Plan:
+def find_model(target: str, data: str, custom_objects: str = "") -> Path | Plan:
     """The directory of a run, or the plan of a file with a model, and its data.
 
     Raises:

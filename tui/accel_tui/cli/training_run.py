@@ -34,7 +34,7 @@ EXIT_SECONDS = 10.0
 """Seconds to wait for the engine process to exit after its run has ended."""
 
 
-def create(plan_file: Path | None, flags: Mapping[str, Any], *, queued: bool = False) -> Path:
+def create_run(plan_file: Path | None, flags: Mapping[str, Any], *, queued: bool = False) -> Path:
     """Create a run with the plan of a plan file, the options over it, and the defaults of the settings that fit.
 
     Args:
@@ -53,7 +53,7 @@ def create(plan_file: Path | None, flags: Mapping[str, Any], *, queued: bool = F
     )
 
 
-def reopen(reference: str, changes: Mapping[str, Any], *, queued: bool = False) -> Path:
+def reopen_run(reference: str, changes: Mapping[str, Any], *, queued: bool = False) -> Path:
     """Reopen an ended run, to continue it from its last checkpoint.
 
     Args:
@@ -68,7 +68,7 @@ def reopen(reference: str, changes: Mapping[str, Any], *, queued: bool = False) 
     return prepare_continuation(find(reference), changes, print_to_stderr, queued=queued)
 
 
-def train(directory: Path, engine: WarmEngine | None, *, as_json: bool, plain: bool, detach: bool) -> int:
+def train_run(directory: Path, engine: WarmEngine | None, *, as_json: bool, plain: bool, detach: bool) -> int:
     """Train a run that waits for an engine, and show its progress.
 
     Args:
@@ -119,7 +119,7 @@ def _train_in_foreground(directory: Path, engine: WarmEngine | None, *, as_json:
 def queue_new(plan_file: Path | None, fields: Mapping[str, Any], flags: QueueFlags) -> int:
     """Create a run, add it to the queue and print its id; returns the exit status."""
     request = _request(flags)
-    directory = create(plan_file, fields, queued=True)
+    directory = create_run(plan_file, fields, queued=True)
     try:
         _enqueue(directory, request)
     except AccelError:
@@ -131,7 +131,7 @@ def queue_new(plan_file: Path | None, fields: Mapping[str, Any], flags: QueueFla
 def queue_continuation(reference: str, changes: Mapping[str, Any], flags: QueueFlags) -> int:
     """Reopen an ended run, add it to the queue and print its id; returns the exit status."""
     request = _request(flags)
-    _enqueue(reopen(reference, changes, queued=True), request)
+    _enqueue(reopen_run(reference, changes, queued=True), request)
     return 0
 
 

@@ -154,7 +154,7 @@ class DashboardServer(Server):
             await dashboard.stop()
 
 
-def serve(host: str, port: int, allowed: Iterable[str], announce: Callable[[str], None]) -> None:
+def serve_dashboards(host: str, port: int, allowed: Iterable[str], announce: Callable[[str], None]) -> None:
     """Serve until Ctrl-C, SIGTERM or SIGHUP; then stop all dashboards.
 
     Args:

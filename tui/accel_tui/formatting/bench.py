@@ -42,7 +42,7 @@ class BenchTable:
     rows: tuple[tuple[str, ...], ...]
 
 
-def tables(candidates: Sequence[Candidate]) -> Iterator[BenchTable]:
+def setup_tables(candidates: Sequence[Candidate]) -> Iterator[BenchTable]:
     """A table for each setup."""
     for title, group in groupby(candidates, attrgetter("title")):
         yield _table(title, list(group))

@@ -17,7 +17,7 @@ SIGNATURE = ("SIGNATURE", "NAME", "TYPE")
 """The header of the table of inputs and outputs."""
 
 
-def headline(found: Export) -> str:
+def export_headline(found: Export) -> str:
     """What was exported, and on what it was verified."""
     examples = f"{found.examples:,} " if found.examples else ""
     return f"{found.name} at step {found.step:,}, verified on {examples}{found.split} examples"

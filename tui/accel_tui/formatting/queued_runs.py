@@ -9,7 +9,7 @@ MAX_AT_ONCE = 1000
 """The largest limit of runs at once."""
 
 
-def devices_of(entry: QueueEntry) -> str:
+def device_words(entry: QueueEntry) -> str:
     """The devices of a run that was started, or how many it asks for; empty for what its plan says."""
     if entry.devices:
         return ",".join(entry.devices)

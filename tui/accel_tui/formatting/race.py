@@ -62,7 +62,7 @@ def memory_text(result: ConfigurationResult) -> str:
     return "" if result.memory is None else numbers.short_size(result.memory)
 
 
-def spread_text(result: ConfigurationResult) -> str:
+def tolerance_text(result: ConfigurationResult) -> str:
     """By how much the ends of the interval of the rate are away from it, at most: ``±12%``; empty if unknown."""
     return spread_of(result.examples_per_second, result.between)
 
@@ -112,7 +112,7 @@ def _row(result: ConfigurationResult, marks: Mapping[str, tuple[str, ...]], *, h
     return (
         fit(result.title, min(cell_len(result.title), TABLE_TITLE)),
         numbers.compact(result.examples_per_second or 0.0),
-        spread_text(result),
+        tolerance_text(result),
         ratio_text(result),
         memory_text(result),
         compile_text(result),
@@ -255,7 +255,7 @@ def layout_of(results: Sequence[ConfigurationResult], width: int) -> Layout:
         BarColumn("memory", 8, memory_text),
     ]
     if width >= WIDE:
-        columns.insert(1, BarColumn("spread", 8, spread_text))
+        columns.insert(1, BarColumn("spread", 8, tolerance_text))
         columns.append(BarColumn("compile", 9, compile_text))
         if any(each.joules is not None for each in results):
             columns.append(BarColumn("J/example", 11, lambda each: energy_text(each) if each.joules else ""))

@@ -78,7 +78,7 @@ def ranges(metrics: Mapping[str, float]) -> Iterator[tuple[str, tuple[float, ...
             yield metric, (min(values), max(values))
 
 
-def warnings(measured: Sequence[str], *, can_choose: bool = True) -> Iterator[str]:
+def device_warnings(measured: Sequence[str], *, can_choose: bool = True) -> Iterator[str]:
     """A warning for each run that trains on one of the devices, or on unknown ones.
 
     Args:

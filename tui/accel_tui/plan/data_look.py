@@ -49,7 +49,7 @@ def targets(entry: DatasetEntry) -> str:
     if entry.classes:
         return numbers.counted(entry.classes, "class")
     if columns := [column.name for column in entry.columns if column.role == "target"]:
-        return names(columns)
+        return join_names(columns)
     return describe(entry.spec.targets) if entry.spec else ""
 
 
@@ -63,14 +63,14 @@ def splits(entry: DatasetEntry) -> str:
     )
 
 
-def rows(entry: DatasetEntry) -> list[PreviewRow]:
+def data_rows(entry: DatasetEntry) -> list[PreviewRow]:
     """Columns, targets, balance of classes and missing values, as far as they are known."""
     found = [
         ("columns", kinds(column for column in entry.columns if column.role == "input")),
         ("target", _target(entry)),
         ("balance", balance(entry.class_counts)),
         ("missing", missing(entry.columns)),
-        ("not used", names([column.name for column in entry.columns if column.role == "unused"])),
+        ("not used", join_names([column.name for column in entry.columns if column.role == "unused"])),
     ]
     return [PreviewRow(name, text) for name, text in found if text]
 
@@ -85,7 +85,7 @@ def _target(entry: DatasetEntry) -> str:
     columns = [column for column in entry.columns if column.role == "target"]
     if len(columns) == 1:
         return ", ".join(filter(None, (columns[0].name, columns[0].kind, columns[0].detail)))
-    return names([column.name for column in columns])
+    return join_names([column.name for column in columns])
 
 
 def balance(counts: Sequence[int]) -> str:
@@ -101,10 +101,10 @@ def balance(counts: Sequence[int]) -> str:
 def missing(columns: Iterable[EntryColumn]) -> str:
     """The columns with missing values, most first: ``age 12, city 3``."""
     found = sorted((column for column in columns if column.missing), key=lambda column: -(column.missing or 0))
-    return names([f"{column.name} {numbers.count(column.missing or 0)}" for column in found])
+    return join_names([f"{column.name} {numbers.count(column.missing or 0)}" for column in found])
 
 
-def names(texts: Sequence[str]) -> str:
+def join_names(texts: Sequence[str]) -> str:
     """A list of names, of which the first are shown."""
     more = f", and {len(texts) - _MAX_NAMES} more" if len(texts) > _MAX_NAMES else ""
     return ", ".join(texts[:_MAX_NAMES]) + more

@@ -48,7 +48,7 @@ class FieldChoice:
     possible: bool = True
 
 
-def reason(name: str) -> str:
+def default_reason(name: str) -> str:
     """The default of a field with its reason, in one line of up to 78 columns."""
     default = default_text(name) or field_labels.placeholder(name) or "none"
     return f"default {default}: {WORDS[name].why}"
@@ -61,7 +61,7 @@ def to_text(value: Any) -> str:
     return ",".join(value) if isinstance(value, tuple) else str(value)
 
 
-def evaluate(
+def resolve_form(
     texts: Mapping[str, str], devices: Sequence[Device] | None = None, surveyed: DatasetEntry | None = None
 ) -> ResolvedPlan:
     """Resolve the plan of a form; irrelevant, invalid and missing fields are at their default.
@@ -182,7 +182,7 @@ def describe_value(name: str, filled: ResolvedPlan) -> str:
     return ""
 
 
-def placeholder(name: str, filled: ResolvedPlan) -> str:
+def resolved_placeholder(name: str, filled: ResolvedPlan) -> str:
     """The value that an empty field stands for."""
     placement = filled.placement if name == "devices" and not filled.plan.devices else None
     default = placement.remote_tpu or ",".join(placement.devices) if placement else ""

@@ -74,7 +74,7 @@ class GroupSummary:
     is_wrong: bool = False
 
 
-def summarize(
+def summarize_group(
     names: Sequence[str], filled: ResolvedPlan, defaults: PlanFields, ranges: Mapping[str, str] = MappingProxyType({})
 ) -> GroupSummary:
     """Summarize the relevant fields of a group; ``ranges`` are the texts of those that vary in a search."""
@@ -101,4 +101,4 @@ def _text(name: str, filled: ResolvedPlan) -> str:
     value = getattr(filled.plan, name)
     if SPECS[name].is_share and value and value < 1:
         return f"{100 * value:.4g}%"
-    return form.to_text(value) or form.placeholder(name, filled)
+    return form.to_text(value) or form.resolved_placeholder(name, filled)

@@ -51,7 +51,7 @@ def memory_of(training: Training) -> str:
     return f"{numbers.size(training.memory)} {where}"
 
 
-def shortage(training: Training, *, labels: bool = True) -> str:
+def memory_shortage(training: Training, *, labels: bool = True) -> str:
     """Why a training may not fit, and the cheapest change that fits; empty if it fits, or if the memory is unknown.
 
     Args:

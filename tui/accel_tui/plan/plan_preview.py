@@ -85,7 +85,7 @@ def warnings(filled: ResolvedPlan, description: Description | None) -> tuple[str
         from accel_tui.plan import memory_text
 
         if training := memory_text.training_of(filled, description):
-            found += filter(None, [memory_text.shortage(training)])
+            found += filter(None, [memory_text.memory_shortage(training)])
         steps = counts.total_steps if counts else 0
         needed = estimate.estimate_disk(plan, steps, description.parameters, description.trainable)
         found += filter(None, [shortage(runs_directory(), needed)])
@@ -110,7 +110,7 @@ def _data(filled: ResolvedPlan) -> list[PreviewRow]:
     entry = filled.data
     reading = "known once the data is read" if entry.needs_engine else "reading the data…"
     text = data_look.structure(entry)
-    return [PreviewRow("input", text or reading, pending=not text), *data_look.rows(entry)]
+    return [PreviewRow("input", text or reading, pending=not text), *data_look.data_rows(entry)]
 
 
 def _scaling(filled: ResolvedPlan, description: Description | None, pending: str) -> list[PreviewRow]:

@@ -69,7 +69,7 @@ def first_value(parameter: Parameter) -> Any:
     return parameter.choices[0] if parameter.choices else parameter.low
 
 
-def describe(parameters: Sequence[Parameter]) -> str:
+def describe_parameters(parameters: Sequence[Parameter]) -> str:
     """What varies, for the summary: ``2 parameters: learning rate, batch size``."""
     names = ", ".join(field_labels.label(each.name) for each in parameters)
     return f"{numbers.counted(len(parameters), 'parameter')}: {names}. S searches; figures are for the first values"

@@ -91,7 +91,7 @@ PARSERS: Mapping[str, Callable[[str], object]] = {
 """Parses the answer to each question."""
 
 
-def request(plan: Plan, parameters: Sequence[Parameter], texts: Mapping[str, str]) -> SearchRequest:
+def search_request(plan: Plan, parameters: Sequence[Parameter], texts: Mapping[str, str]) -> SearchRequest:
     """The search of a form.
 
     Args:

@@ -115,7 +115,7 @@ def _write_images(folder: Path, found: ExamplePredictions) -> None:
         partial.mkdir()
         names = image_names([found.names[place] for place in found.readable])
         for row, name in enumerate(names):
-            (partial / name).write_bytes(png.encode(pixels(output, row, found.limits)))
+            (partial / name).write_bytes(png.encode_pixels(pixels(output, row, found.limits)))
         if is_directory(folder):
             for file in partial.iterdir():
                 file.replace(folder / file.name)

@@ -78,7 +78,7 @@ def prediction(output: OutputPrediction, row: int, kind: str) -> dict[str, Any]:
         return {"labels": labels, "probabilities": plain(output.chances[row])}
     if kind == "series":
         names = step_columns(output)
-        return {"forecast": [dict(zip(names, plain(step), strict=True)) for step in steps(output, row)]}
+        return {"forecast": [dict(zip(names, plain(step), strict=True)) for step in forecast_steps(output, row)]}
     if values.ndim <= 1 and len(output.columns) == values.size:
         return {"values": dict(zip(output.columns, plain(values.reshape(-1)), strict=True))}
     return {"values": plain(values)}
@@ -90,7 +90,7 @@ def step_columns(output: OutputPrediction) -> tuple[str, ...]:
     return output.columns if output.columns and size % len(output.columns) == 0 else ("value",)
 
 
-def steps(output: OutputPrediction, row: int) -> npt.NDArray[Any]:
+def forecast_steps(output: OutputPrediction, row: int) -> npt.NDArray[Any]:
     """A forecast, ``[horizon, columns]``."""
     matrix: npt.NDArray[Any] = output.values[row].reshape(-1, len(step_columns(output)))
     return matrix
@@ -130,7 +130,7 @@ def records(found: ExamplePredictions) -> Iterator[dict[str, Any]]:
             for each in [record(output, row, found.kind)]
         ]
         if found.kind == "series" and not several:
-            for number, step in enumerate(steps(found.outputs[0], row), 1):
+            for number, step in enumerate(forecast_steps(found.outputs[0], row), 1):
                 cells = zip(step_columns(found.outputs[0]), plain(step), strict=True)
                 yield {**lead, "step": number, **dict(cells), "problem": ""}
         else:

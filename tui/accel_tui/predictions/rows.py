@@ -10,7 +10,7 @@ from accel_engine.requests.predict import ExamplePredictions, OutputPrediction
 from accel_engine.text import printable_line
 from accel_engine.words import numbers
 from accel_engine.words.numbers import percent
-from accel_tui.predictions.objects import THRESHOLD, shares, step_columns, steps
+from accel_tui.predictions.objects import THRESHOLD, forecast_steps, shares, step_columns
 
 MOST_NUMBERS = 8
 """Numbers of an example that are shown."""
@@ -59,7 +59,7 @@ def is_forecast(output: OutputPrediction, kind: str) -> bool:
 def most_examples(found: ExamplePredictions, most_rows: int) -> int:
     """The most examples that have so many rows in each table; one at least."""
     forecasts = (output for output in found.outputs if is_forecast(output, found.kind) and len(output.values))
-    return max(1, most_rows // max((len(steps(output, 0)) for output in forecasts), default=1))
+    return max(1, most_rows // max((len(forecast_steps(output, 0)) for output in forecasts), default=1))
 
 
 def problem_rows(found: ExamplePredictions, most: int | None = None) -> list[tuple[str, str]]:
@@ -106,7 +106,7 @@ def _rows(
         rows = [
             (name if not step else "", str(step + 1), *map(_number, each))
             for row, name in enumerate(names)
-            for step, each in enumerate(steps(output, row))
+            for step, each in enumerate(forecast_steps(output, row))
         ]
         return ("STEP", *step_columns(output)), rows
     flat = values[: len(names)].reshape(len(names), -1)

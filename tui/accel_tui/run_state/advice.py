@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from accel_engine.advice import Coverage, Cure, FailedRule, Finding, Recorded, advise, coverage
-from accel_engine.advice.recorded import Series
+from accel_engine.advice import Coverage, Cure, FailedRule, Finding, Recorded, coverage, find_troubles
+from accel_engine.advice.recorded import RecordedSeries
 from accel_engine.errors import RunError
 from accel_engine.plan.changed_plan import options_text
 from accel_engine.run import RunInfo
@@ -115,7 +115,7 @@ def read_advice(directory: Path) -> Advice:
     begun = time.perf_counter()
     recorded = read_with_races(directory)
     failed = list[FailedRule]()
-    findings = () if recorded.info.bench else advise(recorded, failed)
+    findings = () if recorded.info.bench else find_troubles(recorded, failed)
     return Advice(
         info=printable_fields(recorded.info),
         findings=printable_fields(findings),
@@ -156,7 +156,7 @@ def _points(recorded: Recorded, name: str) -> Points:
     return tuple(zip(steps.tolist(), values.tolist(), strict=True))
 
 
-def _curve(series: Series, steps: int) -> RecordedCurve:
+def _curve(series: RecordedSeries, steps: int) -> RecordedCurve:
     """The curve of a series of a run of some steps, with gaps where it has no buckets."""
     if not len(series):
         return RecordedCurve()

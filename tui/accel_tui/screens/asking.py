@@ -16,7 +16,7 @@ _Node = TypeVar("_Node", bound=DOMNode)
 _Arguments = ParamSpec("_Arguments")
 
 
-async def ask(node: DOMNode, dialog: Screen[_Answer]) -> _Answer | None:
+async def ask_user(node: DOMNode, dialog: Screen[_Answer]) -> _Answer | None:
     """Open a dialog; returns its result once it is closed.
 
     Raises:
@@ -83,7 +83,7 @@ class AskingScreen(Screen[Any]):
     async def ask(self, question: Screen[_Answer]) -> _Answer | None:
         """Open a dialog, which :meth:`withdraw_question` may close; returns its result."""
         self._question = question
-        return await ask(self, question)
+        return await ask_user(self, question)
 
     def withdraw_question(self) -> None:
         """Close the dialog that was opened last, if it is still open: what it is about has ended by itself."""

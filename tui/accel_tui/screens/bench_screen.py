@@ -18,8 +18,8 @@ from accel_engine.requests.protocol.request import ExamplesDone
 from accel_engine.text import printable
 from accel_engine.trained.bench_runs import BenchRuns
 from accel_engine.words import numbers
-from accel_tui.formatting.bench import conclusions, notes, tables
-from accel_tui.formatting.runs import warnings
+from accel_tui.formatting.bench import conclusions, notes, setup_tables
+from accel_tui.formatting.runs import device_warnings
 from accel_tui.screens.job import Job
 from accel_tui.screens.job_screen import JobScreen
 from accel_tui.widgets.chart_panels.compare_charts import letter, style_of
@@ -70,7 +70,7 @@ class BenchScreen(JobScreen):
     def run(self, job: Job, prepared: BenchOptions) -> tuple[str, ...]:
         """Measure, and save what was measured."""
         app, saved = self.app, BenchRuns(prepared)
-        self.warn(warnings(prepared.devices))
+        self.warn(device_warnings(prepared.devices))
         bench = InferenceBench(self._directories, prepared)
 
         def take(part: ExamplesDone | LiveWindow | Candidate) -> None:
@@ -120,7 +120,7 @@ class BenchScreen(JobScreen):
     @property
     def _tables(self) -> Content:
         parts: list[Content] = []
-        for place, table in enumerate(tables(self._candidates)):
+        for place, table in enumerate(setup_tables(self._candidates)):
             sign = Content.styled(f"━{letter(place)} ", f"${style_of(place)} bold") if place < 8 else Content("")
             parts += [sign + Content.styled(printable(table.title), "bold")]
             parts += [table_content(table.header, table.rows, _STYLES), Content("")]

@@ -14,7 +14,7 @@ from accel_engine.process.start_run import CONTINUABLE
 from accel_engine.run import RunInfo
 from accel_tui.formatting.advice import can_continue_with, options_text
 from accel_tui.run_state.cure_trials import AdviceNotes, Application, CureTrial
-from accel_tui.screens.asking import ask
+from accel_tui.screens.asking import ask_user
 from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
 
 if TYPE_CHECKING:  # its imports are slow
@@ -100,7 +100,7 @@ class CureRunner:
 
     async def apply(self, finding: Finding, cure: Cure, info: RunInfo) -> None:
         """Ask, then apply a cure of a finding in a thread."""
-        if await ask(self._screen, _apply_question(info, cure.changes)) == APPLY.id:
+        if await ask_user(self._screen, _apply_question(info, cure.changes)) == APPLY.id:
             self._start(options_text(cure.changes), partial(self._apply, finding, cure))
 
     def undo(self) -> None:

@@ -18,7 +18,7 @@ from accel_engine.text import printable_line
 from accel_engine.words import numbers
 from accel_tui.formatting.evaluation import headline, tables
 from accel_tui.host import Screens, open_screen
-from accel_tui.screens.asking import ask, awaiting
+from accel_tui.screens.asking import ask_user, awaiting
 from accel_tui.screens.job import Job
 from accel_tui.screens.job_screen import JobScreen
 from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
@@ -93,7 +93,7 @@ class EvaluateScreen(JobScreen):
         runs = {f"run-{number}": run for number, run in enumerate(self._directories[:MOST_ASKED], 1)}
         answers = [Answer(name, printable_line(run.name), name.removeprefix("run-")) for name, run in runs.items()]
         detail = "On the examples that were evaluated."
-        answer = await ask(self, QuestionScreen("Diagnostics of which run?", detail, [*answers, CANCEL]))
+        answer = await ask_user(self, QuestionScreen("Diagnostics of which run?", detail, [*answers, CANCEL]))
         if answer in runs:
             self._diagnose(runs[answer])
 

@@ -9,7 +9,7 @@ from textual.containers import ScrollableContainer
 from textual.content import Content
 from textual.widgets import Static
 
-from accel_engine.formats import named, target_name
+from accel_engine.formats import format_named, target_name
 from accel_engine.model_export.export_targets import (
     FORMATS,
     ExportOptions,
@@ -37,14 +37,14 @@ from accel_tui.formatting.model_export import (
     SIGNATURE,
     WRITTEN,
     ExportProgress,
-    headline,
+    export_headline,
     model_header,
     model_rows,
     problems,
     signature_rows,
     written_to,
 )
-from accel_tui.formatting.runs import warnings
+from accel_tui.formatting.runs import device_warnings
 from accel_tui.plan.form import FieldChoice
 from accel_tui.screens.job import Job
 from accel_tui.screens.job_screen import JobScreen
@@ -99,7 +99,7 @@ class ExportScreen(JobScreen):
 
     def make_form(self) -> OptionForm:
         """A list of formats, and where to write them."""
-        precisions = {target_name(*kind): named(kind[0]).precision(kind[1]) for kind in FORMATS}
+        precisions = {target_name(*kind): format_named(kind[0]).precision(kind[1]) for kind in FORMATS}
         formats = [FieldChoice(name, each.missing or each.about, not each.missing) for name, each in precisions.items()]
         return OptionForm(
             ExportOptions,
@@ -142,7 +142,7 @@ class ExportScreen(JobScreen):
 
     def run(self, job: Job, prepared: PreparedExport) -> Export:
         """Write the formats, compare and measure them."""
-        self.warn(warnings(("cpu",), can_choose=False))
+        self.warn(device_warnings(("cpu",), can_choose=False))
         found: Export = job.ask(prepared.request)
         return found
 
@@ -181,7 +181,7 @@ class ExportScreen(JobScreen):
             table_content(SIGNATURE, signature, {}),
             _listed(*written_to(found), "$text-muted"),
         )
-        return headline(found), *found.notes
+        return export_headline(found), *found.notes
 
     def _fill(self, *parts: Content) -> None:
         """Show parts one below the other; a part without text has no line."""

@@ -18,7 +18,7 @@ from accel_tui.formatting.finders import (
     size_row,
     size_rows,
 )
-from accel_tui.screens.asking import ask, awaiting
+from accel_tui.screens.asking import ask_user, awaiting
 from accel_tui.screens.finder_screen import FinderScreen
 from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
 from accel_tui.widgets.jobs.finder_plots import FinderPlot, memory_plot, throughput_plot
@@ -114,7 +114,7 @@ class FindSizeScreen(FinderScreen):
         rate = effects.learning_rate
         both = Answer("both", f"With learning rate {rate:g}", "l")
         detail = f"The plan's learning rate times {effects.rate_factor:.3g}, by the {effects.rule} rule."
-        chosen = await ask(self, QuestionScreen(f"Batch size {size:,}", detail, (both, ALONE, CANCEL)))
+        chosen = await ask_user(self, QuestionScreen(f"Batch size {size:,}", detail, (both, ALONE, CANCEL)))
         if chosen in (both.id, ALONE.id):
             self.dismiss((size, rate if chosen == both.id else None))
 

@@ -14,7 +14,7 @@ from accel_engine.measure.trial_room import devices_of
 from accel_engine.plan import Plan, isolation
 from accel_engine.plan.resolved_plan import resolve
 from accel_engine.text import printable
-from accel_tui.formatting.runs import warnings
+from accel_tui.formatting.runs import device_warnings
 from accel_tui.screens.job import Job
 from accel_tui.screens.job_screen import JobScreen
 from accel_tui.widgets.jobs.finder_plots import FinderPlot
@@ -136,7 +136,7 @@ class FinderScreen(JobScreen):
         """Measure."""
         app = self.app
         if self.plan:
-            self.warn((*warnings(devices_of(self.plan)), isolation.warning(resolve(self.plan))))
+            self.warn((*device_warnings(devices_of(self.plan)), isolation.warning(resolve(self.plan))))
         return self.find(prepared, job.tell, lambda: job.is_cancelled or not app.is_running)
 
     def begin(self, prepared: Any) -> None:

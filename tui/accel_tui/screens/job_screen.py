@@ -11,7 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.widget import Widget
 
 from accel_engine.errors import AccelError, UsageError
-from accel_tui.screens.asking import ask, awaiting
+from accel_tui.screens.asking import ask_user, awaiting
 from accel_tui.screens.job import Job, reported
 from accel_tui.screens.question_screen import CANCEL, QuestionScreen
 from accel_tui.screens.working_screen import WorkingScreen
@@ -236,7 +236,7 @@ class JobScreen(WorkingScreen):
                 form.show_problem(error if isinstance(error, UsageError) else str(error))
             return
         question = self.question(prepared)
-        may_start = question is None or await ask(self, question) not in (None, CANCEL.id)
+        may_start = question is None or await ask_user(self, question) not in (None, CANCEL.id)
         self._is_checking = False
         if may_start:
             self._start(options, prepared)

@@ -108,4 +108,4 @@ def hint_for(focused: Widget | None) -> str:
 
 
 def _help_of(field: str) -> str:
-    return f"{SPECS[field].doc}\n{form.reason(field)}"
+    return f"{SPECS[field].doc}\n{form.default_reason(field)}"

@@ -28,9 +28,9 @@ from accel_tui.plan import search_fields
 from accel_tui.plan.data_survey import SurveyError
 from accel_tui.run_launcher import LaunchState
 from accel_tui.run_state.device_meter import Meter
-from accel_tui.screens.asking import ask, awaiting
+from accel_tui.screens.asking import ask_user, awaiting
 from accel_tui.screens.new_run_keys import BINDINGS, hint_for
-from accel_tui.screens.plan_actions import ask_to_search, ask_what_to_find, explain_ranges, start
+from accel_tui.screens.plan_actions import ask_to_search, ask_what_to_find, explain_ranges, start_plan
 from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
 from accel_tui.terminal.dirty_regions import DirtyRegionScreen
 from accel_tui.widgets.devices.device_panel import DevicePanel
@@ -155,7 +155,7 @@ class NewRunScreen(DirtyRegionScreen):
     async def action_start(self) -> None:
         """Start the run, or focus the first invalid field; asks first if other runs train on its devices."""
         if (filled := self._valid_plan()) is not None:
-            await start(self, filled.plan, self._machine)
+            await start_plan(self, filled.plan, self._machine)
 
     @awaiting
     async def action_queue(self) -> None:
@@ -213,7 +213,7 @@ class NewRunScreen(DirtyRegionScreen):
         if labels := [field_labels.label(name) for name in self.form.changed]:
             detail = f"This resets {numbers.counted(len(labels), 'field')}: {', '.join(labels)}."
             question = QuestionScreen("Reset the form?", detail, (CANCEL, RESET))
-            if await ask(self, question) == RESET.id:
+            if await ask_user(self, question) == RESET.id:
                 self.form.load(self.form.defaults)
 
     def action_find(self, key: str) -> None:
@@ -317,7 +317,9 @@ class NewRunScreen(DirtyRegionScreen):
         host_of(self).launcher.clear_problem()
         self.query_one("#command", Static).update(self._command(filled))
         self._show_status()
-        self.query_one(SummaryPanel).preview(filled, search_fields.describe(parameters) if parameters else "")
+        self.query_one(SummaryPanel).preview(
+            filled, search_fields.describe_parameters(parameters) if parameters else ""
+        )
 
     def _command(self, filled: ResolvedPlan) -> Content:
         if filled.errors:

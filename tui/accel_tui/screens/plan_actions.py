@@ -15,7 +15,7 @@ from accel_engine.search.definition import Parameter
 from accel_engine.text import printable
 from accel_engine.words import numbers
 from accel_tui.host import Screens, host_of, open_screen
-from accel_tui.screens.asking import ask
+from accel_tui.screens.asking import ask_user
 from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
 from accel_tui.widgets.plan.plan_form import PlanForm
 
@@ -28,7 +28,7 @@ _RATE = Answer("rate", "Learning rate", "l")
 _SIZE = Answer("size", "Batch size", "b")
 
 
-async def start(screen: Screen[None], plan: Plan, machine: Sequence[Device] | None) -> None:
+async def start_plan(screen: Screen[None], plan: Plan, machine: Sequence[Device] | None) -> None:
     """Start a run; if other runs train on its devices, ask whether to wait for them.
 
     Args:
@@ -48,7 +48,7 @@ async def start(screen: Screen[None], plan: Plan, machine: Sequence[Device] | No
             "In the queue it starts by itself when they are free."
         )
         question = QuestionScreen("Start beside another run?", printable(detail), (_QUEUE, _START, CANCEL))
-        chosen = await ask(screen, question)
+        chosen = await ask_user(screen, question)
     if chosen == _START.id:
         launcher.start_run(plan, machine)
     elif chosen == _QUEUE.id:
@@ -59,7 +59,7 @@ async def ask_what_to_find(screen: Screen[None], form: PlanForm) -> None:
     """Ask whether to find a learning rate or a batch size for a form's plan; what is taken goes into the form."""
     plan = form.filled.plan
     detail = "Real steps of this plan are measured, in processes of their own. Nothing is written."
-    answer = await ask(screen, QuestionScreen("What to find?", detail, (_RATE, _SIZE, CANCEL)))
+    answer = await ask_user(screen, QuestionScreen("What to find?", detail, (_RATE, _SIZE, CANCEL)))
     size: int | None = None
     rate: float | None = None
     if answer == _RATE.id:
@@ -89,7 +89,7 @@ async def ask_to_search(
     from accel_tui.screens.search_questions import StartSearchScreen  # the first frame does not need it
 
     screen.app.clear_notifications()  # a toast would cover the questions
-    request = await ask(screen, StartSearchScreen(filled, parameters))
+    request = await ask_user(screen, StartSearchScreen(filled, parameters))
     if request is None:
         return
     chosen = {*given} - {each.name for each in parameters}

@@ -24,7 +24,7 @@ from accel_engine.words import numbers
 from accel_tui.predictions.files import write_predictions
 from accel_tui.predictions.inputs import files_of
 from accel_tui.predictions.rows import most_examples
-from accel_tui.screens.asking import ask, awaiting
+from accel_tui.screens.asking import ask_user, awaiting
 from accel_tui.screens.job import Job, reported
 from accel_tui.screens.job_screen import JobScreen
 from accel_tui.screens.save_predictions_screen import SavePredictionsScreen
@@ -111,7 +111,7 @@ class PredictScreen(JobScreen):
     @awaiting
     async def action_save(self) -> None:
         """Ask for a file, then save the predictions."""
-        path = await ask(self, SavePredictionsScreen(f"{self._directory.name}-predictions.csv"))
+        path = await ask_user(self, SavePredictionsScreen(f"{self._directory.name}-predictions.csv"))
         if path and self._found:
             self._save(path, self._found)
 

@@ -19,9 +19,9 @@ from accel_engine.race.remaining_time import RemainingTime
 from accel_engine.text import printable
 from accel_engine.words import numbers
 from accel_tui.formatting import race
-from accel_tui.formatting.runs import warnings
+from accel_tui.formatting.runs import device_warnings
 from accel_tui.host import Screens, open_screen, settings_of
-from accel_tui.screens.asking import ask, awaiting
+from accel_tui.screens.asking import ask_user, awaiting
 from accel_tui.screens.job import Job
 from accel_tui.screens.job_screen import JobScreen
 from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
@@ -108,7 +108,7 @@ class RaceScreen(JobScreen):
         if result := self._configurations.selected:
             detail = f"{self._progress} so far. The race stops, and this screen closes."
             question = QuestionScreen(f"Take {printable(result.title)}?", detail, (CANCEL, TAKE))
-            if not self.is_working or await ask(self, question) == TAKE.id:
+            if not self.is_working or await ask_user(self, question) == TAKE.id:
                 self._use(result)
 
     def _use(self, result: ConfigurationResult) -> None:
@@ -139,7 +139,7 @@ class RaceScreen(JobScreen):
         resolved = resolve_to_train(self._plan, devices)
         check_raceable(resolved)
         raced = Race(resolved, devices, prepared, job.tell, should_stop=lambda: job.is_cancelled or not app.is_running)
-        self.warn((*warnings(raced.devices), isolation.warning(resolved)))
+        self.warn((*device_warnings(raced.devices), isolation.warning(resolved)))
         return raced.run()
 
     def begin(self, prepared: RaceOptions) -> None:

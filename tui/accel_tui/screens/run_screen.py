@@ -23,7 +23,7 @@ from accel_tui.run_state.advice import AdviceFollower
 from accel_tui.run_state.hardware import inventory_of, meters_of
 from accel_tui.run_state.run_follower import RunFollower
 from accel_tui.run_state.state import RunState
-from accel_tui.screens.asking import ask, awaiting
+from accel_tui.screens.asking import ask_user, awaiting
 from accel_tui.screens.run_actions import RUN, RunActionsScreen, TargetRun, run_bindings
 from accel_tui.screens.run_questions import DETACH, after_detach, leave_question, stop_command
 from accel_tui.screens.run_toasts import notify_end, notify_notices
@@ -174,7 +174,7 @@ class RunScreen(DirtyRegionScreen, RunActionsScreen):
     @on(RunCharts.SelectionRequested)
     @awaiting
     async def _select_charts(self, message: RunCharts.SelectionRequested) -> None:
-        selected = await ask(self, SelectChartsScreen(message.panels, message.shown))
+        selected = await ask_user(self, SelectChartsScreen(message.panels, message.shown))
         if selected is not None:
             self.query_one(RunCharts).selected = selected
 

@@ -51,7 +51,7 @@ class StartSearchScreen(EntryScreen[SearchRequest]):
                 search_start.PARSERS[name](text)
             except AccelError as error:
                 raise UsageError(f"{LABELS[name].partition(' (')[0]}: {_problem(error)}") from None
-        return search_start.request(self._plan, self._parameters, texts)
+        return search_start.search_request(self._plan, self._parameters, texts)
 
     def effect(self, value: SearchRequest) -> str:  # noqa: ARG002 (it is the same for all)
         """Search."""

@@ -63,7 +63,7 @@ class Notifier:
                 self._title, self._title_time = words, now
 
     def _transliterated(self, words: str) -> str:
-        return to_ascii(plain(words)) if self._settings.glyphs == "ascii" else plain(words)
+        return to_ascii(notification_line(words)) if self._settings.glyphs == "ascii" else notification_line(words)
 
     def ended(self, title: str, words: str) -> None:
         """Notify that a run has ended."""
@@ -110,9 +110,9 @@ def notification(title: str, words: str, environ: Mapping[str, str], method: str
     """
     match _supported_sequence(environ) if method == "auto" else method:
         case "osc9":
-            return _passthrough(f"\x1b]9;{plain(f'{title}: {words}' if words else title)}\x07", environ)
+            return _passthrough(f"\x1b]9;{notification_line(f'{title}: {words}' if words else title)}\x07", environ)
         case "osc777":
-            payload = ";".join(plain(part).replace(";", ",") for part in (title, words))
+            payload = ";".join(notification_line(part).replace(";", ",") for part in (title, words))
             return _passthrough(f"\x1b]777;notify;{payload}\x07", environ)
     return ""
 
@@ -146,6 +146,6 @@ def is_notable_end(state: "RunState") -> bool:
     return state.ended is None or state.ended.outcome is not Outcome.STOPPED
 
 
-def plain(words: str) -> str:
+def notification_line(words: str) -> str:
     """Text without control characters, at most 200 characters."""
     return printable_line(words)[:200]

@@ -7,7 +7,7 @@ import numpy as np
 
 from accel_engine.advice.finding import Confidence, Cure, Evidence, Finding
 from accel_engine.advice.poor.findings import of_loss, poor_finding, set_field, text_cure
-from accel_engine.advice.poor.learning import Learning, chance_loss, rate_of, start_and_end
+from accel_engine.advice.poor.learning import Learning, chance_loss, highest_learning_rate, start_and_end
 from accel_engine.run.store.series_names import GRADIENT_NORM, MICRO_BATCH_NORM
 from accel_engine.words import numbers
 
@@ -61,7 +61,7 @@ def _larger_batch(learning: Learning, batch: int) -> Cure:
     The rate grows with the batch, of adaptive optimizers with its square root: Goyal et al., Accurate, Large Minibatch
     SGD, 2017; Malladi et al., On the SDEs and Scaling Rules for Adaptive Gradient Algorithms, 2022.
     """
-    built, rate = learning.recorded.built, rate_of(learning.recorded)
+    built, rate = learning.recorded.built, highest_learning_rate(learning.recorded)
     if built is None or not built.global_batch or rate is None:
         return set_field(f"Use a larger batch: --batch-size {batch}", f"fit(batch_size={batch})", batch_size=batch)
     factor = batch / built.global_batch

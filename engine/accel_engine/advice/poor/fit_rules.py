@@ -12,8 +12,8 @@ from accel_engine.advice.poor.learning import (
     accuracy_name,
     accuracy_rises,
     classes_of,
+    highest_learning_rate,
     is_settled,
-    rate_of,
     regression_of,
     start_and_end,
 )
@@ -158,7 +158,7 @@ def _missing_learning(learning: Learning) -> str | None:
 
 def _other_rate(learning: Learning) -> list[Cure]:
     """Another learning rate, towards the usual one; nothing for a usual one."""
-    rate, usual = rate_of(learning.recorded), rates_of(learning)
+    rate, usual = highest_learning_rate(learning.recorded), rates_of(learning)
     if rate is None or usual is None:
         return [text_cure("Try learning rates 10 times larger and smaller: accel-tui find learning-rate")]
     if usual.usual / NEAR <= rate <= usual.usual * NEAR:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from accel_engine.advice.recorded import EMPTY, Floats, Recorded, Series
+from accel_engine.advice.recorded import EMPTY, Floats, Recorded, RecordedSeries
 from accel_engine.events import EpochEnded, LearningRateChanged, PartStarted, Validated
 from accel_engine.plan.monitor import is_better_lower
 from accel_engine.plan.task_choices import LOSS_ALIASES, LOSSES
@@ -36,14 +36,14 @@ class Learning:
     """
 
     recorded: Recorded
-    loss: Series
+    loss: RecordedSeries
     loss_name: str
     first: int
     validations: tuple[Validated, ...]
     epochs: tuple[EpochEnded, ...]
 
     @property
-    def opening(self) -> Series:
+    def opening(self) -> RecordedSeries:
         """The loss of the first steps, one by one if they are those of the run; else all of it."""
         return self.loss if self.first else self.recorded.opening.get(self.loss_name, self.loss)
 
@@ -124,13 +124,13 @@ def _has_rivals(recorded: Recorded) -> bool:
     return custom and sum(is_loss(name) for name in names) > 1
 
 
-def block_means(series: Series, count: int) -> Floats:
+def block_means(series: RecordedSeries, count: int) -> Floats:
     """Means of equal parts of a series, ``[count]`` or fewer."""
     parts = np.array_split(series.mean, min(count, len(series))) if len(series) else []
     return np.array([part.mean() for part in parts])
 
 
-def spread(values: Floats) -> float:
+def curve_noise(values: Floats) -> float:
     """A robust standard deviation of the noise of a curve: of the differences of neighbours."""
     if len(values) < 3:
         return 0.0
@@ -138,7 +138,7 @@ def spread(values: Floats) -> float:
     return float(1.4826 * np.median(np.abs(steps - np.median(steps))) / math.sqrt(2))
 
 
-def start_and_end(series: Series, share: float = 0.1) -> tuple[float, float]:
+def start_and_end(series: RecordedSeries, share: float = 0.1) -> tuple[float, float]:
     """Medians of the first and the last steps."""
     count = max(1, min(int(len(series) * share), 50))
     return float(np.median(series.mean[:count])), float(np.median(series.mean[-count:]))
@@ -240,7 +240,7 @@ def accuracy_name(recorded: Recorded) -> str:
     return "accuracy" if "accuracy" in names else names[0] if len(names) == 1 else ""
 
 
-def rate_of(recorded: Recorded) -> float | None:
+def highest_learning_rate(recorded: Recorded) -> float | None:
     """The highest learning rate; ``None`` if unknown."""
     series = recorded.of(LEARNING_RATE)
     if len(series):

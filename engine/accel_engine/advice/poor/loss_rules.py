@@ -15,8 +15,8 @@ from accel_engine.advice.poor.learning import (
     chance_loss,
     classification_of,
     has_known_loss,
+    highest_learning_rate,
     monitored,
-    rate_of,
     regression_of,
     start_and_end,
 )
@@ -59,7 +59,7 @@ def diverging(learning: Learning) -> Iterator[Finding]:
         return  # it falls again, or has a term that grows by design
     step = int(learning.loss.first[min(len(learning.loss) - 1, int(lowest * len(learning.loss) / len(means)))])
     is_known = has_known_loss(learning.recorded)  # another one may have a term that grows by design
-    rate = rate_of(learning.recorded)
+    rate = highest_learning_rate(learning.recorded)
     cures = [rate_cure(rate / 10, "a loss that keeps falling", "updates in proportion to the rate")] if rate else []
     yield poor_finding(
         "diverging",

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 from accel_engine.advice.finding import Confidence, Cure, Evidence, Finding
 from accel_engine.advice.poor.findings import clip_cures, of_loss, poor_finding, rate_cure, text_cure
-from accel_engine.advice.poor.learning import Learning, rate_of
+from accel_engine.advice.poor.learning import Learning, highest_learning_rate
 from accel_engine.advice.poor.rates import is_rate_high, rates_of
-from accel_engine.advice.recorded import Series
+from accel_engine.advice.recorded import RecordedSeries
 from accel_engine.events import NOT_A_NUMBER, Outcome, PlanChanged, Recovered
 from accel_engine.run.store.steps import THROUGHPUT, TIME
 
@@ -51,7 +51,7 @@ def not_a_number(learning: Learning) -> Iterator[Finding]:
 
 def _cures(learning: Learning) -> list[Cure]:
     """Correct the examples that the engine has found at fault; else a usual learning rate, or a tenth of one."""
-    rate, usual, cures = rate_of(learning.recorded), rates_of(learning), list[Cure]()
+    rate, usual, cures = highest_learning_rate(learning.recorded), rates_of(learning), list[Cure]()
     if found := next((text for text in _engine_findings(learning) if _AT_FAULT.search(text)), ""):
         cures.append(
             text_cure(f"Correct or remove what the engine has found: {found}", "x = x[np.isfinite(x).all(axis=1)]")
@@ -110,7 +110,7 @@ def _first_lost_of_plan(learning: Learning) -> int | None:
     return stop - within if within + after >= _min_lost(learning) else None
 
 
-def _losses(learning: Learning) -> Series:
+def _losses(learning: Learning) -> RecordedSeries:
     """The loss, also one that need not fall."""
     return learning.recorded.of(learning.loss_name).between(learning.first, learning.recorded.steps)
 

@@ -11,8 +11,8 @@ from accel_engine.advice.poor.learning import (
     Learning,
     block_means,
     chance_loss,
-    rate_of,
-    spread,
+    curve_noise,
+    highest_learning_rate,
     start_and_end,
 )
 from accel_engine.advice.poor.rates import is_rate_high, is_rate_low, is_warming_up, rates_of
@@ -46,7 +46,7 @@ UNRECOVERED = 0.4
 def rate_low(learning: Learning) -> Iterator[Finding]:
     """The rate is below the usual ones, and the loss falls slowly and steadily from where chance has it."""
     chance, loss = chance_loss(learning.recorded), learning.loss
-    rate, usual = rate_of(learning.recorded), rates_of(learning)
+    rate, usual = highest_learning_rate(learning.recorded), rates_of(learning)
     if not learning.is_fresh or len(loss) < MIN_STEPS or not is_rate_low(learning) or rate is None or usual is None:
         return
     if is_warming_up(learning):
@@ -96,7 +96,7 @@ def plateau(learning: Learning) -> Iterator[Finding]:
     if len(means) < 20 or len(learning.loss) < 200 or learning.settings.get("patience"):
         return
     half, end = means[10:15], means[15:]
-    noise = spread(means[10:])
+    noise = curve_noise(means[10:])
     gained, whole = float(half.mean() - end.mean()), float(means[0] - means.min())
     if whole <= 0 or gained > 0.01 * whole or abs(gained) > 2 * noise + 0.01 * whole:
         return
@@ -147,7 +147,7 @@ def rate_high(learning: Learning) -> Iterator[Finding]:
     above the usual ones, in first updates that made the loss larger: the model may recover from these, and the finding
     is then only possible.
     """
-    loss, chance, rate = learning.loss, chance_loss(learning.recorded), rate_of(learning.recorded)
+    loss, chance, rate = learning.loss, chance_loss(learning.recorded), highest_learning_rate(learning.recorded)
     if len(loss) < MIN_STEPS or learning.first_loss <= 0:
         return
     first, above = max(learning.first_loss, chance or 0.0), is_rate_high(learning)

@@ -4,7 +4,7 @@ from typing import Any
 
 from accel_engine.advice.finding import Cure
 from accel_engine.advice.poor.findings import set_field
-from accel_engine.advice.poor.learning import Learning, rate_of
+from accel_engine.advice.poor.learning import Learning, highest_learning_rate
 
 ADAM_RATE = 1e-3
 """Keras' default of Adam and AdamW."""
@@ -54,7 +54,7 @@ def _decay_cures(learning: Learning) -> list[Cure]:
     """AdamW, with Adam's learning rate: that of another optimizer does not fit it. None for a very short run."""
     built = learning.recorded.built
     is_adam = built is not None and built.optimizer in ("Adam", "AdamW")
-    rate = (rate_of(learning.recorded) if is_adam else None) or ADAM_RATE
+    rate = (highest_learning_rate(learning.recorded) if is_adam else None) or ADAM_RATE
     decay = weight_decay(rate, learning.recorded.steps)
     if decay > LARGEST_DECAY:
         return []

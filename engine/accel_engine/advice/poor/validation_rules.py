@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from accel_engine.advice.finding import Evidence, Finding
 from accel_engine.advice.poor.findings import of_loss, poor_finding, set_field
-from accel_engine.advice.poor.learning import Learning, monitored, spread, start_and_end
+from accel_engine.advice.poor.learning import Learning, curve_noise, monitored, start_and_end
 from accel_engine.advice.poor.regularization import overfitting_cures
 from accel_engine.advice.recorded import Floats
 from accel_engine.words import numbers
@@ -101,7 +101,7 @@ def _risen_since(losses: Floats, is_worse: npt.NDArray[np.bool_]) -> int | None:
 
 def _recent_spread(values: Floats) -> Floats:
     """The noise of a curve at each point, ``[n]``, from the points before: what follows does not change it."""
-    return np.array([spread(values[max(0, last + 1 - RECENT) : last + 1]) for last in range(len(values))])
+    return np.array([curve_noise(values[max(0, last + 1 - RECENT) : last + 1]) for last in range(len(values))])
 
 
 def _metrics_are_worse(learning: Learning, count: int) -> npt.NDArray[np.bool_]:

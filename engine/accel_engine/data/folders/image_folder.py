@@ -13,7 +13,7 @@ from accel_engine.data.dataset import Dataset
 from accel_engine.data.dataset_entry import DatasetEntry
 from accel_engine.data.folders.class_dataset import read_classes
 from accel_engine.data.folders.image_folder_scan import scan_image_folder
-from accel_engine.data.folders.image_header import is_whole, read_header
+from accel_engine.data.folders.image_header import is_whole_image, read_header
 from accel_engine.data.pixel_scaling import PIXELS
 from accel_engine.errors import UnreadableError
 
@@ -38,8 +38,8 @@ def read(entry: DatasetEntry, options: DataOptions, progress: Progress) -> Datas
         decode=lambda path: image_tensor(tf.io.read_file(path), shape),
         shape=shape,
         dtype=np.uint8,
-        explain=lambda path: decode(Path(path)),
-        check=is_whole,
+        explain=lambda path: decode_image(Path(path)),
+        check=is_whole_image,
         value_range=PIXELS,
     )
 
@@ -58,7 +58,7 @@ def image_tensor(content: tf.Tensor, shape: tuple[int, ...]) -> tf.Tensor:
     return tf.ensure_shape(tf.cond(fits, lambda: pixels, lambda: _resize(pixels, height, width)), shape)
 
 
-def decode(path: Path) -> npt.NDArray[np.uint8]:
+def decode_image(path: Path) -> npt.NDArray[np.uint8]:
     """Decode an image file, ``[height, width, 3]``; the first frame of an animation.
 
     Raises:

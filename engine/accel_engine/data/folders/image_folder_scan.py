@@ -9,7 +9,7 @@ from accel_engine.data.dataset_entry import DatasetEntry, parse_size
 from accel_engine.data.folders.class_folder import ClassFolder, scan_class_folder, survey_of_classes
 from accel_engine.data.folders.file_check import unreadable_note
 from accel_engine.data.folders.headers import read_headers
-from accel_engine.data.folders.image_header import SUFFIXES, is_whole, read_header
+from accel_engine.data.folders.image_header import SUFFIXES, is_whole_image, read_header
 
 
 def survey(entry: DatasetEntry, options: DataOptions) -> DatasetEntry:
@@ -20,7 +20,7 @@ def survey(entry: DatasetEntry, options: DataOptions) -> DatasetEntry:
         PlanError: The size is invalid, or the split does not fit.
     """
     folder, shape = scan_image_folder(entry, options)
-    unreadable = unreadable_note(folder.files, is_whole, options)
+    unreadable = unreadable_note(folder.files, is_whole_image, options)
     return survey_of_classes(entry, folder, shape, "uint8", "image", unreadable)
 
 

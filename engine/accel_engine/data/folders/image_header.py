@@ -46,7 +46,7 @@ def read_header(path: Path) -> ImageHeader:
     return _read(path)[0]
 
 
-def is_whole(path: Path) -> bool:
+def is_whole_image(path: Path) -> bool:
     """Whether an image's header and end are there: of a file that was cut, they are not.
 
     Raises:

@@ -9,8 +9,8 @@ from accel_engine.data.data_options import DataOptions, Progress, or_skip
 from accel_engine.data.dataset import Dataset, Split
 from accel_engine.data.dataset_entry import DatasetEntry
 from accel_engine.data.folders.file_array import FileArray
-from accel_engine.data.folders.image_folder import decode, image_tensor
-from accel_engine.data.folders.image_header import is_whole, read_header
+from accel_engine.data.folders.image_folder import decode_image, image_tensor
+from accel_engine.data.folders.image_header import is_whole_image, read_header
 from accel_engine.data.folders.mask_classes import MaskClasses, read_palette
 from accel_engine.data.folders.mask_folder_scan import MaskFiles, scan_mask_folder
 from accel_engine.data.folders.read_splits import read_splits
@@ -43,8 +43,10 @@ def read(entry: DatasetEntry, options: DataOptions, progress: Progress) -> Datas
         if part is None:
             return None
         return Split(
-            FileArray(part.images, images, folder.shape, np.uint8, lambda path: decode(Path(path)), check=is_whole),
-            FileArray(part.masks, masks, folder.shape[:2], np.uint8, _explain_mask, classes.encode, is_whole),
+            FileArray(
+                part.images, images, folder.shape, np.uint8, lambda path: decode_image(Path(path)), check=is_whole_image
+            ),
+            FileArray(part.masks, masks, folder.shape[:2], np.uint8, _explain_mask, classes.encode, is_whole_image),
         )
 
     splits, warnings = read_splits(
@@ -92,4 +94,4 @@ def _explain_mask(path: str) -> None:
         header = file.read(25)
     if header[1:4] == b"PNG" and header[24:25] == _DEPTH_16:
         raise DataError(f"the mask {path} has 16 bits per pixel; save it with 8, which is enough for 256 classes")
-    decode(Path(path))
+    decode_image(Path(path))

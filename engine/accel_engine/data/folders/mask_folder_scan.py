@@ -18,7 +18,7 @@ from accel_engine.data.folders.class_folder import (
 )
 from accel_engine.data.folders.file_check import unreadable_note
 from accel_engine.data.folders.image_folder_scan import common_shape
-from accel_engine.data.folders.image_header import SUFFIXES, is_whole
+from accel_engine.data.folders.image_header import SUFFIXES, is_whole_image
 from accel_engine.data.folders.layout import IMAGE_NAMES, MASK_NAMES
 from accel_engine.data.structure import ArraySpec, Batch
 from accel_engine.errors import DataError
@@ -87,7 +87,7 @@ def survey(entry: DatasetEntry, options: DataOptions) -> DatasetEntry:
         examples=counts[0],
         validation_examples=counts[1],
         test_examples=counts[2],
-        notes=(*entry.notes, *folder.notes, *unreadable_note(files, is_whole, options)),
+        notes=(*entry.notes, *folder.notes, *unreadable_note(files, is_whole_image, options)),
         task="segmentation",
         spec=Batch(image, mask),
         columns=(

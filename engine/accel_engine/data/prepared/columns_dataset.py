@@ -11,7 +11,7 @@ from accel_engine.data.data_options import DataOptions, Progress
 from accel_engine.data.dataset import Dataset, LazyArray, Split, fits_in_memory
 from accel_engine.data.dataset_entry import DatasetEntry
 from accel_engine.data.prepared.roles import Roles, kind_and_range, task_of
-from accel_engine.data.prepared.rows import ColumnSource, SourceColumns, read_columns, row_bytes
+from accel_engine.data.prepared.rows import ColumnSource, SourceColumns, decode_columns, row_bytes
 from accel_engine.data.splits import split_rows
 from accel_engine.data.structure import map_structure
 from accel_engine.data.targets import TargetForm, named_classes
@@ -130,9 +130,9 @@ class _Reader:
         skip = self.options.invalid_examples == "skip"
         names = self.roles.names
         eager = [name for name in names if self.in_memory or self._is_small_target(source, name)]
-        values, valid = read_columns(source, eager, self.progress, skip=skip) if eager else ({}, None)
+        values, valid = decode_columns(source, eager, self.progress, skip=skip) if eager else ({}, None)
         if skip and len(eager) < len(names):
-            _, valid = read_columns(source, names, self.progress, skip=True, store=False)
+            _, valid = decode_columns(source, names, self.progress, skip=True, store=False)
         rows = np.arange(len(source)) if valid is None else np.flatnonzero(valid)
         if len(rows) < len(source):
             self._note_invalid(source, np.setdiff1d(np.arange(len(source)), rows))

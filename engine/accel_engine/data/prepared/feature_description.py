@@ -61,7 +61,7 @@ class Feature:
 
 
 @dataclass(frozen=True, slots=True)
-class Description:
+class FeatureDescription:
     """What a description says.
 
     Attributes:
@@ -104,7 +104,7 @@ def description_path(records: Path) -> Path | None:
     return next((path for path in candidates if path.is_file()), None)
 
 
-def parse_description(text: str, path: object) -> Description:
+def parse_description(text: str, path: object) -> FeatureDescription:
     """Parse a description.
 
     Args:
@@ -120,7 +120,7 @@ def parse_description(text: str, path: object) -> Description:
             raise DataError(f"{path} was written by TensorFlow Datasets: give its folder as data, not a file in it")
         features = {name: _feature(name, each) for name, each in values["features"].items()}
         target = values.get("target")
-        description = Description(
+        description = FeatureDescription(
             features,
             None if target is None else (target,) if isinstance(target, str) else tuple(map(str, target)),
             str(values.get("weight", "")),

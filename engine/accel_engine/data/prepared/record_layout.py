@@ -5,7 +5,7 @@ from pathlib import Path
 
 from accel_engine.data.data_options import DataOptions
 from accel_engine.data.dataset_entry import DatasetEntry
-from accel_engine.data.prepared.feature_description import Description
+from accel_engine.data.prepared.feature_description import FeatureDescription
 from accel_engine.data.prepared.records import RecordFiles
 from accel_engine.data.prepared.roles import Roles, describe_columns, kind_and_range, task_of
 from accel_engine.data.splits import split_counts
@@ -29,7 +29,7 @@ class RecordLayout:
     """
 
     paths: dict[str, list[Path]]
-    description: Description
+    description: FeatureDescription
     roles: Roles
     notes: tuple[str, ...] = ()
     counts: dict[str, int] = field(default_factory=dict)

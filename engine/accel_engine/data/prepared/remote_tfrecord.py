@@ -13,7 +13,7 @@ from accel_engine.data.data_options import DataOptions, Progress
 from accel_engine.data.dataset import Dataset, fits_in_memory
 from accel_engine.data.dataset_entry import DatasetEntry
 from accel_engine.data.folders.image_folder import op_message
-from accel_engine.data.prepared.feature_description import NAME, Description, parse_description
+from accel_engine.data.prepared.feature_description import NAME, FeatureDescription, parse_description
 from accel_engine.data.prepared.records import by_split
 from accel_engine.data.prepared.split_names import choose_splits
 from accel_engine.data.prepared.tfrecord import LoadedRecords, build_records
@@ -79,7 +79,7 @@ def _files(root: str) -> dict[str, list[str]]:
     return by_split({name: f"{root}/{name}" for name in names if ".tfrecord" in name}, root)
 
 
-def _description(root: str, file: str) -> Description:
+def _description(root: str, file: str) -> FeatureDescription:
     """The description beside a file, or in a folder."""
     folder, _, name = file.rpartition("/")
     places = (

@@ -101,7 +101,7 @@ class SourceColumn:
         return self.shape[0]
 
 
-def read_columns(
+def decode_columns(
     source: ColumnSource, names: Sequence[str], progress: Progress, *, skip: bool, store: bool = True
 ) -> tuple[dict[str, npt.NDArray[Any]], npt.NDArray[np.bool_]]:
     """Decode columns of all rows.

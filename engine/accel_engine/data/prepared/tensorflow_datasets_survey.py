@@ -15,7 +15,7 @@ from accel_engine.data.data_options import DataOptions
 from accel_engine.data.dataset_entry import DatasetEntry, parse_size
 from accel_engine.data.folders.image_header import parse_header
 from accel_engine.data.prepared.example_features import parse_example
-from accel_engine.data.prepared.feature_description import Description, Feature, read_json
+from accel_engine.data.prepared.feature_description import Feature, FeatureDescription, read_json
 from accel_engine.data.prepared.padding import pad_of, padding_note
 from accel_engine.data.prepared.record_layout import RecordLayout, survey_of_records
 from accel_engine.data.prepared.records import RecordFiles
@@ -74,7 +74,7 @@ def read_layout(entry: DatasetEntry, options: DataOptions) -> RecordLayout:
     class_names = _class_names(root, target) if target in labels else ()
     return RecordLayout(
         paths,
-        Description(usable, class_names=class_names),
+        FeatureDescription(usable, class_names=class_names),
         roles,
         (*notes, *sizes),
         {use: counts[name] for use, name in splits.by_use.items()},

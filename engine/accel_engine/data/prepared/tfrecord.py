@@ -15,7 +15,7 @@ from accel_engine.data.dataset_entry import DatasetEntry
 from accel_engine.data.folders.image_folder import image_tensor, op_message
 from accel_engine.data.parallel_decoder import ParallelDecoder
 from accel_engine.data.prepared.columns_dataset import PreparedSplits, build_dataset
-from accel_engine.data.prepared.feature_description import Description, Feature
+from accel_engine.data.prepared.feature_description import Feature, FeatureDescription
 from accel_engine.data.prepared.record_layout import RecordLayout
 from accel_engine.data.prepared.records import RecordFiles
 from accel_engine.data.prepared.rows import Rows, numpy_type
@@ -138,7 +138,7 @@ class RecordSource:
         decoders: Decoders of the images.
     """
 
-    def __init__(self, records: Records, description: Description, decoders: dict[str, ParallelDecoder]) -> None:
+    def __init__(self, records: Records, description: FeatureDescription, decoders: dict[str, ParallelDecoder]) -> None:
         self.specs = {name: ArraySpec(each.shape, each.dtype) for name, each in description.features.items()}
         self._records = records
         self._features = description.features

@@ -11,7 +11,7 @@ from accel_engine.data.dataset_entry import DatasetEntry, parse_size
 from accel_engine.data.prepared.example_features import parse_example
 from accel_engine.data.prepared.feature_description import (
     NAME,
-    Description,
+    FeatureDescription,
     description_path,
     parse_description,
     suggest_description,
@@ -65,7 +65,7 @@ def read_layout(entry: DatasetEntry, options: DataOptions) -> RecordLayout:
 
 
 def lay_out(
-    description: Description,
+    description: FeatureDescription,
     options: DataOptions,
     paths: dict[str, list[Path]] | None = None,
     notes: tuple[str, ...] = (),
@@ -91,7 +91,7 @@ def lay_out(
     return RecordLayout(paths or {}, description, roles, notes)
 
 
-def check_description(description: Description, record: bytes, file: object, path: object) -> None:
+def check_description(description: FeatureDescription, record: bytes, file: object, path: object) -> None:
     """Check that a record has the features that its description names."""
     found = parse_example(record)
     if found is None:

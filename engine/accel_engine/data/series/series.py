@@ -62,7 +62,7 @@ def order_series(table: Mapping[str, npt.NDArray[Any]], options: DataOptions) ->
         group = np.unique(names.astype(str) if names.dtype.kind == "O" else names, return_inverse=True)[1]
     order, problems, notes = np.argsort(group, kind="stable"), [], []
     if options.time:
-        times = check_times(table[options.time], options.time)
+        times = convert_times(table[options.time], options.time)
         order = np.lexsort((times, group))
         if not options.group and (np.diff(order) != 1).any():
             notes.append(f"rows were put in the order of {options.time!r}")
@@ -125,7 +125,7 @@ def _count(invalid: npt.NDArray[np.bool_], order: npt.NDArray[np.intp], problem:
     return [f"{problem} in {len(rows):,} of {len(order):,} rows, first in row {rows.min() + 1:,}"] if len(rows) else []
 
 
-def check_times(values: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
+def convert_times(values: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
     """Check a column of times, and convert texts with dates.
 
     Args:
@@ -161,7 +161,7 @@ def _describe_steps(times: npt.NDArray[Any], follows: npt.NDArray[np.bool_], nam
     """A note on steps of time that differ from the usual one, if there are any.
 
     Args:
-        times: Result of :func:`check_times`, in order, ``[rows]``.
+        times: Result of :func:`convert_times`, in order, ``[rows]``.
         follows: Whether each row but the first is of the same series as the one before, ``[rows - 1]``.
         name: The column's name.
     """

@@ -43,7 +43,7 @@ def choose_columns(names: Iterable[str], options: DataOptions) -> SeriesColumns:
 
 
 def role_of(name: str, columns: SeriesColumns, options: DataOptions) -> str:
-    """The role of a column, for :class:`accel_engine.data.dataset_entry.Column`."""
+    """The role of a column, for :class:`accel_engine.data.dataset_entry.EntryColumn`."""
     roles = {options.time: "time", options.group: "group", **dict.fromkeys(columns.inputs, "input")}
     return {**roles, **dict.fromkeys(columns.targets, "target")}.get(name, "unused")
 

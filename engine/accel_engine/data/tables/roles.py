@@ -29,7 +29,7 @@ _INPUT_KINDS = ("number", "category", "text", "date", "boolean")
 
 
 @dataclass(frozen=True, slots=True)
-class Roles:
+class TableRoles:
     """What the columns of a table are for.
 
     Attributes:
@@ -51,14 +51,14 @@ class Roles:
     notes: tuple[str, ...] = ()
 
     def of(self, name: str) -> str:
-        """The role of a column, as in :class:`~accel_engine.data.dataset_entry.Column`."""
+        """The role of a column, as in :class:`~accel_engine.data.dataset_entry.EntryColumn`."""
         single = {self.weight: "weight", self.split: "split", self.order: "time", self.group: "group"}
         if name in self.targets:
             return "target"
         return "input" if name in self.inputs else single.get(name, "unused")
 
 
-def choose_roles(columns: Mapping[str, TableColumn], options: DataOptions) -> Roles:
+def choose_table_roles(columns: Mapping[str, TableColumn], options: DataOptions) -> TableRoles:
     """Choose the inputs and targets of a table.
 
     Args:
@@ -98,7 +98,7 @@ def choose_roles(columns: Mapping[str, TableColumn], options: DataOptions) -> Ro
         raise DataError("no column is left for the inputs; check --features, --ignore and --kinds")
     if weight:
         notes.append(f"sample weights are those of the column {weight}")
-    return Roles(targets, inputs, weight, split, options.time, options.group, tuple(notes))
+    return TableRoles(targets, inputs, weight, split, options.time, options.group, tuple(notes))
 
 
 def _default_target(columns: Mapping[str, TableColumn], taken: set[str], options: DataOptions) -> str:

@@ -16,7 +16,7 @@ from accel_engine.data.structure import map_structure
 from accel_engine.data.tables.columns import Columns, read_columns
 from accel_engine.data.tables.preprocessing import learn, unseen_notes
 from accel_engine.data.tables.preprocessing_model import LazyMatrix, PreprocessingModel
-from accel_engine.data.tables.roles import Roles, choose_roles
+from accel_engine.data.tables.roles import TableRoles, choose_table_roles
 from accel_engine.data.tables.table_series import read_series
 from accel_engine.data.tables.targets import choose_form, target_scaling
 from accel_engine.data.tables.valid_rows import ValidRows, read_validation_file, valid_rows
@@ -42,7 +42,7 @@ def read(entry: DatasetEntry, options: DataOptions, progress: Progress) -> Datas
     table = read_columns(entry.path, options, progress, like={each.name: each for each in options.formats})
     if options.window is not None:
         return read_series(entry.name, table, options, progress)
-    roles = choose_roles(table.columns, options)
+    roles = choose_table_roles(table.columns, options)
     form = choose_form(table.columns, roles.targets, options)
     rows = valid_rows(entry.path, table.columns, roles, form, options)
     parts = rows.split(roles, form, options)
@@ -115,7 +115,7 @@ def _single(targets: npt.NDArray[Any], scaling: Standardization | None) -> npt.N
     return targets.astype(np.float32) if scaling is None else scaling.apply(targets)
 
 
-def _missing(table: Columns, roles: Roles) -> list[str]:
+def _missing(table: Columns, roles: TableRoles) -> list[str]:
     """A note on missing values of the inputs."""
     columns = [table.columns[name] for name in roles.inputs if table.columns[name].missing]
     if not columns:

@@ -18,9 +18,9 @@ from accel_engine.data.series.windowed import windowed
 from accel_engine.data.splits import split_by_values
 from accel_engine.data.tables.column_names import SPLIT_COLUMN
 from accel_engine.data.tables.columns import Columns
-from accel_engine.data.tables.roles import Roles
+from accel_engine.data.tables.roles import TableRoles
 from accel_engine.data.tables.table_column import TableColumn
-from accel_engine.data.tables.table_survey_columns import describe_column, samples
+from accel_engine.data.tables.table_survey_columns import describe_column, sample_rows
 from accel_engine.data.tables.valid_rows import read_validation_file
 from accel_engine.errors import FieldValue
 
@@ -76,7 +76,7 @@ def survey_series(entry: DatasetEntry, table: Columns, options: DataOptions, lim
         describe_column(column, split.get(name) or role_of(name, columns, options))
         for name, column in table.columns.items()
     )
-    shown = samples(table, columns.inputs, ())
+    shown = sample_rows(table, columns.inputs, ())
     return replace(described, columns=tuple(listed), samples=tuple(shown), notes=notes)
 
 
@@ -105,7 +105,7 @@ def _validation(
     if not options.validation_data:
         return None
     inputs, targets = choose_columns(table.columns, _without_unused(table, options))
-    return read_validation_file(table, Roles(targets, inputs), options, progress, limit)[1]
+    return read_validation_file(table, TableRoles(targets, inputs), options, progress, limit)[1]
 
 
 def _split_column(options: DataOptions) -> str:

@@ -12,10 +12,10 @@ from accel_engine.data.pixel_scaling import ValueRange
 from accel_engine.data.structure import ArraySpec, Batch, map_structure
 from accel_engine.data.tables.columns import Columns, read_columns
 from accel_engine.data.tables.preprocessing import learn
-from accel_engine.data.tables.roles import Roles, choose_roles
+from accel_engine.data.tables.roles import TableRoles, choose_table_roles
 from accel_engine.data.tables.table_series import survey_series
-from accel_engine.data.tables.table_survey_columns import describe_column, samples
-from accel_engine.data.tables.targets import TargetForm, choose_form
+from accel_engine.data.tables.table_survey_columns import describe_column, sample_rows
+from accel_engine.data.tables.targets import TargetColumnForm, choose_form
 from accel_engine.data.tables.valid_rows import ValidRows, read_validation_file, valid_rows
 
 LARGE = 4 << 20
@@ -41,7 +41,7 @@ def survey(entry: DatasetEntry, options: DataOptions) -> DatasetEntry:
     table = read_columns(entry.path, options, limit=limit)
     if options.window is not None:
         return survey_series(entry, table, options, limit=_ROWS)
-    roles = choose_roles(table.columns, options)
+    roles = choose_table_roles(table.columns, options)
     form = choose_form(table.columns, roles.targets, options)
     rows = valid_rows(entry.path, table.columns, roles, form, options)
     if options.validation_data:
@@ -59,14 +59,19 @@ def survey(entry: DatasetEntry, options: DataOptions) -> DatasetEntry:
         class_names=form.class_names,
         class_counts=tuple(map(int, counts)),
         classes=len(form.class_names),
-        samples=tuple(samples(table, roles.inputs, roles.targets)),
+        samples=tuple(sample_rows(table, roles.inputs, roles.targets)),
         notes=tuple(dict.fromkeys(notes)),
     )
     return _with_shapes(surveyed, table, rows, roles, form, options)
 
 
 def _with_shapes(
-    entry: DatasetEntry, table: Columns, rows: ValidRows, roles: Roles, form: TargetForm, options: DataOptions
+    entry: DatasetEntry,
+    table: Columns,
+    rows: ValidRows,
+    roles: TableRoles,
+    form: TargetColumnForm,
+    options: DataOptions,
 ) -> DatasetEntry:
     """Add shapes and counts of examples, which only all rows tell."""
     is_text = rows.text_input(options) is not None

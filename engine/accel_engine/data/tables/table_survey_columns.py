@@ -38,7 +38,7 @@ def _detail(column: TableColumn) -> str:
     return common + (f" and {len(counts) - 3:,} more" if len(counts) > 3 else "")
 
 
-def samples(table: Columns, inputs: Sequence[str], targets: Sequence[str]) -> list[tuple[str, str]]:
+def sample_rows(table: Columns, inputs: Sequence[str], targets: Sequence[str]) -> list[tuple[str, str]]:
     """The first rows as text: some of the inputs, and the targets."""
     shown = inputs[:_SHOWN_COLUMNS]
     more = ", …" if len(inputs) > len(shown) else ""

@@ -28,7 +28,7 @@ MAX_CLASSES = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class TargetForm:
+class TargetColumnForm:
     """How target columns become arrays.
 
     Attributes:
@@ -47,7 +47,7 @@ class TargetForm:
         return next(iter(self.classes.values()), ()) if self.task == "classification" else ()
 
 
-def choose_form(columns: Mapping[str, TableColumn], targets: tuple[str, ...], options: DataOptions) -> TargetForm:
+def choose_form(columns: Mapping[str, TableColumn], targets: tuple[str, ...], options: DataOptions) -> TargetColumnForm:
     """Tell classification from regression by the values of the targets, unless the plan's ``task`` does.
 
     Args:
@@ -60,17 +60,17 @@ def choose_form(columns: Mapping[str, TableColumn], targets: tuple[str, ...], op
     """
     task = options.task if options.task in ("classification", "multi-label", "regression") else ""
     if len(targets) > 1 and task in ("", "multi-label") and all(is_flag(columns[name]) for name in targets):
-        return TargetForm("multi-label", dict.fromkeys(targets, ()))
+        return TargetColumnForm("multi-label", dict.fromkeys(targets, ()))
     if task == "multi-label":
         raise PlanError("task", task, "needs several target columns with the values 0 and 1")
     classes = {name: _class_names(columns[name], task) for name in targets}
     if all(classes.values()):
-        return TargetForm("classification" if len(targets) == 1 else "auto", classes)
-    return TargetForm("auto" if any(classes.values()) else "regression", classes)
+        return TargetColumnForm("classification" if len(targets) == 1 else "auto", classes)
+    return TargetColumnForm("auto" if any(classes.values()) else "regression", classes)
 
 
 def target_arrays(
-    columns: Mapping[str, TableColumn], form: TargetForm, rows: int
+    columns: Mapping[str, TableColumn], form: TargetColumnForm, rows: int
 ) -> tuple[Structure, npt.NDArray[np.bool_]]:
     """Convert targets.
 

@@ -13,9 +13,9 @@ from accel_engine.data.splits import Rows, SplitRows, split_by_values, split_row
 from accel_engine.data.structure import Structure, map_structure
 from accel_engine.data.tables.columns import Columns, read_columns
 from accel_engine.data.tables.raw_inputs import RawInput, raw_inputs
-from accel_engine.data.tables.roles import Roles
+from accel_engine.data.tables.roles import TableRoles
 from accel_engine.data.tables.table_column import TableColumn
-from accel_engine.data.tables.targets import TargetForm, target_arrays
+from accel_engine.data.tables.targets import TargetColumnForm, target_arrays
 from accel_engine.errors import DataError, PlanError
 from accel_engine.text import suggestion
 from accel_engine.user_paths import no_file, user_path
@@ -47,7 +47,7 @@ class ValidRows:
         is_text = len(self.inputs) == 1 and self.inputs[0].kind == "text"
         return self.inputs[0] if is_text and options.takes_texts and options.task != "reconstruction" else None
 
-    def split(self, roles: Roles, form: TargetForm, options: DataOptions) -> SplitRows:
+    def split(self, roles: TableRoles, form: TargetColumnForm, options: DataOptions) -> SplitRows:
         """Split the rows as the plan says; those of a table that has a time are split in order.
 
         Raises:
@@ -64,7 +64,7 @@ class ValidRows:
 
 
 def valid_rows(
-    path: Path, columns: Mapping[str, TableColumn], roles: Roles, form: TargetForm, options: DataOptions
+    path: Path, columns: Mapping[str, TableColumn], roles: TableRoles, form: TargetColumnForm, options: DataOptions
 ) -> ValidRows:
     """Take the rows that can be used, in the order of the column that orders them.
 
@@ -105,8 +105,8 @@ def valid_rows(
 
 
 def read_validation_file(
-    table: Columns, roles: Roles, options: DataOptions, progress: Progress = no_progress, limit: int | None = None
-) -> tuple[Path, Columns, Roles]:
+    table: Columns, roles: TableRoles, options: DataOptions, progress: Progress = no_progress, limit: int | None = None
+) -> tuple[Path, Columns, TableRoles]:
     """Read the file of a plan's ``validation_data``, whose columns have the kinds of the training file.
 
     Args:

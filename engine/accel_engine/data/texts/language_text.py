@@ -15,8 +15,8 @@ from accel_engine.data.texts.token_blocks import (
     block_split,
     check_validation,
     divide_tokens,
+    tokens_per_example,
     validation_path,
-    window_of,
 )
 from accel_engine.data.texts.vocabulary import BYTES, UNKNOWN
 from accel_engine.errors import DataError
@@ -58,7 +58,7 @@ def read(entry: DatasetEntry, options: DataOptions, progress: Progress) -> Datas
         value_range=ValueRange("int32"),
         notes=(
             f"{counts} {options.tokenizer}, a vocabulary of {len(vocabulary):,}",
-            f"blocks of {window_of(options)} {options.tokenizer} do not overlap: an epoch predicts each once",
+            f"blocks of {tokens_per_example(options)} {options.tokenizer} do not overlap: an epoch predicts each once",
             *notes,
         ),
     )

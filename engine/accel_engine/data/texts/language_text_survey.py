@@ -12,8 +12,8 @@ from accel_engine.data.texts.token_blocks import (
     block_count,
     check_validation,
     divide_tokens,
+    tokens_per_example,
     validation_path,
-    window_of,
 )
 from accel_engine.errors import DataError
 
@@ -35,7 +35,7 @@ def survey(entry: DatasetEntry, options: DataOptions) -> DatasetEntry:
         PlanError: An option does not fit the text.
     """
     assert entry.path is not None  # noqa: S101 (an entry of a text file has a path)
-    path, window = entry.path, window_of(options)
+    path, window = entry.path, tokens_per_example(options)
     characters = options.tokenizer == "characters"
     lenient = not characters or options.invalid_examples == "skip"
     start = next(read_texts(path, replace=lenient, chunk=_START))

@@ -46,7 +46,7 @@ class TokenBlocks:
         return self.shape[0]
 
 
-def window_of(options: DataOptions) -> int:
+def tokens_per_example(options: DataOptions) -> int:
     """Tokens of an example."""
     return options.window or 64
 
@@ -58,7 +58,7 @@ def block_count(tokens: int, window: int) -> int:
 
 def block_split(tokens: npt.NDArray[np.unsignedinteger[Any]], options: DataOptions) -> Split:
     """The examples of a part of a text."""
-    window = window_of(options)
+    window = tokens_per_example(options)
     return Split(TokenBlocks(tokens, window, 0), TokenBlocks(tokens, window, 1))
 
 
@@ -68,7 +68,7 @@ def divide_tokens(tokens: int, options: DataOptions) -> tuple[int, int, int]:
     Raises:
         PlanError: The split does not fit a text, or a part is too short for an example.
     """
-    window = window_of(options)
+    window = tokens_per_example(options)
     if choose_split(options, ordered=True).startswith("column:"):
         raise PlanError("split", options.split, "needs a table with this column; use ordered or none")
     validation, test = (count and max(count, window + 1) for count in split_counts(tokens, options))
@@ -100,6 +100,6 @@ def check_validation(tokens: int, options: DataOptions) -> None:
     Raises:
         PlanError: It has not.
     """
-    if tokens <= window_of(options):
-        reason = f"an example needs {window_of(options) + 1} tokens, but the file has {tokens:,}"
+    if tokens <= tokens_per_example(options):
+        reason = f"an example needs {tokens_per_example(options) + 1} tokens, but the file has {tokens:,}"
         raise PlanError("validation_data", options.validation_data, reason)

@@ -11,8 +11,8 @@ import numpy.typing as npt
 from accel_engine.inference.measurement.stability import (
     WINDOWS,
     Measured,
-    ignore,
-    summarize,
+    ignore_windows,
+    summarize_windows,
     without_garbage_collection,
 )
 from accel_engine.inference.measurement.window import SECOND, TOLERANCE, SystemTimer, Timer, Window
@@ -172,7 +172,7 @@ def serve_at(
     seconds: float,
     timer: Timer | None = None,
     seed: int = 0,
-    on_window: Callable[[Sequence[Window]], object] = ignore,
+    on_window: Callable[[Sequence[Window]], object] = ignore_windows,
 ) -> Measured:
     """Measure the scenario server at a rate; ends early where too many requests are late already.
 
@@ -205,7 +205,7 @@ def serve_at(
     before, counted = (windows[:1], windows[1:]) if len(windows) > 1 else ([], windows)
     on_window(counted)
     difference = _change_of_median(counted)
-    found = summarize(before, counted, stable=loop.is_over and difference <= TOLERANCE, disagreement=difference)
+    found = summarize_windows(before, counted, stable=loop.is_over and difference <= TOLERANCE, disagreement=difference)
     return replace(found, is_complete=loop.is_over)
 
 

@@ -49,7 +49,7 @@ class Measured:
     is_complete: bool = True
 
 
-def ignore(windows: Sequence[Window]) -> None:
+def ignore_windows(windows: Sequence[Window]) -> None:
     """Tell nobody of windows that have ended."""
 
 
@@ -59,7 +59,7 @@ def measure(
     *,
     timer: Timer | None = None,
     tolerance: float = TOLERANCE,
-    on_window: Callable[[Sequence[Window]], object] = ignore,
+    on_window: Callable[[Sequence[Window]], object] = ignore_windows,
 ) -> Measured:
     """Measure until the throughputs and the median latencies of the last three windows agree; only these count.
 
@@ -81,10 +81,12 @@ def measure(
             on_window(last)
             agreed = len(last) == LAST and disagreement(last) <= tolerance
             if agreed or clock.now() >= deadline:
-                return summarize(windows[:-LAST], last, stable=agreed, disagreement=disagreement(last))
+                return summarize_windows(windows[:-LAST], last, stable=agreed, disagreement=disagreement(last))
 
 
-def summarize(before: Sequence[Window], counted: Sequence[Window], *, stable: bool, disagreement: float) -> Measured:
+def summarize_windows(
+    before: Sequence[Window], counted: Sequence[Window], *, stable: bool, disagreement: float
+) -> Measured:
     """The figures of the windows that count, and of the warm-up before them."""
     nanoseconds = sum(each.nanoseconds for each in counted)
     return Measured(

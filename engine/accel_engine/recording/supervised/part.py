@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from accel_engine.errors import RunError
 from accel_engine.events import Event, RunStarted, Warned, to_stored
 from accel_engine.recording import supervised
-from accel_engine.recording.supervised.wire import Message, MessageReader, pack
+from accel_engine.recording.supervised.wire import Message, MessageReader, pack_message
 from accel_engine.run.engine.commands import Command
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def report(message: str) -> bool:
     """Write a message to the log of the script's run; return whether there is one."""
     if supervised.address:
         with suppress(OSError), _connect() as connection:
-            connection.sendall(pack({"report": message}))
+            connection.sendall(pack_message({"report": message}))
             return True
     return False
 
@@ -121,7 +121,7 @@ class ScriptPart:
         """Add an image, a text or a histogram."""
         from accel_engine.run import media
 
-        kind, head, body = media.serialize(item)
+        kind, head, body = media.pack_media(item)
         self._send({"media": name, "step": step, "time": time, "kind": kind, "head": head}, body)
 
     def heartbeat(self) -> None:
@@ -159,7 +159,7 @@ class ScriptPart:
         connection = _connect()
         try:
             file = os.fstat(connection.fileno())
-            connection.sendall(pack(first))
+            connection.sendall(pack_message(first))
             reader = MessageReader(connection)
             message = reader.read()
             if message is None:
@@ -172,7 +172,7 @@ class ScriptPart:
         return message[0]
 
     def _send(self, values: dict[str, Any], data: bytes = b"") -> None:
-        message = pack(values, data)
+        message = pack_message(values, data)
         try:
             self._connected().sendall(message)
         except OSError:

@@ -17,7 +17,7 @@ MAX_MESSAGE_BYTES = 1 << 28
 Message = tuple[dict[str, Any], bytes]
 
 
-def pack(values: dict[str, Any], data: bytes = b"") -> bytes:
+def pack_message(values: dict[str, Any], data: bytes = b"") -> bytes:
     """Make a message of an object and bytes."""
     text = json.dumps(values).encode()
     return _LENGTHS.pack(len(text), len(data)) + text + data

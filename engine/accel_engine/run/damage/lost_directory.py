@@ -19,7 +19,7 @@ from accel_engine import clock
 from accel_engine.errors import RunError
 from accel_engine.events import EpochEnded, Outcome, RunEnded, RunStarted, to_stored
 from accel_engine.files import replacing
-from accel_engine.run.directory.log_file import note
+from accel_engine.run.directory.log_file import note_in_log
 from accel_engine.run.directory.run_paths import LOCK, WORKERS, reference, runs_directory
 from accel_engine.run.store.connection import DATABASE, connect, initialize
 from accel_engine.run.store.database import Database
@@ -89,7 +89,7 @@ def find_another_directory(database: Database, lock: Path | None, *, overwritten
     hint = f"{SAVED_AS} {reference(saved.directory)}"
     if overwritten:
         abandon(database)
-        note(database.directory, f"run {database.directory.name}: {happened}; {hint}")
+        note_in_log(database.directory, f"run {database.directory.name}: {happened}; {hint}")
         return happened, saved
     with suppress(sqlite3.Error):  # SQLite does not write a deleted file that has no WAL
         _write_end(database, happened, hint)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from accel_engine.errors import RunError
-from accel_engine.run.damage.repaired_rows import Figures, copy_whole_rows, is_whole
+from accel_engine.run.damage.repaired_rows import SavedCount, copy_whole_rows, is_whole
 from accel_engine.run.damage.salvage import copy_readable
 from accel_engine.run.directory import lock
 from accel_engine.run.directory.checkpoint_files import damage, steps_in
@@ -36,10 +36,10 @@ class Repair:
     """
 
     directory: Path
-    rows: Mapping[str, Figures]
+    rows: Mapping[str, SavedCount]
     steps: int
-    checkpoints: Figures
-    workers: Figures
+    checkpoints: SavedCount
+    workers: SavedCount
     model: bool | None
 
     @property
@@ -48,7 +48,7 @@ class Repair:
         return latest_checkpoint(self.directory) > 0
 
 
-def repair(directory: Path) -> Repair | None:
+def repair_run(directory: Path) -> Repair | None:
     """Save what is whole of a run to a new run; the damaged one is not changed.
 
     TensorBoard's event files are not copied: an engine that continues a run writes them anew.
@@ -100,7 +100,7 @@ def _is_database_whole(directory: Path) -> bool:
     return False
 
 
-def _save(directory: Path, new: Path) -> tuple[dict[str, Figures], int]:
+def _save(directory: Path, new: Path) -> tuple[dict[str, SavedCount], int]:
     """Save the rows and the log of a run to an empty directory; returns its last step, too."""
     with closing(initialize(new / DATABASE)) as database:
         rows = copy_whole_rows(directory, database, path_of(directory))
@@ -111,15 +111,15 @@ def _save(directory: Path, new: Path) -> tuple[dict[str, Figures], int]:
     return rows, steps
 
 
-def _save_workers(directory: Path, new: Path, final: Path, rows: dict[str, Figures]) -> Figures:
+def _save_workers(directory: Path, new: Path, final: Path, rows: dict[str, SavedCount]) -> SavedCount:
     """Save the runs of other workers that are within a run, and link those that it links to; adds to ``rows``."""
-    figures = Figures()
+    figures = SavedCount()
     for worker in worker_runs_of(directory).values():
         place = new / WORKERS / worker.name
         make_private(place.parent)
         if worker.is_symlink():
             place.symlink_to(os.path.relpath(worker.resolve(), final / WORKERS), target_is_directory=True)
-            figures += Figures(saved=1)
+            figures += SavedCount(saved=1)
             continue
         make_private(place)
         try:
@@ -127,22 +127,22 @@ def _save_workers(directory: Path, new: Path, final: Path, rows: dict[str, Figur
         except RunError:  # it has no file
             found = {}
         if any(each.saved for each in found.values()):
-            figures += Figures(saved=1)
+            figures += SavedCount(saved=1)
         else:
             shutil.rmtree(place)
-            figures += Figures(lost=1)
+            figures += SavedCount(lost=1)
         for table, each in found.items():
             rows[table] += each
     return figures
 
 
-def _copy_checkpoints(directory: Path, new: Path) -> Figures:
+def _copy_checkpoints(directory: Path, new: Path) -> SavedCount:
     """Copy the checkpoints that are whole, as far as their checksums tell, and that can be read."""
-    folder, figures = directory / CHECKPOINTS, Figures()
+    folder, figures = directory / CHECKPOINTS, SavedCount()
     for step in steps_in(folder):
         paths = sorted(folder.glob(f"step-{step}.*"))
         is_saved = not damage(folder, step) and _copy_all(paths, new / CHECKPOINTS)
-        figures += Figures(saved=1) if is_saved else Figures(lost=1)
+        figures += SavedCount(saved=1) if is_saved else SavedCount(lost=1)
     return figures
 
 

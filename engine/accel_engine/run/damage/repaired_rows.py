@@ -32,7 +32,7 @@ _TABLES = ("event", "chunk", "sample", "command", "inside", "media")
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class SavedCount:
     """How many of something were saved.
 
     Attributes:
@@ -43,11 +43,11 @@ class Figures:
     saved: int = 0
     lost: int = 0
 
-    def __add__(self, other: "Figures") -> "Figures":
-        return Figures(self.saved + other.saved, self.lost + other.lost)
+    def __add__(self, other: "SavedCount") -> "SavedCount":
+        return SavedCount(self.saved + other.saved, self.lost + other.lost)
 
 
-def copy_whole_rows(directory: Path, database: Database, run: str) -> dict[str, Figures]:
+def copy_whole_rows(directory: Path, database: Database, run: str) -> dict[str, SavedCount]:
     """Copy what is whole of a damaged database; returns the figures by table.
 
     Args:
@@ -69,7 +69,7 @@ def copy_whole_rows(directory: Path, database: Database, run: str) -> dict[str, 
         return _copy_rows(source, database, run)
 
 
-def _copy_rows(source: DamagedFile, database: Database, run: str) -> dict[str, Figures]:
+def _copy_rows(source: DamagedFile, database: Database, run: str) -> dict[str, SavedCount]:
     """Copy the whole rows of a run.
 
     Args:
@@ -103,7 +103,7 @@ def is_whole(database: Database) -> bool:
     return database.is_sound() and not database.count_damaged()
 
 
-def _copy_meta(source: DamagedFile, database: Database) -> Figures:
+def _copy_meta(source: DamagedFile, database: Database) -> SavedCount:
     found = 0
     for key in _KEPT_META:
         try:
@@ -119,17 +119,17 @@ def _copy_meta(source: DamagedFile, database: Database) -> Figures:
         if key not in whole:
             database.set_meta(**{key: None})
     kept = sum(key in whole for key in _KEPT_META)
-    return Figures(kept, found - kept)
+    return SavedCount(kept, found - kept)
 
 
-def _copy(table: str, source: DamagedFile, database: Database) -> Figures:
+def _copy(table: str, source: DamagedFile, database: Database) -> SavedCount:
     """Copy the whole rows of a table."""
     found_columns = source.columns(table)
     if found_columns is None:
-        return Figures(lost=source.most_rows)
+        return SavedCount(lost=source.most_rows)
     columns = [name for name in found_columns if name in database.columns(table)]
     if not columns:
-        return Figures()
+        return SavedCount()
     unreadable, found = [0], 0
     with database.transaction():
         for row in source.rows(table, columns, unreadable):
@@ -140,7 +140,7 @@ def _copy(table: str, source: DamagedFile, database: Database) -> Figures:
             database.delete_rows("chunk", _out_of_order(database))
         database.delete_damaged(table)
     saved = database.count(table)
-    return Figures(saved, unreadable[0] + found - saved)
+    return SavedCount(saved, unreadable[0] + found - saved)
 
 
 def _decode(table: str, database: Database) -> None:
@@ -153,7 +153,7 @@ def _decode(table: str, database: Database) -> None:
     elif table == "summary":
         decoded = chain.from_iterable(downsampled_steps.decoded_rows(database, level) for level in range(len(SPANS)))
     elif table == "inside":
-        decoded = database.decoded("inside", diagnostics.known_rows(database), diagnostics.decode)
+        decoded = database.decoded("inside", diagnostics.known_rows(database), diagnostics.decode_row)
     elif table == "media":
         rows = ((row[0], *row) for row in database.media_after(0) if row[4] in media.KINDS)
         decoded = database.decoded("media", rows, media.LoggedItem.of_row)

@@ -133,7 +133,7 @@ def read(directory: Path) -> Diagnostics:
     items: dict[str, Any] = {}
     steps: dict[str, int] = {}
     with reading(directory) as database:
-        for name, (step, item) in database.decoded("inside", known_rows(database), decode):
+        for name, (step, item) in database.decoded("inside", known_rows(database), decode_row):
             attribute, _ = _ITEMS[name]
             items[attribute], steps[attribute] = item, step
         database.find_damaged("inside")
@@ -145,7 +145,7 @@ def known_rows(database: Database) -> list[Row]:
     return [(row[0], *row) for row in database.inside() if row[0] in _ITEMS]
 
 
-def decode(name: str, step: int, head: str, body: bytes) -> tuple[int, DiagnosticsItem]:
+def decode_row(name: str, step: int, head: str, body: bytes) -> tuple[int, DiagnosticsItem]:
     """Decode a row of a known name: its step, and the item.
 
     Raises:

@@ -66,7 +66,7 @@ def steps_in(folder: Path) -> list[int]:
 
 
 @contextmanager
-def writing(folder: Path, step: int) -> Iterator[Path]:
+def writing_checkpoint(folder: Path, step: int) -> Iterator[Path]:
     """Yield the path of a checkpoint whose values are all finite, for TensorFlow to write, and add its checksums.
 
     If that fails, nothing is left that would look like a checkpoint or take space on a full disk.

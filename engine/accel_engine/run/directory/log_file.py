@@ -76,7 +76,7 @@ def never_fail_to_print() -> None:
     )
 
 
-def note(directory: Path, message: str) -> None:
+def note_in_log(directory: Path, message: str) -> None:
     """Add a message of this program to the log of a run; a full disk does not take it."""
     with suppress(OSError), open(open_log(directory / LOG), "a") as log:
         log.write(f"{NOTED}{message}\n")

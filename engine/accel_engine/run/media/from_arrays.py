@@ -6,7 +6,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from accel_engine.run.media.items import Histogram, Image
+from accel_engine.run.media.items import Histogram, LoggedImage
 
 MAX_PICTURES = 64
 """Most pictures of a batch that are shown."""
@@ -25,7 +25,7 @@ _BINS = 64
 """Bins by default."""
 
 
-def image_of(value: Any) -> Image:
+def image_of(value: Any) -> LoggedImage:
     """Make an image of an array, a tensor, a picture of Pillow or a figure of Matplotlib.
 
     Args:
@@ -57,7 +57,7 @@ def image_of(value: Any) -> Image:
         if pictures > 1:
             shown = f"first {MAX_PICTURES} of {pictures}" if pictures > MAX_PICTURES else f"{pictures}"
             notes.append(f"{shown} pictures, {columns} per row")
-    return Image(pixels, "; ".join(notes))
+    return LoggedImage(pixels, "; ".join(notes))
 
 
 def _advice(shape: tuple[int, ...]) -> str:

@@ -3,7 +3,7 @@
 import math
 import zlib
 from dataclasses import dataclass
-from typing import Any, Literal, Self, TypeAlias, get_args
+from typing import Any, ClassVar, Literal, Self, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -35,7 +35,7 @@ KINDS: tuple[MediaKind, ...] = get_args(MediaKind)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Image:
+class LoggedImage:
     """An image.
 
     Attributes:
@@ -45,6 +45,8 @@ class Image:
     Raises:
         ValueError: The array has another type or shape.
     """
+
+    kind: ClassVar[MediaKind] = "image"
 
     pixels: npt.NDArray[np.uint8]
     note: str = ""
@@ -56,13 +58,15 @@ class Image:
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class LoggedText:
     """A text.
 
     Attributes:
         text: As it was logged; pass it through :func:`accel_engine.text.printable`.
         note: How it differs from what was logged; empty if it does not.
     """
+
+    kind: ClassVar[MediaKind] = "text"
 
     text: str
     note: str = ""
@@ -83,6 +87,8 @@ class Histogram:
         ValueError: The arrays have other types, shapes or values.
     """
 
+    kind: ClassVar[MediaKind] = "histogram"
+
     edges: npt.NDArray[np.float64]
     counts: npt.NDArray[np.float64]
     not_finite: int = 0
@@ -100,7 +106,7 @@ class Histogram:
             raise ValueError("the counts of a histogram are finite and not negative")
 
 
-MediaItem: TypeAlias = Image | Text | Histogram
+MediaItem: TypeAlias = LoggedImage | LoggedText | Histogram
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +157,7 @@ class LoggedItem:
         """
         if not 0 <= convert(time, float) <= MAX_TIME:
             raise ValueError(f"there is no time {time}")
-        return cls(number, time, step, name, deserialize(kind, *stored))
+        return cls(number, time, step, name, unpack_media(kind, *stored))
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,24 +179,24 @@ class _ImageHead:
     shape: tuple[Count, ...]
 
 
-def serialize(item: MediaItem) -> tuple[MediaKind, str, bytes]:
+def pack_media(item: MediaItem) -> tuple[MediaKind, str, bytes]:
     """Pack an item as its kind, a JSON head and a body.
 
     Raises:
         ValueError: It is larger than a run stores.
     """
-    if isinstance(item, Text):
+    if isinstance(item, LoggedText):
         data = item.text.encode("utf-8", "surrogatepass")
         if len(data) > MAX_TEXT_BYTES:
             raise ValueError(
                 f"the text has {numbers.size(len(data))}, more than {numbers.size(MAX_TEXT_BYTES)}: log a part of it"
             )
-        return "text", encode(_TextHead(item.note, len(data))), zlib.compress(data, _LEVEL)
+        return item.kind, encode(_TextHead(item.note, len(data))), zlib.compress(data, _LEVEL)
     if isinstance(item, Histogram):
         data = np.concatenate([item.edges, item.counts]).astype("<f8").tobytes()
         _check_unpacked(len(data), "the histogram", "use fewer bins")
         head = encode(_HistogramHead(item.note, len(item.counts), item.not_finite))
-        return "histogram", head, zlib.compress(data, _LEVEL)
+        return item.kind, head, zlib.compress(data, _LEVEL)
     hint = "make it smaller, for example image[::2, ::2]"
     _check_unpacked(item.pixels.nbytes, "the image", hint)
     body = zlib.compress(item.pixels.tobytes(), _LEVEL)
@@ -198,10 +204,10 @@ def serialize(item: MediaItem) -> tuple[MediaKind, str, bytes]:
         raise ValueError(
             f"the image has {numbers.size(len(body))} compressed, more than {numbers.size(MAX_IMAGE_BYTES)}: {hint}"
         )
-    return "image", encode(_ImageHead(item.note, item.pixels.shape)), body
+    return item.kind, encode(_ImageHead(item.note, item.pixels.shape)), body
 
 
-def deserialize(kind: MediaKind, head: str, body: bytes) -> MediaItem:
+def unpack_media(kind: MediaKind, head: str, body: bytes) -> MediaItem:
     """Unpack an item.
 
     Raises:
@@ -209,7 +215,7 @@ def deserialize(kind: MediaKind, head: str, body: bytes) -> MediaItem:
     """
     if kind == "text":
         text = decode(head, _TextHead)
-        return Text(_decompressed(body, text.length, MAX_TEXT_BYTES).decode("utf-8", "surrogatepass"), text.note)
+        return LoggedText(_decompressed(body, text.length, MAX_TEXT_BYTES).decode("utf-8", "surrogatepass"), text.note)
     if kind == "histogram":
         histogram = decode(head, _HistogramHead)
         edges = histogram.bins + bool(histogram.bins)
@@ -217,7 +223,7 @@ def deserialize(kind: MediaKind, head: str, body: bytes) -> MediaItem:
         return Histogram(numbers[:edges], numbers[edges:], histogram.not_finite, histogram.note)
     image = decode(head, _ImageHead)
     pixels = np.frombuffer(_decompressed(body, math.prod(image.shape)), np.uint8)
-    return Image(pixels.reshape(image.shape), image.note)
+    return LoggedImage(pixels.reshape(image.shape), image.note)
 
 
 def check_position(step: int, name: str) -> None:

@@ -180,14 +180,14 @@ class RunReader:
 
     def media(self, series: "MediaSeries", step: int) -> "tuple[int, MediaItem] | None":
         """Read the newest item of a series up to a step, with its step; ``None`` if there is none."""
-        from accel_engine.run.media import deserialize  # see above
+        from accel_engine.run.media import unpack_media  # see above
 
         with self._reading():
             row = self._database.media(series.kind, series.name, step)
         if row is None:
             return None
         try:
-            return row[0], deserialize(series.kind, *row[1:])
+            return row[0], unpack_media(series.kind, *row[1:])
         except ValueError as error:
             where = f"run {self.directory.name}: {series.kind} {series.name!r} of step {row[0]}"
             raise RunError(f"{where} is damaged: {error}") from error

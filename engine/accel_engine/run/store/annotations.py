@@ -113,7 +113,7 @@ def write_annotations(directory: Path, change: Callable[[Annotations], Annotatio
     return after
 
 
-def rename(directory: Path, text: str) -> Annotations:
+def rename_run(directory: Path, text: str) -> Annotations:
     """Rename a run; see :func:`write_annotations` and :func:`validate_name`."""
     return write_annotations(directory, lambda before: replace(before, name=validate_name(text)))
 

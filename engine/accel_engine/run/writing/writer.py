@@ -126,7 +126,7 @@ class RunWriter(OwnedRun):
 
         with explained(f"cannot log {name!r} at step {step}", (ValueError,)):
             media.check_position(step, name)
-            kind, head, body = media.serialize(item)
+            kind, head, body = media.pack_media(item)
             with self._writing():
                 if self._media_bytes is None or self._media_bytes + len(body) > MAX_MEDIA_BYTES:
                     self._media_bytes = self._database.media_bytes()  # items may have been deleted or replaced

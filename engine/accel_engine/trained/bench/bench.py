@@ -29,7 +29,7 @@ from accel_engine.private_names.tensorflow_names import local_devices
 from accel_engine.requests.bench_models import BenchedModel, BenchNotes, BenchOptions, BenchRequest
 from accel_engine.requests.protocol.model_reference import ModelReference
 from accel_engine.requests.protocol.request import Send, reports, unheard
-from accel_engine.trained.bench.device_choice import devices, precisions
+from accel_engine.trained.bench.device_choice import device_names, precisions
 from accel_engine.trained.bench.trained_runtime import TrainedRuntime, computing_in, examples_of
 from accel_engine.trained.open_trained import TrainedModel, open_trained
 from accel_engine.trained.prediction.table_examples import read_raw_columns
@@ -68,7 +68,7 @@ def bench(request: BenchRequest, send: Send = unheard) -> BenchNotes:
         on_live=send if request.is_live else None,
     )
     notes: dict[str, None] = {}
-    chosen = devices(options.devices)
+    chosen = device_names(options.devices)
     for model in request.models:
         if model.file:
             measured = _measure_file(model.name, model.file, chosen, options, settings, reports(send))

@@ -17,7 +17,7 @@ _FLOAT16_CAPABILITY = (7, 0)
 """The compute capability from which they have tensor cores for float16 (Volta), as Keras' guide says."""
 
 
-def devices(wanted: Sequence[str]) -> list[str]:
+def device_names(wanted: Sequence[str]) -> list[str]:
     """TensorFlow's names of the devices, such as ``GPU:0``; all GPUs and the CPU unless some are wanted.
 
     Args:

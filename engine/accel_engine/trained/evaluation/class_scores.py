@@ -10,7 +10,7 @@ import tensorflow as tf
 from accel_engine.data.structure import Batch, Structure, only_array
 from accel_engine.requests.evaluate import ClassScores, Measurement
 from accel_engine.run.diagnostics.figures import figures_of_sums
-from accel_engine.trained.evaluation.resampling import Interval, share_interval
+from accel_engine.trained.evaluation.resampling import ConfidenceInterval, share_interval
 from accel_engine.trained.open_trained import TrainedModel
 from accel_engine.training.core.task import Task, probabilities_of
 from accel_engine.training.evaluation.reports.measures import class_indices
@@ -82,6 +82,6 @@ def class_scores(labels: ClassLabels, confidence: float) -> tuple[ClassScores, .
     )
 
 
-def _f1_interval(right: int, support: int, found: int, confidence: float) -> Interval:
+def _f1_interval(right: int, support: int, found: int, confidence: float) -> ConfidenceInterval:
     low, high = share_interval(right, support + found - right, confidence)
-    return Interval(2 * low / (1 + low), 2 * high / (1 + high))
+    return ConfidenceInterval(2 * low / (1 + low), 2 * high / (1 + high))

@@ -30,8 +30,8 @@ from accel_engine.run.store.series_names import SeriesNames
 from accel_engine.trained.evaluation.class_scores import ClassLabels, class_scores
 from accel_engine.trained.evaluation.example_states import ExampleStates
 from accel_engine.trained.evaluation.resampling import (
+    ConfidenceInterval,
     Floats,
-    Interval,
     bootstrap_sums,
     p_value,
     percentile_interval,
@@ -39,7 +39,7 @@ from accel_engine.trained.evaluation.resampling import (
     swapped_sums,
 )
 from accel_engine.trained.open_trained import TrainedModel, open_trained
-from accel_engine.trained.split_batches import ProgressReports, batches, fingerprint, number_of_examples
+from accel_engine.trained.split_batches import ProgressReports, batches, number_of_examples, target_fingerprint
 from accel_engine.training.core.assembly import STEP_SERIES
 from accel_engine.training.core.metric_building import check_metrics
 from accel_engine.training.core.recipe.metrics import second_class_note
@@ -185,7 +185,7 @@ def _check_same_examples(measured: Sequence[_Measured]) -> None:
     """
     first = measured[0]
     for other in measured[1:]:
-        if len(first.values) != len(other.values) or fingerprint(first.source.examples) != fingerprint(
+        if len(first.values) != len(other.values) or target_fingerprint(first.source.examples) != target_fingerprint(
             other.source.examples
         ):
             raise DataError(
@@ -216,13 +216,13 @@ def _described(measured: _Measured, options: EvaluationOptions) -> EvaluatedMode
     )
 
 
-def _interval(measured: _Measured, name: str, value: float, samples: Floats, confidence: float) -> Interval:
+def _interval(measured: _Measured, name: str, value: float, samples: Floats, confidence: float) -> ConfidenceInterval:
     """The interval of a metric; unknown if it is the same for all resamples."""
     count, is_plain = len(measured.values), measured.block == 1 and measured.source.examples.spec.weights is None
     if "accuracy" in name and measured.labels is not None and is_plain:  # a share of independent examples
         return share_interval(round(value * count), count, confidence)
     interval = percentile_interval(samples, confidence)
-    return Interval(math.nan, math.nan) if interval.low == interval.high else interval
+    return ConfidenceInterval(math.nan, math.nan) if interval.low == interval.high else interval
 
 
 def _difference(first: _Measured, other: _Measured, options: EvaluationOptions) -> Difference:

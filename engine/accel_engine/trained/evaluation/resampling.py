@@ -19,7 +19,7 @@ _DRAWN = 1 << 22
 """Counts of examples that are drawn at a time at most, 32 MiB."""
 
 
-class Interval(NamedTuple):
+class ConfidenceInterval(NamedTuple):
     """A confidence interval.
 
     Attributes:
@@ -96,7 +96,7 @@ def swapped_sums(
     return total + moved, second.sum(0, dtype=np.float64) - moved
 
 
-def percentile_interval(samples: Floats, confidence: float) -> Interval:
+def percentile_interval(samples: Floats, confidence: float) -> ConfidenceInterval:
     """The interval with the central share of some resampled values; NaN if none is finite.
 
     Args:
@@ -105,12 +105,12 @@ def percentile_interval(samples: Floats, confidence: float) -> Interval:
     """
     finite = samples[np.isfinite(samples)]
     if not len(finite):
-        return Interval(np.nan, np.nan)
+        return ConfidenceInterval(np.nan, np.nan)
     low, high = np.quantile(finite, [(1 - confidence) / 2, (1 + confidence) / 2])
-    return Interval(float(low), float(high))
+    return ConfidenceInterval(float(low), float(high))
 
 
-def share_interval(right: int, examples: int, confidence: float) -> Interval:
+def share_interval(right: int, examples: int, confidence: float) -> ConfidenceInterval:
     """Wilson's interval of a share of independent examples; NaN of no examples.
 
     Unlike that of the bootstrap, it is as wide where all examples or no examples are right, and every resample is the
@@ -124,12 +124,12 @@ def share_interval(right: int, examples: int, confidence: float) -> Interval:
     from statistics import NormalDist
 
     if not examples:
-        return Interval(np.nan, np.nan)
+        return ConfidenceInterval(np.nan, np.nan)
     z = NormalDist().inv_cdf((1 + confidence) / 2)
     share, spread = right / examples, z * z / examples
     middle = (share + spread / 2) / (1 + spread)
     half = z / (1 + spread) * np.sqrt(share * (1 - share) / examples + spread / (4 * examples))
-    return Interval(float(max(0.0, middle - half)), float(min(1.0, middle + half)))
+    return ConfidenceInterval(float(max(0.0, middle - half)), float(min(1.0, middle + half)))
 
 
 def p_value(difference: float, swapped: Floats) -> float:

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from accel_engine.data.folders.audio_folder import sound_tensor
 from accel_engine.data.folders.audio_folder_scan import wrong_rate
-from accel_engine.data.folders.image_folder import decode, resized
+from accel_engine.data.folders.image_folder import decode_image, resized
 from accel_engine.data.folders.wav_header import read_wav_header
 from accel_engine.data.structure import ArraySpec
 from accel_engine.errors import AccelError, DataError
@@ -35,7 +35,7 @@ def example_of(path: Path, input_spec: InputSpec) -> tuple[npt.NDArray[Any], lis
     """
     notes = []
     height, width, channels = input_spec.shape
-    pixels = decode(path)
+    pixels = decode_image(path)
     if channels == 1:
         if not (pixels == pixels[:, :, :1]).all():
             shades: npt.NDArray[np.float32] = np.asarray(pixels @ np.array([0.299, 0.587, 0.114]))  # ITU-R BT.601

@@ -23,7 +23,7 @@ _UNKNOWN = (UNKNOWN, "[UNK]", "<unk>", "<UNK>")
 """Tokens that stand for those that are not in a vocabulary."""
 
 
-def write(request: WritingRequest, send: Send = unheard) -> WrittenText:
+def continue_text(request: WritingRequest, send: Send = unheard) -> WrittenText:
     """Continue a prompt with the model of a run.
 
     Args:

@@ -138,7 +138,7 @@ class Checkpoints:
         return f"{CHECKPOINTS}/step-{step}"
 
     def _write(self, step: int) -> None:
-        with checkpoint_files.writing(self._directory, step) as path:
+        with checkpoint_files.writing_checkpoint(self._directory, step) as path:
             self._checkpoint.write(str(path), self._options)
 
     def prune(self, best: int | None) -> None:

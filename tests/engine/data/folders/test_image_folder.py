@@ -13,8 +13,8 @@ from accel_engine.data import dataset as dataset_module
 from accel_engine.data.data_options import DataOptions
 from accel_engine.data.fingerprint import fingerprint
 from accel_engine.data.folders import headers
-from accel_engine.data.folders.image_folder import decode
-from accel_engine.data.folders.image_header import is_whole, read_header
+from accel_engine.data.folders.image_folder import decode_image
+from accel_engine.data.folders.image_header import is_whole_image, read_header
 from accel_engine.data.pixel_scaling import PIXELS
 from accel_engine.errors import DataError, PlanError
 
@@ -231,18 +231,18 @@ def test_half_an_image_is_never_used(tmp_path: Path, form: str) -> None:
     """Wherever a file is cut, it does not seem whole, and it cannot be decoded unless all pixels are there."""
     whole, path = encoded()[form], tmp_path / "image"
     path.write_bytes(whole)
-    pixels = decode(path)
-    assert is_whole(path)
+    pixels = decode_image(path)
+    assert is_whole_image(path)
     path.write_bytes(whole + b"\r\n\0")
-    assert is_whole(path)
+    assert is_whole_image(path)
     path.write_bytes(whole + b"a film" * 1000)
-    assert is_whole(path) is (form in ("jpeg", "bmp"))  # others are decoded to find out
+    assert is_whole_image(path) is (form in ("jpeg", "bmp"))  # others are decoded to find out
     for length in range(len(whole)):
         path.write_bytes(whole[:length])
         with suppress(DataError):
-            assert not is_whole(path)
+            assert not is_whole_image(path)
         try:
-            cut = decode(path)
+            cut = decode_image(path)
         except DataError:
             continue
         np.testing.assert_array_equal(cut, pixels)
@@ -279,7 +279,7 @@ def test_what_cannot_be_read_is_skipped_counted_and_named(
     reasons = ["it is a pipe, not a file", "No such file", "60,000 x 60,000 pixels are too many", "", "it is a device"]
     for path, reason in zip(damaged, reasons, strict=True):
         with pytest.raises(DataError, match=f"cannot (read|decode) the image {path}: {reason}"):
-            decode(path)
+            decode_image(path)
     said = message(pets, invalid_examples="fail")
     assert "dog/0.png: it is a pipe, not a file (--invalid-examples skip" in said
 

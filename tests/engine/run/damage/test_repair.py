@@ -14,13 +14,13 @@ from accel_engine.errors import RunError
 from accel_engine.events import EpochEnded
 from accel_engine.run import RunReader, Status, list_runs
 from accel_engine.run.damage import repaired_rows
-from accel_engine.run.damage.repair import Figures, Repair
-from accel_engine.run.damage.repair import repair as repair_run
+from accel_engine.run.damage.repair import Repair, SavedCount
+from accel_engine.run.damage.repair import repair_run as repair_run
 from accel_engine.run.directory.checkpoint_files import write_checksums
 from accel_engine.run.directory.lock import WriterLock
 from accel_engine.run.directory.run_paths import CHECKPOINTS, LOG, MODEL, WORKERS, runs_directory
 from accel_engine.run.runs.worker_runs import worker_runs_of
-from accel_engine.run.store.annotations import NAME_LENGTH, rename
+from accel_engine.run.store.annotations import NAME_LENGTH, rename_run
 from accel_engine.run.store.connection import DATABASE
 
 FIXED_COLUMNS = damaged_runs.COLUMNS | {"chunk": ("ended",)}
@@ -190,7 +190,7 @@ def test_a_file_that_cannot_be_read_costs_one_checkpoint(
     monkeypatch.setattr(os, "pread", fail)
     damaged_runs.set_value(run, "sample", "readings", "x", 5)
     done = repair(run)
-    assert done.checkpoints == Figures(saved=1, lost=1)
+    assert done.checkpoints == SavedCount(saved=1, lost=1)
     assert {path.name for path in (done.directory / CHECKPOINTS).iterdir()} == {
         "step-200.index",
         "step-200.data-00000-of-00001",
@@ -238,7 +238,7 @@ def test_most_chunks_are_kept_of_those_that_are_not_in_order(run: Path, starts: 
     for number, start in enumerate(starts, 1):
         damaged_runs.change(run, "UPDATE chunk SET first_step = ? WHERE id = ?", start, number)
     done = repair(run)
-    assert done.rows["chunk"] == Figures(len(kept), len(starts) - len(kept))
+    assert done.rows["chunk"] == SavedCount(len(kept), len(starts) - len(kept))
     with closing(RunReader(done.directory)) as reader:
         assert [chunk.first_step for chunk in reader.poll().chunks] == kept
 
@@ -258,7 +258,7 @@ def test_records_of_which_no_table_can_be_read_are_counted_as_lost(run: Path) ->
 
 
 def test_a_long_name_is_cut(run: Path) -> None:
-    rename(run, NAME_LENGTH * "x")
+    rename_run(run, NAME_LENGTH * "x")
     damaged_runs.set_value(run, "sample", "readings", "x", 5)
     with closing(RunReader(repair(run).directory)) as reader:
         assert reader.info().name == (NAME_LENGTH - 11) * "x" + " (repaired)"
@@ -275,8 +275,8 @@ def test_the_runs_of_other_workers_are_repaired_too(run: Path) -> None:
     (folder / "2" / DATABASE).unlink()
     (folder / "1" / LOG).write_text("a worker\n")
     done = repair(run)
-    assert done.workers == Figures(saved=3, lost=1)
-    assert done.rows["sample"] == Figures(saved=3 * 40 - 1, lost=1)
+    assert done.workers == SavedCount(saved=3, lost=1)
+    assert done.rows["sample"] == SavedCount(saved=3 * 40 - 1, lost=1)
     copies = worker_runs_of(done.directory)
     assert list(copies) == ["worker 1", "worker 3", "parameter server 0"]
     assert copies["worker 3"].resolve() == elsewhere

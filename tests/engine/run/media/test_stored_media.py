@@ -10,7 +10,7 @@ import pytest
 from accel_engine.errors import RunError
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, RunWriter, create
-from accel_engine.run.media import Histogram, Image, MediaItem, Text, histogram_of, image_of
+from accel_engine.run.media import Histogram, LoggedImage, LoggedText, MediaItem, histogram_of, image_of
 from accel_engine.run.media.items import MAX_IMAGE_BYTES, MAX_TEXT_BYTES
 from accel_engine.run.store.connection import writing
 from recorded_run import execute, started
@@ -20,9 +20,9 @@ RANDOM = np.random.default_rng(0)
 ITEMS: list[MediaItem] = [
     image_of(RANDOM.random((4, 5))),
     image_of(RANDOM.random((4, 5, 3))),
-    Image(np.zeros((1, 1, 1), np.uint8), note="cut"),
-    Text("two\nlines, ünïcode \x1b[31m and \udcff"),
-    Text("", note="empty"),
+    LoggedImage(np.zeros((1, 1, 1), np.uint8), note="cut"),
+    LoggedText("two\nlines, ünïcode \x1b[31m and \udcff"),
+    LoggedText("", note="empty"),
     histogram_of(RANDOM.normal(size=100)),
     histogram_of([np.nan]),
     Histogram(np.array([0.0, 1.0, 1.0]), np.array([2.5, 0.0]), not_finite=7, note="of another program"),
@@ -78,21 +78,21 @@ def test_a_list_has_a_row_per_name_and_kind(directory: Path) -> None:
 
 
 def test_the_newest_item_up_to_a_step_is_read(directory: Path) -> None:
-    write(directory, *((step, "t", Text(str(step))) for step in (10, 30, 20)))
+    write(directory, *((step, "t", LoggedText(str(step))) for step in (10, 30, 20)))
     for step, found in ((9, None), (10, 10), (19, 10), (25, 20), (30, 30), (1000, 30)):
-        assert read(directory, step) == [None if found is None else (found, Text(str(found)))]
+        assert read(directory, step) == [None if found is None else (found, LoggedText(str(found)))]
 
 
 def test_items_are_followed_by_their_ids(directory: Path) -> None:
-    write(directory, (5, "a", Text("one")), (3, "b", Text("two")))
+    write(directory, (5, "a", LoggedText("one")), (3, "b", LoggedText("two")))
     with closing(RunReader(directory)) as reader:
         first = list(reader.media_items())
         assert [(each.step, each.time, each.name, each.item) for each in first] == [
-            (5, 1.0, "a", Text("one")),
-            (3, 1.0, "b", Text("two")),
+            (5, 1.0, "a", LoggedText("one")),
+            (3, 1.0, "b", LoggedText("two")),
         ]
-        write(directory, (5, "a", Text("three")))
-        assert [each.item for each in reader.media_items(first[-1].id)] == [Text("three")]
+        write(directory, (5, "a", LoggedText("three")))
+        assert [each.item for each in reader.media_items(first[-1].id)] == [LoggedText("three")]
         execute(directory, "UPDATE main.media SET body = x'00'")
         assert list(reader.media_items()) == []
         assert reader.find_damaged() == 2
@@ -118,14 +118,19 @@ def test_listing_ten_thousand_items_reads_no_bodies(directory: Path) -> None:
 @pytest.mark.parametrize(
     ("step", "name", "item", "message"),
     [
-        (0, "a", Image(RANDOM.integers(0, 255, (1500, 1500, 3), np.uint8)), "compressed, more than 4.0 MiB: make it"),
-        (0, "a", Image(np.zeros((5000, 5000, 3), np.uint8)), "more than 64.0 MiB: make it smaller"),
-        (0, "a", Text("é" * (MAX_TEXT_BYTES // 2 + 1)), "the text has 1.0 MiB, more than 1.0 MiB: log a part"),
-        (0, "", Text("a"), "a name has 1 to 200 bytes"),
-        (0, "é" * 101, Text("a"), "a name has 1 to 200 bytes"),
-        (0, "\udcff", Text("a"), "surrogates not allowed"),
-        (-1, "a", Text("a"), "a step is a whole number from 0"),
-        (1 << 63, "a", Text("a"), "a step is a whole number from 0"),
+        (
+            0,
+            "a",
+            LoggedImage(RANDOM.integers(0, 255, (1500, 1500, 3), np.uint8)),
+            "compressed, more than 4.0 MiB: make it",
+        ),
+        (0, "a", LoggedImage(np.zeros((5000, 5000, 3), np.uint8)), "more than 64.0 MiB: make it smaller"),
+        (0, "a", LoggedText("é" * (MAX_TEXT_BYTES // 2 + 1)), "the text has 1.0 MiB, more than 1.0 MiB: log a part"),
+        (0, "", LoggedText("a"), "a name has 1 to 200 bytes"),
+        (0, "é" * 101, LoggedText("a"), "a name has 1 to 200 bytes"),
+        (0, "\udcff", LoggedText("a"), "surrogates not allowed"),
+        (-1, "a", LoggedText("a"), "a step is a whole number from 0"),
+        (1 << 63, "a", LoggedText("a"), "a step is a whole number from 0"),
     ],
 )
 def test_what_is_too_large_is_refused(directory: Path, step: int, name: str, item: MediaItem, message: str) -> None:
@@ -136,13 +141,13 @@ def test_what_is_too_large_is_refused(directory: Path, step: int, name: str, ite
 
 def test_the_largest_items_are_stored(directory: Path) -> None:
     side = int((MAX_IMAGE_BYTES / 3) ** 0.5) - 10
-    image = Image(RANDOM.integers(0, 255, (side, side, 3), np.uint8))
-    write(directory, (0, "image", image), (0, "text", Text("x" * MAX_TEXT_BYTES)))
+    image = LoggedImage(RANDOM.integers(0, 255, (side, side, 3), np.uint8))
+    write(directory, (0, "image", image), (0, "text", LoggedText("x" * MAX_TEXT_BYTES)))
     assert len(read(directory)) == 2
 
 
 def test_all_items_of_a_run_have_a_limit(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = Text(RANDOM.bytes(500).hex())
+    text = LoggedText(RANDOM.bytes(500).hex())
     write(directory, (0, "a", text))
     stored = execute(directory, "SELECT length(body) FROM media")[0][0]
     monkeypatch.setattr("accel_engine.run.writing.writer.MAX_MEDIA_BYTES", 2 * stored)
@@ -157,10 +162,10 @@ def test_all_items_of_a_run_have_a_limit(directory: Path, monkeypatch: pytest.Mo
 
 
 def test_items_of_later_steps_are_deleted_when_a_run_continues(directory: Path) -> None:
-    write(directory, *((step, "t", Text(str(step))) for step in range(0, 50, 10)))
+    write(directory, *((step, "t", LoggedText(str(step))) for step in range(0, 50, 10)))
     with closing(RunWriter(directory)) as writer:
         writer.begin(started(20))
-    assert read(directory) == [(20, Text("20"))]
+    assert read(directory) == [(20, LoggedText("20"))]
 
 
 DAMAGED: list[tuple[MediaItem, str, Any]] = [
@@ -208,8 +213,8 @@ def test_kinds_of_newer_programs_are_ignored_and_other_values_are_damage(directo
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Image(np.zeros((2, 2, 3))), r"not float64 \[2, 2, 3\]"),
-        (lambda: Image(np.zeros((2, 2, 4), np.uint8)), r"not uint8 \[2, 2, 4\]"),
+        (lambda: LoggedImage(np.zeros((2, 2, 3))), r"not float64 \[2, 2, 3\]"),
+        (lambda: LoggedImage(np.zeros((2, 2, 4), np.uint8)), r"not uint8 \[2, 2, 4\]"),
         (lambda: Histogram(np.zeros(3), np.zeros(3)), "3 counts has 4 edges, not 3"),
         (lambda: Histogram(np.array([1.0, 0.0]), np.zeros(1)), "finite and ascending"),
         (lambda: Histogram(np.array([0.0, np.inf]), np.zeros(1)), "finite and ascending"),

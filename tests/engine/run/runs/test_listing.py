@@ -11,7 +11,7 @@ from accel_engine.events import EpochEnded, Outcome, RunEnded, Validated, Warned
 from accel_engine.plan import Plan
 from accel_engine.run import SCHEMA_VERSION, RunList, RunSummary, RunWriter, Status, create, find, list_runs
 from accel_engine.run.runs import listing
-from accel_engine.run.store.annotations import rename
+from accel_engine.run.store.annotations import rename_run
 from accel_engine.run.store.connection import DATABASE, connect
 from recorded_run import execute, started
 
@@ -216,7 +216,7 @@ def test_only_what_has_changed_is_read_again(three: tuple[Path, Path, Path], mon
     assert {run.status for run in runs.runs} == {Status.LOST}
     assert runs.refresh()
     assert len(read) == 3
-    rename(three[0], "changed")
+    rename_run(three[0], "changed")
     assert runs.refresh()
     assert read[3:] == [three[0]]
     assert runs.runs[-1].info.name == "changed"  # type: ignore[union-attr]

@@ -6,7 +6,7 @@ import pytest
 from accel_engine.errors import RunError, UsageError
 from accel_engine.plan import Plan
 from accel_engine.run import Annotations, RunReader, RunWriter, create, find, list_runs, reopen
-from accel_engine.run.store.annotations import apply_tag_changes, rename, set_note, set_tags
+from accel_engine.run.store.annotations import apply_tag_changes, rename_run, set_note, set_tags
 from recorded_run import execute
 
 
@@ -23,7 +23,7 @@ def test_a_run_has_no_labels_before_it_is_given_some(directory: Path) -> None:
 
 
 def test_name_note_and_tags_stand_beside_the_plan(directory: Path) -> None:
-    assert rename(directory, " the  best\none ").name == "the best one"
+    assert rename_run(directory, " the  best\none ").name == "the best one"
     set_note(directory, "with the old data")
     assert set_tags(directory, ["+paper", "old", "-gone"]).tags == ("old", "paper")
     (run,) = list_runs()
@@ -34,7 +34,7 @@ def test_name_note_and_tags_stand_beside_the_plan(directory: Path) -> None:
     assert run.info.plan.name == "first try"
     assert find("the best one") == directory
     assert set_tags(directory, ["-old"]).tags == ("paper",)
-    assert rename(directory, "").name == ""
+    assert rename_run(directory, "").name == ""
     assert list_runs()[0].info.title == "first try"  # type: ignore[union-attr]
 
 
@@ -45,7 +45,7 @@ def test_labels_are_given_while_an_engine_writes_and_stay_when_the_run_is_taken_
     set_tags(directory, ["live"])
     writer.write_chunk(0, 0.0, 1.0, {"loss": [1.0]})
     writer.heartbeat()
-    rename(directory, "renamed")
+    rename_run(directory, "renamed")
     writer.close()
     reopen(directory, Plan(name="another"))
     assert labels(directory) == Annotations("renamed", "", ("live",))
@@ -64,24 +64,24 @@ def test_what_is_no_tag_is_refused(directory: Path, word: str) -> None:
 
 def test_too_long_a_name_or_note_is_refused(directory: Path) -> None:
     with pytest.raises(UsageError, match="at most 80 characters; this one has 81"):
-        rename(directory, "n" * 81)
+        rename_run(directory, "n" * 81)
     with pytest.raises(UsageError, match="at most 2000"):
         set_note(directory, "n" * 2001)
 
 
 def test_what_cannot_be_seen_is_written_out_in_a_name_and_a_note(directory: Path) -> None:
-    assert rename(directory, "a\x1b[2J\tb\u202e").name == r"a\x1b[2J b\u202e"
+    assert rename_run(directory, "a\x1b[2J\tb\u202e").name == r"a\x1b[2J b\u202e"
     assert set_note(directory, "👩\u200d💻 \x1b[1mbold\x1b[0m").note == "👩\u200d💻 bold"
 
 
 def test_what_is_no_run_takes_no_labels(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="no run in"):
-        rename(tmp_path, "x")
+        rename_run(tmp_path, "x")
 
 
 def test_damaged_labels_are_left_out_and_counted() -> None:
     directory = create(Plan())
     execute(directory, "INSERT INTO main.meta VALUES ('tags', '{')")
     assert list_runs()[0].damaged == 1
-    assert rename(directory, "x").tags == ()
+    assert rename_run(directory, "x").tags == ()
     assert list_runs()[0].damaged == 0

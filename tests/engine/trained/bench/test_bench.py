@@ -22,7 +22,7 @@ from accel_engine.requests.bench_models import BenchedModel, BenchOptions, Bench
 from accel_engine.requests.protocol.model_reference import ModelReference
 from accel_engine.run.directory.run_paths import trained_model
 from accel_engine.trained.bench.bench import bench
-from accel_engine.trained.bench.device_choice import devices, has_bfloat16, precisions
+from accel_engine.trained.bench.device_choice import device_names, has_bfloat16, precisions
 from accel_engine.trained.bench.trained_runtime import TrainedRuntime, computing_in, examples_of
 from accel_engine.trained.open_trained import open_trained
 from accel_engine.training.memory_meters import HostMemory
@@ -238,10 +238,10 @@ def test_the_model_before_is_freed(tmp_path: Path) -> None:
 
 
 def test_devices_are_chosen_by_name() -> None:
-    assert devices([])[-1] == "CPU:0"
-    assert devices(["cpu", "cpu:0"]) == ["CPU:0"]
+    assert device_names([])[-1] == "CPU:0"
+    assert device_names(["cpu", "cpu:0"]) == ["CPU:0"]
     with pytest.raises(UsageError, match=r"TensorFlow has no device gpu:7: it has .*cpu:0"):
-        devices(["gpu:7"])
+        device_names(["gpu:7"])
 
 
 def test_bfloat16_is_measured_on_processors_that_multiply_it(tmp_path: Path, monkeypatch) -> None:

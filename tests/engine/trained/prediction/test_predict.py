@@ -50,7 +50,7 @@ def saved(directory: Path) -> keras.Model:
 
 def exported(directory: Path, path: Path) -> Path:
     """A run's model as ``export --to keras`` writes it."""
-    Artefacts(open_trained(directory, keeps_raw=True), "m").write(formats.named("keras"), "none", path)
+    Artefacts(open_trained(directory, keeps_raw=True), "m").write(formats.format_named("keras"), "none", path)
     return path
 
 

@@ -13,7 +13,7 @@ from accel_engine.errors import AccelError, DataError
 from accel_engine.plan import Plan
 from accel_engine.requests.write_text import WritingOptions, WritingRequest, WrittenText
 from accel_engine.run.directory.run_paths import trained_model
-from accel_engine.trained.prediction.writing import decoded, encoded, write
+from accel_engine.trained.prediction.writing import continue_text, decoded, encoded
 
 from ...training.conftest import Gym
 
@@ -34,7 +34,7 @@ def build(vocabulary):
 def written(directory: Path, **changes: Any) -> tuple[WrittenText, list[str]]:
     parts: list[str] = []
     request = WritingRequest(directory, replace(OPTIONS, **changes))
-    return write(request, lambda part: parts.append(part.text)), parts
+    return continue_text(request, lambda part: parts.append(part.text)), parts
 
 
 def test_a_model_continues_a_prompt_without_its_text(gym: Gym, tmp_path: Path) -> None:

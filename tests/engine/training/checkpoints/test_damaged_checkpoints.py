@@ -12,7 +12,7 @@ import damaged_runs
 from accel_engine.errors import RunError
 from accel_engine.events import CheckpointSaved, CommandAnswered, Outcome, Warned
 from accel_engine.plan import Plan
-from accel_engine.run.damage.repair import repair
+from accel_engine.run.damage.repair import repair_run
 from accel_engine.run.directory.checkpoint_files import damage, has_checksums
 from accel_engine.run.directory.run_paths import CHECKPOINTS, MODEL, checkpoint_steps
 from accel_engine.trained.open_trained import open_trained
@@ -185,7 +185,7 @@ def test_a_repaired_run_continues_exactly_from_its_last_whole_checkpoint(gym: Gy
     damaged_runs.change(stopped, "UPDATE meta SET value = '{' WHERE key = 'created'")
     damaged_runs.overwrite(stopped, 0, bytes(100))
 
-    done = repair(stopped)
+    done = repair_run(stopped)
 
     assert done
     assert checkpoint_steps(done.directory) == [4, 6]

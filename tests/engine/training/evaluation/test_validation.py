@@ -121,7 +121,7 @@ def test_a_model_with_a_fixed_batch_is_validated_on_every_example(gym: Gym, func
         outputs = (x @ first.get_weights()[0] + first.get_weights()[1]) @ second.get_weights()[0]
         error = outputs + second.get_weights()[1] - x.sum(axis=1, keepdims=True)
         assert loss == pytest.approx(float((error**2).mean()), rel=1e-5)
-    options = EvaluationOptions(split="validation", resamples=2)
+    options = EvaluationOptions(split="validation", resamples=100)
     found = evaluate(EvaluationRequest((ModelReference(trained.directory),), options))
     assert found.examples == 40
 

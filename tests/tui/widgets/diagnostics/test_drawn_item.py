@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from rich.style import Style
 
-from accel_engine.run.media import Histogram, Image, MediaItem, MediaSeries, Text, histogram_of, image_of
+from accel_engine.run.media import Histogram, LoggedImage, LoggedText, MediaItem, MediaSeries, histogram_of, image_of
 from accel_tui.run_state.diagnostics import ChosenItem
 from accel_tui.widgets.diagnostics.drawn_item import DrawnItem, Surface, draw_item
 
@@ -20,7 +20,7 @@ def draw(item: MediaItem, columns: int, lines: int, *, blocks: bool = True) -> D
 @pytest.mark.parametrize("shape", [(1, 1, 1), (1, 5000, 3), (5000, 1, 1), (7, 3, 1), (600, 800, 3)])
 @pytest.mark.parametrize("blocks", [True, False])
 def test_any_image_fits(shape: tuple[int, int, int], size: tuple[int, int], *, blocks: bool) -> None:
-    strips = draw(Image(np.zeros(shape, np.uint8)), *size, blocks=blocks).strips
+    strips = draw(LoggedImage(np.zeros(shape, np.uint8)), *size, blocks=blocks).strips
     assert 1 <= len(strips) <= size[1]
     assert all(1 <= strip.cell_length <= size[0] for strip in strips)
 
@@ -87,4 +87,4 @@ def test_histograms_of_other_programs_are_drawn_or_left_out(
 
 
 def test_texts_become_printable() -> None:
-    assert draw(Text("a\x1b[2J\nb", "cut"), 9, 9).logged.item == Text("a\\x1b[2J\nb", "cut")
+    assert draw(LoggedText("a\x1b[2J\nb", "cut"), 9, 9).logged.item == LoggedText("a\\x1b[2J\nb", "cut")

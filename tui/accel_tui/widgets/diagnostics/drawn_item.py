@@ -7,7 +7,7 @@ import numpy as np
 from rich.style import Style
 from textual.strip import Strip
 
-from accel_engine.run.media import Histogram, Image, Text
+from accel_engine.run.media import Histogram, LoggedImage, LoggedText
 from accel_engine.text import printable
 from accel_tui.appearance.colour_scales import Colour
 from accel_tui.run_state.diagnostics import ChosenItem
@@ -63,10 +63,10 @@ class DrawnItem:
 def draw_item(logged: ChosenItem, surface: Surface) -> DrawnItem:
     """Draw an image or a histogram, or make a text printable."""
     match logged.item:
-        case Image(pixels):
+        case LoggedImage(pixels):
             return DrawnItem(logged, surface, tuple(_draw_image(pixels, surface)))
-        case Text(text, note):
-            return DrawnItem(replace(logged, item=Text(printable(text), note)), surface)
+        case LoggedText(text, note):
+            return DrawnItem(replace(logged, item=LoggedText(printable(text), note)), surface)
         case Histogram() as histogram if plot := _plot_of(histogram):
             return DrawnItem(logged, surface, plot=plot, frame=draw_plot(plot, surface.columns, surface.lines))
     return DrawnItem(logged, surface)

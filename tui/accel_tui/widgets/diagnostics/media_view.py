@@ -11,7 +11,7 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.strip import Strip
 
-from accel_engine.run.media import Histogram, Image, MediaSeries, Text
+from accel_engine.run.media import Histogram, LoggedImage, LoggedText, MediaSeries
 from accel_engine.text import printable_line
 from accel_engine.words import numbers
 from accel_tui.formatting.text import fit, shorten_middle
@@ -107,9 +107,9 @@ class MediaView(ScrollPage, can_focus=False):
         if logged.problem:
             yield from (self.line(*spans) for spans in wrapped_spans([(logged.problem, "wrong")], width))
         match logged.item:
-            case Image():
+            case LoggedImage():
                 yield from self.shown.strips
-            case Text(text):
+            case LoggedText(text):
                 pieces = re.compile(rf"\S{{1,{_PIECES * width}}} *| +")
                 for line in text.split("\n"):
                     words = ((match.group(), "") for match in pieces.finditer(line))
@@ -123,10 +123,10 @@ class MediaView(ScrollPage, can_focus=False):
     def _about(self, logged: ChosenItem) -> Iterator[TextSpan]:
         item = logged.item
         match item:
-            case Image(pixels):
+            case LoggedImage(pixels):
                 height, width, channels = pixels.shape
                 yield f"{width} x {height}{' gray' if channels == 1 else ''}", "faint"
-            case Text(text):
+            case LoggedText(text):
                 yield numbers.counted(len(text), "character"), "faint"
             case Histogram():
                 yield self._about_histogram(item), "faint"

@@ -20,7 +20,7 @@ from accel_engine.search.definition import Parameter
 from accel_tui.formatting.field_labels import word
 from accel_tui.plan import form, search_fields
 from accel_tui.plan.data_survey import SurveyError, survey_subject
-from accel_tui.plan.form_groups import COLUMNS, FIRST, ORDER, fields_of, group_of, is_changed, summarize
+from accel_tui.plan.form_groups import COLUMNS, FIRST, ORDER, fields_of, group_of, is_changed, summarize_group
 from accel_tui.plan.relevance import is_relevant
 from accel_tui.widgets.plan.field import Field
 from accel_tui.widgets.plan.field_group import FieldGroup, GroupHeader
@@ -124,7 +124,7 @@ class PlanForm(Widget):
     def filled(self) -> ResolvedPlan:
         """The current result."""
         split = search_fields.split(self._texts)
-        filled = form.evaluate(split.texts, self._known_devices, self.surveyed)
+        filled = form.resolve_form(split.texts, self._known_devices, self.surveyed)
         wrong = {name: reason for name, reason in split.errors.items() if self._is_relevant(name, filled)}
         error = self.survey_error
         if error and error.subject == survey_subject(filled.plan):
@@ -137,7 +137,7 @@ class PlanForm(Widget):
         split = search_fields.split(self._texts)
         if not split.parameters:
             return ()
-        filled = form.evaluate(split.texts, self._known_devices, self.surveyed)
+        filled = form.resolve_form(split.texts, self._known_devices, self.surveyed)
         return tuple(
             split.parameters[name] for name in ORDER if name in split.parameters and self._is_relevant(name, filled)
         )
@@ -168,7 +168,7 @@ class PlanForm(Widget):
         filled, varying = self.filled, {each.name for each in self.parameters}
         return {
             name: (
-                self._texts[name] or form.placeholder(name, filled),
+                self._texts[name] or form.resolved_placeholder(name, filled),
                 name in varying or is_changed(name, filled, self.defaults),
             )
             for name in ORDER
@@ -277,13 +277,13 @@ class PlanForm(Widget):
             field.display = name in relevant
         for box in self._groups.values():
             names = [name for name in box.names if name in relevant]
-            box.update(names, summarize(names, filled, self.defaults, ranges))
+            box.update(names, summarize_group(names, filled, self.defaults, ranges))
         for field in self.shown:
             name = field.field
             field.error = word(filled.errors.get(name, ()))
             field.is_changed = name in ranges or is_changed(name, filled, self.defaults)
             field.picker.choices = form.choices(name, filled, self._known_devices or ())
-            field.picker.placeholder = form.placeholder(name, filled)
+            field.picker.placeholder = form.resolved_placeholder(name, filled)
         self.post_message(self.Changed(self, filled))
 
 

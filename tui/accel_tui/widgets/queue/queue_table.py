@@ -7,7 +7,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from accel_engine.words import numbers
-from accel_tui.formatting.queued_runs import devices_of, waits
+from accel_tui.formatting.queued_runs import device_words, waits
 from accel_tui.formatting.table_columns import ALL_ROOM, Column
 from accel_tui.run_list.columns import SYMBOLS
 from accel_tui.run_list.queue_rows import QueueRow
@@ -62,7 +62,7 @@ COLUMNS: tuple[Column[QueueRow], ...] = (
     ),
     Column("run", 18, lambda row, _: row.entry.run, widest=28),
     Column("prio", 4, lambda row, _: _priority(row), right=True, drop_priority=2),
-    Column("devices", 9, lambda row, _: devices_of(row.entry), drop_priority=1),
+    Column("devices", 9, lambda row, _: device_words(row.entry), drop_priority=1),
     Column(
         "state",
         _STATE_WIDTH,

@@ -46,7 +46,7 @@ def test_what_the_form_offers_for_a_task_fits_it(task: str) -> None:
     dataset, shape = DATA[task]
     outputs = keras.KerasTensor((None, *shape))
     values = tf.fill((2, *shape), 1 / shape[-1])
-    filled = form.evaluate({"task": task})
+    filled = form.resolve_form({"task": task})
     offered = {name: [choice.value for choice in form.choices(name, filled)] for name in ("loss", "metrics")}
     assert (offered["loss"][0], {*offered["loss"][1:]}) == ("auto", {*LOSSES_OF[task]})
     assert {*offered["metrics"]} == {*METRICS_OF[task]}
