@@ -1,5 +1,6 @@
 """The installed program, and an end for every engine that a test leaves behind."""
 
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
@@ -18,6 +19,14 @@ def program() -> Path:
     path = Path(sys.executable).with_name("accel-tui")
     assert path.is_file(), "install the project first: pip install -e '.[cpu,dev]'"
     return path
+
+
+@pytest.fixture(autouse=True)
+def _hangups_end_programs() -> Iterator[None]:
+    """Let a hangup end what tests start, also where the tests themselves run under ``nohup``."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
 
 
 @pytest.fixture(autouse=True)

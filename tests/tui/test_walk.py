@@ -35,9 +35,9 @@ PLACES = {
     "layers": (("r", "enter", "w", "6"), "1,500 parameters"),
     "advice": (("r", "A"), "It fell to 0.41"),
     "comparison": (("r", "space", "space", "c"), "results"),
-    "bench": (("r", "b"), "enter starts"),
+    "bench": (("r", "b"), "The most that p99 may be"),
     "export": (("r", "E"), "by format"),
-    "predict": (("r", "P"), "enter predicts"),
+    "predict": (("r", "P"), "File or folder with the examples"),
     "question": (("r", "D"), "This cannot be undone"),
     "labels": (("r", "e"), "enter saves"),
 }
