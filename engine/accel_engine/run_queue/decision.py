@@ -4,7 +4,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from accel_engine.run_queue.needs import QueueRequest, RunNeeds
+from accel_engine.run_queue.needs import RunNeeds
+from accel_engine.run_queue.queue_entries import QueueRequest
 from accel_engine.words import numbers
 
 MAX_NAMED = 3

@@ -1,9 +1,8 @@
-"""What a run in the queue asks for, and the devices and the memory that its plan needs; without TensorFlow."""
+"""The devices and the memory that the plan of a run in the queue needs; without TensorFlow."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 
 from accel_engine import data, strategies
 from accel_engine.devices.cuda_visible_devices import VISIBLE, visible_gpus
@@ -101,93 +100,3 @@ def _host_memory(plan: Plan) -> int:
     with suppress(AccelError, PlanError):
         known = data_bytes(data.find(plan.data)) or 0
     return TENSORFLOW[0] + GRAPH[0] + known
-
-
-@dataclass(frozen=True, slots=True)
-class QueueRequest:
-    """What a run asks for while it waits.
-
-    Attributes:
-        priority: Higher ones start first.
-        after: Ids of runs that must have finished before.
-        devices: How many accelerators it gets; ``None`` for what its plan says, or else one.
-        group: Name of the entries that ``at_once`` limits, such as a search's; empty for none.
-        at_once: Most runs of its group that train at the same time; 0 for no limit.
-    """
-
-    priority: int = 0
-    after: tuple[str, ...] = ()
-    devices: int | None = None
-    group: str = ""
-    at_once: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class QueueEntry:
-    """A run in the queue, which waits or was started from it and is still live.
-
-    Attributes:
-        run: The run's id.
-        directory: Its directory.
-        request: What it asks for.
-        position: Its place among those that wait, from 1, in the order in which they start; 0 once started.
-        is_held: Whether it waits until it is released: a user holds it, its start has failed, or a run of ``after`` has
-            ended otherwise than finished.
-        is_started: Whether it was started.
-        devices: Ids of the devices that it was started on.
-        reason: Why it waits, in words; empty if it was started, or before anybody has looked.
-        added: When it was added, in seconds since the Unix epoch.
-        has_failed: Whether it is held because it could not be started, for that reason.
-    """
-
-    run: str
-    directory: Path
-    request: QueueRequest
-    position: int
-    is_held: bool = False
-    is_started: bool = False
-    devices: tuple[str, ...] = ()
-    reason: str = ""
-    added: float = 0.0
-    has_failed: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class StoredEntry:
-    """A row of the queue's database.
-
-    Attributes:
-        run: The run's id.
-        directory: Its directory.
-        request: What it asks for.
-        place: A number that orders entries of the same priority.
-        state: ``waiting``, ``started`` or ``cancelled``: by a process that has not ended the run yet.
-        held: Why it is held; empty if it is not.
-        reason: Why it waits, as of the last look.
-        devices: Ids of the devices that it was started on.
-        environment: The environment variables of its engine that whoever added it has set.
-        folder: The working directory of its engine, from which Python imports a user's modules.
-        added: When it was added, in seconds since the Unix epoch.
-    """
-
-    run: str
-    directory: Path
-    request: QueueRequest
-    place: int
-    state: str = "waiting"
-    held: str = ""
-    reason: str = ""
-    devices: tuple[str, ...] = ()
-    environment: Mapping[str, str] = field(default_factory=dict)
-    folder: str = ""
-    added: float = 0.0
-
-    @property
-    def is_waiting(self) -> bool:
-        """Whether it waits to be started, also if it is held."""
-        return self.state == "waiting"
-
-    @property
-    def order(self) -> tuple[int, int]:
-        """Orders entries as they start."""
-        return -self.request.priority, self.place

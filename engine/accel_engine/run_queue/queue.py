@@ -18,7 +18,6 @@ from accel_engine.run.engine.status import Status, read_info
 from accel_engine.run.store.connection import reading
 from accel_engine.run_queue.dependencies import Waiting, check_dependencies, end_cancelled, waits_for, will_finish
 from accel_engine.run_queue.engine_environment import chosen_variables
-from accel_engine.run_queue.needs import QueueEntry, QueueRequest, StoredEntry
 from accel_engine.run_queue.queue_database import (
     AT_ONCE,
     DEFAULT_AT_ONCE,
@@ -29,6 +28,7 @@ from accel_engine.run_queue.queue_database import (
     read_entries,
     wake,
 )
+from accel_engine.run_queue.queue_entries import QueueEntry, QueueRequest, StoredEntry
 
 __all__ = [
     "QueueEntry",

@@ -9,7 +9,7 @@ from accel_engine.json_values import decode, encode
 from accel_engine.process.detached import leave, start_detached
 from accel_engine.run.directory import lock
 from accel_engine.run.directory.run_paths import home, make_private
-from accel_engine.run_queue.needs import QueueRequest, StoredEntry
+from accel_engine.run_queue.queue_entries import QueueRequest, StoredEntry
 from accel_engine.versioned_database import META, WRITING, VersionedDatabase, database_errors
 
 DATABASE = "queue.db"

@@ -19,8 +19,9 @@ from accel_engine.run_queue.decision import Decision, FreeDevices, WaitingRun, d
 from accel_engine.run_queue.dependencies import end_cancelled, waits_for
 from accel_engine.run_queue.engine_environment import with_devices, working_directory
 from accel_engine.run_queue.machine import MachineReader, active_runs, occupies_devices
-from accel_engine.run_queue.needs import RunNeeds, StoredEntry, find_need
+from accel_engine.run_queue.needs import RunNeeds, find_need
 from accel_engine.run_queue.queue_database import QueueDatabase
+from accel_engine.run_queue.queue_entries import StoredEntry
 
 POLL_SECONDS = 0.1
 """How often to see whether the queue has changed, or a run has ended."""

@@ -22,7 +22,8 @@ from accel_engine.run.store.annotations import set_tags
 from accel_engine.run.store.sample_packing import SampleUnpacker
 from accel_engine.run.store.series_names import VALIDATION_PREFIX
 from accel_engine.run_queue.machine import active_runs
-from accel_engine.run_queue.queue import QueueRequest, cancel, enqueue, entries, limit
+from accel_engine.run_queue.queue import cancel, enqueue, entries, limit
+from accel_engine.run_queue.queue_entries import QueueRequest
 from accel_engine.search.trial_runs import Observation, RunMetrics
 
 OUT_OF_MEMORY = "out of memory"

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accel_engine.run_queue.decision import ActiveRun, FreeDevices, WaitingRun, decide
-from accel_engine.run_queue.needs import QueueRequest, RunNeeds
+from accel_engine.run_queue.needs import RunNeeds
+from accel_engine.run_queue.queue_entries import QueueRequest
 
 FREE = {"gpu:0": "", "gpu:1": ""}
 

@@ -16,8 +16,8 @@ from accel_engine.run.runs.removal import remove
 from accel_engine.run.store.connection import writing
 from accel_engine.run_queue import queue
 from accel_engine.run_queue.dependencies import end_cancelled
-from accel_engine.run_queue.queue import QueueRequest
 from accel_engine.run_queue.queue_database import DATABASE, changing_queue
+from accel_engine.run_queue.queue_entries import QueueRequest
 from engine.run_queue.conftest import Make, queued
 from tui.fake_engine import FakeEngine
 

@@ -14,8 +14,8 @@ from accel_engine.process.engine_process import Installation
 from accel_engine.run import Status
 from accel_engine.run.runs.creation import assign_process
 from accel_engine.run_queue import queue, queue_database
-from accel_engine.run_queue.queue import QueueRequest
 from accel_engine.run_queue.queue_database import changing_queue
+from accel_engine.run_queue.queue_entries import QueueRequest
 from accel_tui.screens import queue_screen
 from accel_tui.screens.new_run_screen import NewRunScreen
 from accel_tui.screens.question_screen import QuestionScreen

@@ -7,7 +7,7 @@ import click
 
 from accel_engine.run.runs.listing import summarize
 from accel_engine.run_queue import queue as run_queue
-from accel_engine.run_queue.queue import QueueEntry
+from accel_engine.run_queue.queue_entries import QueueEntry
 from accel_tui.cli.output import json_option, table, write, write_json
 from accel_tui.cli.queue_options import run_id
 from accel_tui.formatting.queued_runs import device_words, parse_limit, state_of

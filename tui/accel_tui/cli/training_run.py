@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from contextlib import closing, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +23,12 @@ from accel_engine.run.store.connection import DATABASE, reading
 from accel_engine.run_queue import queue
 from accel_engine.run_queue.dependencies import end_cancelled
 from accel_engine.run_queue.needs import find_need
-from accel_engine.run_queue.queue import QueueRequest
+from accel_engine.run_queue.queue_entries import QueueRequest
 from accel_tui.cli.chosen_plan import with_chosen_plan
 from accel_tui.cli.follow_run import follow, view_for
 from accel_tui.cli.interrupts import Interrupts
 from accel_tui.cli.output import print_to_stderr, write
-from accel_tui.cli.queue_options import QueueFlags, run_id
+from accel_tui.cli.queue_options import run_id
 from accel_tui.settings.user_settings import load
 
 EXIT_SECONDS = 10.0
@@ -116,9 +117,9 @@ def _train_in_foreground(directory: Path, engine: WarmEngine | None, *, as_json:
         raise
 
 
-def queue_new(plan_file: Path | None, fields: Mapping[str, Any], flags: QueueFlags) -> int:
+def queue_new(plan_file: Path | None, fields: Mapping[str, Any], asked: QueueRequest) -> int:
     """Create a run, add it to the queue and print its id; returns the exit status."""
-    request = _request(flags)
+    request = replace(asked, after=tuple(dict.fromkeys(map(run_id, asked.after))))
     directory = create_run(plan_file, fields, queued=True)
     try:
         _enqueue(directory, request)
@@ -128,15 +129,11 @@ def queue_new(plan_file: Path | None, fields: Mapping[str, Any], flags: QueueFla
     return 0
 
 
-def queue_continuation(reference: str, changes: Mapping[str, Any], flags: QueueFlags) -> int:
+def queue_continuation(reference: str, changes: Mapping[str, Any], asked: QueueRequest) -> int:
     """Reopen an ended run, add it to the queue and print its id; returns the exit status."""
-    request = _request(flags)
+    request = replace(asked, after=tuple(dict.fromkeys(map(run_id, asked.after))))
     _enqueue(reopen_run(reference, changes, queued=True), request)
     return 0
-
-
-def _request(flags: QueueFlags) -> QueueRequest:
-    return QueueRequest(flags.priority or 0, tuple(dict.fromkeys(map(run_id, flags.after))), flags.devices_each)
 
 
 def _enqueue(directory: Path, request: QueueRequest) -> None:

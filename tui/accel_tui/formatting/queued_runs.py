@@ -2,7 +2,8 @@
 
 from accel_engine.errors import AccelError, UsageError
 from accel_engine.run import RunSummary
-from accel_engine.run_queue.queue import QueueEntry, entries, wake
+from accel_engine.run_queue.queue import entries, wake
+from accel_engine.run_queue.queue_entries import QueueEntry
 from accel_engine.text import printable_line
 
 MAX_AT_ONCE = 1000

@@ -11,7 +11,7 @@ from accel_engine.run.engine.status import read_info
 from accel_engine.run.store.connection import reading
 from accel_engine.run.store.stored_events import last_event
 from accel_engine.run_queue import queue
-from accel_engine.run_queue.queue import QueueEntry
+from accel_engine.run_queue.queue_entries import QueueEntry
 from accel_engine.text import printable_fields
 
 

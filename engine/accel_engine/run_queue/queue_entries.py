@@ -1,0 +1,103 @@
+"""What waits in the queue, and what it asks for there."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from accel_engine.plan.options import OptionSpec, option
+
+
+@dataclass(frozen=True, slots=True)
+class QueueRequest:
+    """What a run asks for while it waits.
+
+    Attributes:
+        priority: Higher ones start first.
+        after: Ids of runs that must have finished before.
+        devices: How many accelerators it gets; ``None`` for what its plan says, or else one.
+        group: Name of the entries that ``at_once`` limits, such as a search's; empty for none.
+        at_once: Most runs of its group that train at the same time; 0 for no limit.
+    """
+
+    priority: int = option(0, OptionSpec("With --queue: higher ones start first.", int, metavar="N"))
+    after: tuple[str, ...] = option(
+        (),
+        OptionSpec("With --queue: wait until RUN has finished; repeatable.", tuple, metavar="RUN", repeats=True),
+    )
+    devices: int | None = option(
+        None,
+        OptionSpec("With --queue: how many accelerators the run gets.", int, flags=("--devices-each",), metavar="N"),
+    )
+    group: str = ""
+    at_once: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class QueueEntry:
+    """A run in the queue, which waits or was started from it and is still live.
+
+    Attributes:
+        run: The run's id.
+        directory: Its directory.
+        request: What it asks for.
+        position: Its place among those that wait, from 1, in the order in which they start; 0 once started.
+        is_held: Whether it waits until it is released: a user holds it, its start has failed, or a run of ``after`` has
+            ended otherwise than finished.
+        is_started: Whether it was started.
+        devices: Ids of the devices that it was started on.
+        reason: Why it waits, in words; empty if it was started, or before anybody has looked.
+        added: When it was added, in seconds since the Unix epoch.
+        has_failed: Whether it is held because it could not be started, for that reason.
+    """
+
+    run: str
+    directory: Path
+    request: QueueRequest
+    position: int
+    is_held: bool = False
+    is_started: bool = False
+    devices: tuple[str, ...] = ()
+    reason: str = ""
+    added: float = 0.0
+    has_failed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StoredEntry:
+    """A row of the queue's database.
+
+    Attributes:
+        run: The run's id.
+        directory: Its directory.
+        request: What it asks for.
+        place: A number that orders entries of the same priority.
+        state: ``waiting``, ``started`` or ``cancelled``: by a process that has not ended the run yet.
+        held: Why it is held; empty if it is not.
+        reason: Why it waits, as of the last look.
+        devices: Ids of the devices that it was started on.
+        environment: The environment variables of its engine that whoever added it has set.
+        folder: The working directory of its engine, from which Python imports a user's modules.
+        added: When it was added, in seconds since the Unix epoch.
+    """
+
+    run: str
+    directory: Path
+    request: QueueRequest
+    place: int
+    state: str = "waiting"
+    held: str = ""
+    reason: str = ""
+    devices: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    folder: str = ""
+    added: float = 0.0
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether it waits to be started, also if it is held."""
+        return self.state == "waiting"
+
+    @property
+    def order(self) -> tuple[int, int]:
+        """Orders entries as they start."""
+        return -self.request.priority, self.place
