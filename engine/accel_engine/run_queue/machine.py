@@ -22,7 +22,6 @@ from accel_engine.run.runs.devices_in_use import devices_in_use
 from accel_engine.run.store.connection import reading
 from accel_engine.run.store.meta import read_meta
 from accel_engine.run_queue.decision import ActiveRun
-from accel_engine.run_queue.needs import 
 from accel_engine.run_queue.queue_entries import StoredEntry
 from accel_engine.words import numbers
 
