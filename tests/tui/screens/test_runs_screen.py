@@ -192,6 +192,14 @@ async def test_a_run_is_planned_again(made: Callable[..., Path]) -> None:
         await shows(pilot, "--model mlp --epochs 7 --learning-rate 0.02")
 
 
+async def test_keys_of_a_finished_run_leave_room_for_the_keys_that_each_run_has(made: Callable[..., Path]) -> None:
+    directory = made(Plan(model="mlp"), Outcome.FINISHED)
+    (directory / "model.keras").touch()
+    async with StubApp().run_test(size=SMALL) as pilot:
+        await open_runs(pilot)
+        await shows(pilot, "⏎ Open", "space Select", "/ Filter", "c Compare", "esc Back", "q Quit", "? Help")
+
+
 async def test_runs_of_late_are_on_the_plan_where_there_is_room(made: Callable[..., Path]) -> None:
     made(Plan(model="mlp"), Outcome.FINISHED, age=90)
     async with StubApp().run_test(size=WIDE) as pilot:
