@@ -179,6 +179,16 @@ async def test_the_table_is_scrolled_where_it_does_not_fit(home: Path) -> None:
         await until(pilot, lambda: isinstance(pilot.app.screen, RunsScreen), "the list")
 
 
+async def test_the_table_is_not_scrolled_sideways_where_names_can_wrap(home: Path) -> None:
+    runs = [trained(Plan(name=f"a run with a long name {seed}", seed=seed)) for seed in range(3)]
+    async with StubApp().run_test(size=SMALL) as pilot:
+        await open_comparison(pilot, *(run.directory for run in runs))
+        await shows(pilot, "━c", "status")
+        table = pilot.app.screen.query_one(CompareTable)
+        assert table.show_vertical_scrollbar
+        assert not table.show_horizontal_scrollbar
+
+
 async def test_a_run_that_is_gone_is_said_to_be_unreadable(home: Path) -> None:
     one, other = trained(Plan(name="first")), trained(Plan(name="second"), ended=False)
     other.close()

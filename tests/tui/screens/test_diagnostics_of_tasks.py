@@ -130,6 +130,8 @@ async def test_confident_predictions_of_many_classes_have_an_accuracy(engine: Fa
     async with diagnosed(engine, example_reports.classification()) as pilot:
         await pilot.press("3")
         await shows(pilot, "correct predictions: 333 of 1,000", "predictions are as confident", "Accuracy of confident")
+        await pilot.resize_terminal(80, 24)
+        await shows(pilot, "threshold 0.500: accuracy 0.", "of 1,000 predictions are as confident")
 
 
 async def test_regression_has_figures_points_residuals_and_rows(engine: FakeEngine) -> None:

@@ -158,8 +158,8 @@ class ScorePlots(PlotPage):
         if self._is_confidence:
             share = percent(now.predicted / now.examples) if now.predicted else "none"
             spans += [
-                (f"{now.predicted:,} of {now.examples:,} predictions are as confident ({share})", ""),
-                (f"  accuracy {numbers.metric(now.precision)}", "title"),
+                (f"accuracy {numbers.metric(now.precision)}", "title"),
+                (f"  {share} of {now.examples:,} predictions are as confident", ""),
             ]
         else:
             words = f"precision {_figure(now.precision)}  recall {_figure(now.recall)}  F1 {_figure(now.f1)}"

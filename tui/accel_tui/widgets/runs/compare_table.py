@@ -19,6 +19,7 @@ from accel_tui.widgets.chart_panels.compare_charts import letter, style_of
 from accel_tui.widgets.list_keys import SIDEWAYS_KEYS, ScrolledByKeys
 
 _GAP = 2
+_PADDING = 2  # of the panel around the table, where it is as wide as the screen
 _MIN_WIDTH = 10
 _SHARE = 0.55  # of a wide screen
 _CHARTS = 66  # width at which chart headers fit the values of three runs
@@ -87,7 +88,9 @@ class CompareTable(ScrolledByKeys):
         names = [_SIGN + cell_len(compared.title) for compared in runs]
         fixed_width = self._label + _GAP * len(runs)
         available = screen.size.width - fixed_width - 1
-        if not screen.has_class("-narrow"):
+        if screen.has_class("-narrow"):
+            available -= _PADDING
+        else:
             # Charts get the width of their headers, unless the values, which do not wrap, need it.
             available = min(int(_SHARE * screen.size.width) - fixed_width - 1, max(available - _CHARTS, sum(values)))
         self._widths = _shares([max(pair) for pair in zip(values, names, strict=True)], available, values)
