@@ -118,7 +118,7 @@ async def test_keys_change_the_order_and_the_cursor_stays_on_its_run() -> None:
         await until(pilot, lambda: table.current.entry.position == 3, "the new order")
         await pilot.press("plus", "h")
         await until(pilot, lambda: any(entry.is_held for entry in queue.entries()), "the hold")
-        await shows(pilot, "h Release")
+        await shows(pilot, "h Release", "K Move up", "c Cancel run", "q Quit", "? Help")
         await pilot.press("h")
         await until(pilot, lambda: not any(entry.is_held for entry in queue.entries()), "the release")
 

@@ -43,6 +43,7 @@ DROP_ORDER = (
     "edit",
     "back",
     "select",
+    "show_runs",
 )
 """Actions whose keys are dropped where there is no room, in this order; help shows all."""
 
