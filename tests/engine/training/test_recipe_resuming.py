@@ -4,6 +4,7 @@ import runpy
 import shutil
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import keras
 import numpy as np
@@ -12,8 +13,10 @@ import pytest
 from accel_engine import data
 from accel_engine.events import CheckpointSaved, Outcome, RunStarted, Validated, Warned, to_stored
 from accel_engine.plan import Plan
+from accel_engine.run import RunWriter
 from accel_engine.run.directory.run_paths import checkpoint_steps, latest_checkpoint
 from accel_engine.run.store.connection import connect
+from accel_engine.training.progress.timetable import Timetable
 
 from .conftest import Gym, Trained
 
@@ -248,11 +251,20 @@ def test_a_run_killed_while_it_stopped_early_stops_at_once(gym: Gym, tmp_path: P
     assert (resumed.ended.steps, resumed.ended.reason) == (trained.ended.steps, trained.ended.reason)
 
 
-def test_the_time_limit_stops_a_run_that_can_be_continued(gym: Gym) -> None:
-    plan = Plan(model="mlp", epochs=1000, batch_size=64, time_limit="1s")
+def test_the_time_limit_stops_a_run_that_can_be_continued(gym: Gym, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The hour is over once steps are written."""
+    written, write = list[int](), RunWriter.write_chunk
+
+    def note(writer: RunWriter, first_step: int, *chunk: Any) -> None:
+        written.append(first_step)
+        write(writer, first_step, *chunk)
+
+    monkeypatch.setattr(RunWriter, "write_chunk", note)
+    monkeypatch.setattr(Timetable, "seconds_left", property(lambda _: 0.0 if written else 3600.0))
+    plan = Plan(model="mlp", epochs=1000, batch_size=64, time_limit="1h")
     stopped = gym.train(plan)
 
-    assert (stopped.ended.outcome, stopped.ended.reason) == (Outcome.STOPPED, "the time limit of 1s is reached")
+    assert (stopped.ended.outcome, stopped.ended.reason) == (Outcome.STOPPED, "the time limit of 1h is reached")
     assert latest_checkpoint(stopped.directory) == stopped.ended.steps > 0
     assert (stopped.directory / "model.keras").is_file()
 
