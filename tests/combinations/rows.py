@@ -223,8 +223,9 @@ def material_rows() -> Iterator[Row]:
 STRATEGY_NEEDS: Mapping[str, Mapping[str, Any]] = {
     "multi-worker": {"local_workers": 2},
     "parameter-server": {"local_workers": 1},
+    "tpu": {},
 }
-"""What strategies of several processes need; the others get two virtual CPUs if they take several devices."""
+"""What strategies need that take several processes, or no CPUs; the others get two virtual CPUs if they take several."""
 
 
 def strategy_rows() -> Iterator[Row]:
