@@ -225,7 +225,7 @@ STRATEGY_NEEDS: Mapping[str, Mapping[str, Any]] = {
     "parameter-server": {"local_workers": 1},
     "tpu": {},
 }
-"""What strategies need that take several processes, or no CPUs; the others get two virtual CPUs if they take several."""
+"""What strategies of several processes need, and of no CPUs; others that take several devices get two virtual CPUs."""
 
 
 def strategy_rows() -> Iterator[Row]:
