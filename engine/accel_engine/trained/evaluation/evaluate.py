@@ -143,13 +143,14 @@ def _measure(source: TrainedModel, options: EvaluationOptions, on_progress: Call
         beside = baseline.measure(batch, outputs, mask) if baseline else tf.zeros([0])
         return states.measure(batch, outputs), pairs, states.measure_batch(batch, outputs), beside
 
-    traced = tf.function(measure, autograph=False)
+    takes_any = fixed_batch(model) is None
+    traced = tf.function(measure, autograph=False, reduce_retracing=takes_any)  # sequences may differ in length, too
     values, classes, sums, reports = [], [], np.zeros(states.width), ProgressReports(on_progress, count)
     baseline_sums = np.zeros(baseline.width if baseline else 0)
     for rows, raw in batches(examples, source.plan.batch_size):
         tensors = map_structure(tf.convert_to_tensor, raw)
         # One graph for batches of any size, as the last one is smaller.
-        run = traced if fixed_batch(model) else traced.get_concrete_function(map_structure(_of_any_size, tensors))
+        run = traced.get_concrete_function(map_structure(_of_any_size, tensors)) if takes_any else traced
         found, pairs, whole, beside = run(tensors)
         values.append(found.numpy())
         classes.append(pairs.numpy())

@@ -18,6 +18,7 @@ from accel_engine.run import diagnostics
 from accel_engine.run.directory.run_paths import trained_model
 from accel_engine.trained.evaluation.class_scores import ClassLabels, class_scores
 from accel_engine.trained.evaluation.evaluate import evaluate
+from accel_engine.trained.evaluation.example_states import ExampleStates
 from accel_engine.training.core.task import Task
 
 from ...training.conftest import Gym
@@ -272,3 +273,39 @@ def test_intervals_of_classes_are_by_one_method() -> None:
     assert astuple(before[0].f1) == pytest.approx([36 / 38, 0.8229, 0.9859], abs=1e-4)  # 2 J / (1 + J) of 18 of 20
     assert astuple(after[0].f1) == pytest.approx([1.0, 0.9124, 1.0], abs=1e-4)  # of 20 of 20: J is above 0.8389
     assert astuple(before[2].f1) == (None, None, None)
+
+
+LENGTHS = """
+import keras
+import numpy as np
+import tensorflow as tf
+
+def load():
+    def batches():
+        for length in (3, 5, 4, 7, 6, 9):
+            yield np.ones((8, length, 2), "float32"), np.arange(8) % 2
+    spec = (tf.TensorSpec((None, None, 2), tf.float32), tf.TensorSpec((None,), tf.int64))
+    dataset = tf.data.Dataset.from_generator(batches, output_signature=spec)
+    return {"train": dataset, "validation": dataset, "class_names": ["even", "odd"]}
+
+def build(input_shape, classes):
+    layers = keras.layers
+    return keras.Sequential(
+        [keras.Input((None, 2)), layers.GlobalAveragePooling1D(), layers.Dense(classes, activation="softmax")]
+    )
+"""
+
+
+def test_batches_of_many_lengths_have_one_graph(gym: Gym, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "lengths.py").write_text(LENGTHS)
+    file = tmp_path / "lengths.py"
+    directory = gym.train(Plan(model=f"{file}:build", data=f"{file}:load", epochs=1)).directory
+    traced, measure = list[object](), ExampleStates.measure
+
+    def note(states: ExampleStates, *arguments: Any) -> Any:
+        traced.append(states)
+        return measure(states, *arguments)
+
+    monkeypatch.setattr(ExampleStates, "measure", note)
+    assert evaluated(directory).examples == 48
+    assert len(traced) == 2  # the first length, then any
