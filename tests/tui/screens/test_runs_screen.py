@@ -177,7 +177,7 @@ async def test_a_finished_run_cannot_be_resumed(made: Callable[..., Path]) -> No
     app = StubApp()
     async with app.run_test(size=SMALL) as pilot:
         await open_runs(pilot)
-        await shows(pilot, "n Duplicate", "q Quit")
+        await shows(pilot, "c Compare", "q Quit")
         await pilot.press("R", "r")
         assert app.launch.is_starting is False
         assert "Resume" not in text_of(pilot)

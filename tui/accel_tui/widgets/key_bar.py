@@ -35,14 +35,14 @@ DROP_ORDER = (
     "sort",
     "open_searches",
     "duplicate",
-    "continue",
     "train_longer",
     "evaluate",
     "show_plan",
     "delete",
     "edit",
-    "back",
     "select",
+    "continue",
+    "back",
     "show_runs",
 )
 """Actions whose keys are dropped where there is no room, in this order; help shows all."""
