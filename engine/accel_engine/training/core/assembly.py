@@ -297,7 +297,7 @@ def assemble(
         remat=remat,
         devices=devices,
         names=names,
-        information=(*dataset.notes, *compiled.information, *remat_notes, *slow, *_xla_notes(plan, model, devices)),
+        information=(*dataset.notes, *map(str, dataset.changes), *compiled.information, *remat_notes, *slow, *_xla_notes(plan, model, devices)),
         notes=(*dataset.warnings, *notes, *compiled.notes),
         unseeded=unseeded,
         model_modified=modified,
