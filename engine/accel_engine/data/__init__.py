@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from accel_engine.data.data_options import DataOptions, Progress, no_progress
 from accel_engine.data.dataset_entry import DatasetEntry, parse_size
 from accel_engine.data.folders.layout import READERS_OF_IMAGES, find_folder_reader
+from accel_engine.data.source import Source
 from accel_engine.errors import PlanError
 from accel_engine.files import regular
 from accel_engine.text import suggestion
@@ -142,11 +143,7 @@ def survey(entry: DatasetEntry, options: DataOptions) -> DatasetEntry:
         DataError: The file or folder cannot be used.
         PlanError: An option does not fit the data.
     """
-    _check_options(entry, options)
-    module = _SURVEYS.get(entry.reader)
-    surveyed: DatasetEntry = entry
-    if module is not None:
-        surveyed = import_module(f"accel_engine.data.{module}").survey(entry, options)
+    surveyed = _open(entry, options).describe()
     if options.class_weight:
         import_module("accel_engine.data.class_weight").check_class_weights(surveyed, options)
     return surveyed
@@ -164,12 +161,34 @@ def load(spec: str, options: DataOptions, progress: Progress = no_progress) -> "
         PlanError: There is no such dataset, or an option does not fit it.
         DataError: It cannot be read, or is invalid.
     """
-    entry = find(spec)
-    _check_options(entry, options)
-    dataset: Dataset = import_module(f"accel_engine.data.{entry.reader}").read(entry, options, progress)
+    dataset = _open(find(spec), options).load(progress)
     if options.class_weight:
         dataset = import_module("accel_engine.data.class_weight").weighted(dataset, options)
     return dataset
+
+
+def _open(entry: DatasetEntry, options: DataOptions) -> Source:
+    """The source of an entry, once the options are found to be for it."""
+    _check_options(entry, options)
+    module, _, name = entry.reader.partition(":")
+    source: type[Source] = getattr(import_module(f"accel_engine.data.{module}"), name) if name else _ModuleSource
+    return source(entry, options)
+
+
+class _ModuleSource(Source):
+    """A source whose describing and loading are functions of two modules yet."""
+
+    def describe(self) -> DatasetEntry:
+        module = _SURVEYS.get(self.entry.reader)
+        if module is None:
+            return self.entry
+        surveyed: DatasetEntry = import_module(f"accel_engine.data.{module}").survey(self.entry, self.options)
+        return surveyed
+
+    def load(self, progress: Progress) -> "Dataset":
+        module = import_module(f"accel_engine.data.{self.entry.reader}")
+        dataset: Dataset = module.read(self.entry, self.options, progress)
+        return dataset
 
 
 def _in_cloud_storage(url: str) -> DatasetEntry:

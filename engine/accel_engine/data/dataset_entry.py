@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
+from accel_engine.data.changes import Change
 from accel_engine.data.pixel_scaling import PIXELS, ValueRange
 from accel_engine.data.structure import ArraySpec, Batch, Structure, named_leaves
 from accel_engine.errors import PlanError
@@ -40,8 +41,7 @@ class DatasetEntry:
     Attributes:
         name: Its name in plans and titles.
         summary: One line about it.
-        reader: The module of this package whose ``read`` function reads it, and whose ``survey`` function, if it has
-            one, completes this entry.
+        reader: The module and name of its :class:`~accel_engine.data.source.Source` class, as ``module:Class``.
         shape: Shape of one example, without the batch; ``None`` if unknown, or if it has several inputs.
         classes: Number of classes, 0 for data without classes; ``None`` if unknown.
         examples: Number of training examples; ``None`` if unknown.
@@ -52,6 +52,7 @@ class DatasetEntry:
         url: The address of data that is not on this machine, such as ``gs://bucket/train.tfrecord``.
         value_range: Value range of the examples; ``None`` if unknown.
         notes: Notes for the user about the file.
+        changes: What reading changes in the data.
         kind: What an example is, as in :class:`accel_engine.data.dataset.Dataset`.
         task: The task that the data suggests; ``auto`` for none.
         spec: The :class:`~accel_engine.data.structure.ArraySpec` of every array of an example; ``None`` if unknown.
@@ -75,6 +76,7 @@ class DatasetEntry:
     function: str = ""
     value_range: ValueRange | None = PIXELS
     notes: tuple[str, ...] = ()
+    changes: tuple[Change, ...] = ()
     kind: str = "images"
     task: str = "auto"
     spec: Batch | None = None

@@ -96,7 +96,7 @@ def _page(known: DescribedData) -> Iterator[str]:
     if samples := entry.samples:
         yield ""
         yield table(("EXAMPLE", "VALUES"), [(name, shorten(text, _SAMPLE)) for name, text in samples])
-    for note in entry.notes:
+    for note in (*entry.notes, *map(str, entry.changes)):
         yield f"\nNote: {note}"
 
 
