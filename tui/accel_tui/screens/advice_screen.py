@@ -206,7 +206,7 @@ class AdviceScreen(WorkingScreen):
         """Stop a trial, which asks first; else go back."""
         is_trying = bool(self.work_in_progress)
         if await self.may_end():
-            (self._runner.stop if is_trying else self.leave)()
+            (self._runner.stop if is_trying else self.go_back)()
 
     @property
     def work_in_progress(self) -> str:
