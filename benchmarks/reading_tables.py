@@ -1,4 +1,4 @@
-"""Measures how long reading tables takes: many rows as CSV and Parquet, and many columns with their saved preprocessing.
+"""Measures how long reading tables takes: many rows as CSV and Parquet, and many columns and their saved preprocessing.
 
     python benchmarks/reading_tables.py [--megabytes 100] [--columns 3000 12000]
 
@@ -74,7 +74,7 @@ def main() -> None:
     parser.add_argument("--megabytes", type=int, default=100, help="size of the long CSV file, about")
     parser.add_argument("--columns", type=int, nargs="*", default=[3000, 12_000], help="numbers of columns")
     options = parser.parse_args()
-    print(f"{os.cpu_count()} CPUs, Python {platform.python_version()}, PyArrow {pa.__version__}, Keras {keras.__version__}")
+    print(f"{os.cpu_count()} CPUs, Python {platform.python_version()}, PyArrow {pa.__version__}")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         table = long_table(options.megabytes * 1_000_000 // 36)

@@ -15,7 +15,7 @@ from accel_engine.data.structure import ArraySpec, Batch
 HOUSES = DatasetEntry(
     "houses",
     "A table",
-    "tables.table",
+    "tables:TableSource",
     examples=90,
     validation_examples=8,
     test_examples=2,
