@@ -64,8 +64,8 @@ CATALOGUE: dict[str, DatasetEntry] = {
 """Datasets by name."""
 
 _FILE_READERS = {
-    ".npz": "npz",
-    ".npy": "npz",
+    ".npz": "npz:ArraySource",
+    ".npy": "npz:ArraySource",
     ".csv": "tables.table",
     ".tsv": "tables.table",
     ".parquet": "tables.table",
@@ -81,7 +81,6 @@ FILE_SUFFIXES = tuple(_FILE_READERS)
 """The suffixes of files with data."""
 
 _SURVEYS = {
-    "npz": "npz",
     "python_source.source": "python_source.source_survey",
     "tables.table": "tables.table_survey",
     "texts.language_text": "texts.language_text_survey",
@@ -224,10 +223,6 @@ class _Images(_ModuleSource):
     resizes_images = True
 
 
-class _Arrays(_ModuleSource):
-    has_columns = may_be_series = takes_window = True
-
-
 class _Function(_ModuleSource):
     may_be_series = takes_window = resizes_images = True
 
@@ -245,7 +240,6 @@ class _TensorFlowDatasets(_HuggingFace):
 
 
 _UNCONVERTED: dict[str, type[Source]] = {
-    "npz": _Arrays,
     "python_source.source": _Function,
     "tables.table": _Table,
     "texts.language_text": _Text,

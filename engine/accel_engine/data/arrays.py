@@ -11,7 +11,7 @@ from accel_engine.data.data_options import DataOptions
 from accel_engine.data.dataset import Dataset, Split, spec_of
 from accel_engine.data.finite_rows import finite_rows
 from accel_engine.data.pixel_scaling import ValueRange, is_image
-from accel_engine.data.splits import split_rows
+from accel_engine.data.splits import split_rows, without_shares
 from accel_engine.data.standardization import Standardization
 from accel_engine.data.structure import ArraySpec, Batch, Structure, map_structure, named_leaves
 from accel_engine.data.targets import Known, TargetForm, kind_text, number_scaling, standardized_note, understand
@@ -265,10 +265,7 @@ def _typed_like(part: Batch, train: Batch) -> Batch:
 def _split(parts: Mapping[str, Batch], form: TargetForm, options: DataOptions) -> tuple[dict[str, Split], list[str]]:
     """Split the training examples where there is no validation split, or a share for tests is given."""
     splits = {split: Split(*part) for split, part in parts.items()}
-    if "validation" in parts:
-        options = replace(options, validation_split=0.0)
-    if "test" in parts:
-        options = replace(options, test_split=0.0)
+    options = without_shares(options, validation="validation" in parts, test="test" in parts)
     if not options.validation_split and not options.test_split:
         return splits, []
     whole, notes = splits["train"], []
