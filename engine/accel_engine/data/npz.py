@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.data.array_file import ArrayFile, opened
-from accel_engine.data.array_roles import CLASS_NAMES, ArrayRoles, find_roles
+from accel_engine.data.array_roles import CLASS_NAMES, ArrayRoles, find_roles, is_list_of_texts
 from accel_engine.data.arrays import (
     check_parts,
     converted,
@@ -41,6 +41,9 @@ _HEAD = 64
 """Rows of larger targets that are read to describe them."""
 
 _TABLE_FIELDS = ("kinds", "time", "group")
+
+_LISTED = 8
+"""Files that a note lists at most."""
 
 _SEVERAL = Batch("inputs", "targets", "sample_weight")
 """Names of parts in messages that are several arrays."""
@@ -158,6 +161,8 @@ class ArraySource(Source):
         elif "test" in splits and "validation" not in splits and self.options.split == "auto":
             splits["validation"] = splits.pop("test")
             notes.append("the test arrays are the validation split; add x_val and y_val to keep them apart")
+        if file.other_files:
+            notes.append(f"files in it that are no arrays: {', '.join(map(repr, file.other_files[:_LISTED]))}")
         leaves = [file.headers[name].rows() for part in splits.values() for _, name in named_leaves(part)]
         check_memory(f"reading {len(leaves)} arrays", sum(array.nbytes for array in leaves))
 
@@ -175,6 +180,7 @@ class ArraySource(Source):
 
 
 def _header_rows(file: ArrayFile, name: str) -> npt.NDArray[Any]:
+    file.check(name)
     return file.headers[name].rows()
 
 
@@ -189,8 +195,7 @@ def _labels(part: Batch, prefix: str = "") -> Batch:
 
 
 def _class_names(file: ArrayFile) -> tuple[str, ...]:
-    header = file.headers.get(CLASS_NAMES)
-    if header is None or len(header.shape) != 1 or header.dtype.kind not in "US":
+    if not is_list_of_texts(file.headers.get(CLASS_NAMES)):
         return ()
     return tuple(map(str, as_text(file.read(CLASS_NAMES))))
 
