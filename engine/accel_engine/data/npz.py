@@ -9,16 +9,10 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from accel_engine.data.array_checks import check_parts
 from accel_engine.data.array_file import ArrayFile, opened
 from accel_engine.data.array_roles import CLASS_NAMES, ArrayRoles, find_roles, is_list_of_texts
-from accel_engine.data.arrays import (
-    check_parts,
-    converted,
-    example_kind,
-    input_range,
-    make_dataset,
-    target_form,
-)
+from accel_engine.data.arrays import converted, example_kind, input_range, make_dataset, target_form
 from accel_engine.data.data_options import DataOptions, Progress
 from accel_engine.data.dataset import Dataset, spec_of
 from accel_engine.data.dataset_entry import DatasetEntry, EntryColumn
