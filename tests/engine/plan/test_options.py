@@ -80,4 +80,4 @@ def test_options_that_contradict_each_other_are_refused_wherever_they_come_from(
     with pytest.raises(PlanError, match="needs --resamples 5000"):
         EvaluationOptions(confidence=0.999)
     with pytest.raises(UsageError, match="no format is chosen"):
-        ExportOptions(folder="models")
+        ExportOptions(output="models")

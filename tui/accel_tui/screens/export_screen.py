@@ -9,6 +9,7 @@ from textual.containers import ScrollableContainer
 from textual.content import Content
 from textual.widgets import Static
 
+from accel_engine.errors import PlanError
 from accel_engine.formats import format_named, target_name
 from accel_engine.model_export.export_targets import (
     FORMATS,
@@ -19,12 +20,8 @@ from accel_engine.model_export.export_targets import (
     existing_folder,
     overwritten,
 )
-from accel_engine.requests.export_model import (
-    Export,
-    ExportRequest,
-    MeasuredModel,
-    WritingFormat,
-)
+from accel_engine.plan.options import specs_of
+from accel_engine.requests.export_model import Export, ExportRequest, MeasuredModel, WritingFormat
 from accel_engine.requests.protocol.model_reference import ModelReference, check_steps
 from accel_engine.requests.protocol.request import ExamplesDone
 from accel_engine.text import printable
@@ -101,10 +98,15 @@ class ExportScreen(JobScreen):
         """A list of formats, and where to write them."""
         precisions = {target_name(*kind): format_named(kind[0]).precision(kind[1]) for kind in FORMATS}
         formats = [FieldChoice(name, each.missing or each.about, not each.missing) for name, each in precisions.items()]
+        specs = specs_of(ExportOptions)
         return OptionForm(
             ExportOptions,
-            ("formats", "checkpoint", "folder", "tolerance", "target_latency"),
-            texts={"folder": default_folder(self._directory.name)},
+            ("formats", "checkpoint", "output", "tolerance", "target_latency"),
+            texts={"output": default_folder(self._directory.name)},
+            specs={
+                "formats": replace(specs["formats"], doc="What to write.", choices=tuple(precisions)),
+                "output": replace(specs["output"], doc="Where to."),
+            },
             editors={"formats": Checklist(formats)},
             directories=(self._directory,),
         )
@@ -117,7 +119,9 @@ class ExportScreen(JobScreen):
     def prepare(self, options: ExportOptions) -> PreparedExport:
         """The targets, each with a path that can be written."""
         check_steps((self._directory,), options.checkpoint)
-        folder = user_path(options.folder).absolute()
+        if not options.output:
+            raise PlanError("output", "", "give a folder to write to")
+        folder = user_path(options.output).absolute()
         chosen = [kind for kind in FORMATS if target_name(*kind) in options.formats]
         targets = tuple(all_targets(self._directory.name, folder, options.tolerance, chosen))
         for target in targets:
