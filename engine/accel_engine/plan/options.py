@@ -27,7 +27,7 @@ class OptionSpec(FieldSpec):
         suffixes: Suffixes of the files that are completed, if it is a path; empty for folders only.
         goes_with: Another option and some of its values; forms hide it without any of these.
         repeats: Whether a command may have it several times, each with one value.
-        is_required: Whether a command needs it.
+        is_required: Whether commands and forms need it.
         read: Makes its value of a text as it is, if that is not one of the type; raises a ``UsageError``.
     """
 
