@@ -8,6 +8,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+from accel_engine.data.changes import Change
 from accel_engine.data.column_format import ColumnFormat
 from accel_engine.data.pixel_scaling import ValueRange
 from accel_engine.data.standardization import Standardization
@@ -163,6 +164,7 @@ class Dataset:
         value_range: Value range of the examples. They are scaled, if at all, in the training step, so that images
             are stored and transferred as bytes; see :mod:`accel_engine.data.pixel_scaling`.
         notes: Notes for the user.
+        changes: What reading changes in the data.
         warnings: Warnings for the user.
     """
 
@@ -185,6 +187,7 @@ class Dataset:
     target_scaling: Standardization | None = None
     value_range: ValueRange = ValueRange()  # noqa: RUF009 (frozen)
     notes: tuple[str, ...] = ()
+    changes: tuple[Change, ...] = ()
     warnings: tuple[str, ...] = ()
 
     @property

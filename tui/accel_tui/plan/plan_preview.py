@@ -66,7 +66,7 @@ def warnings(filled: ResolvedPlan, description: Description | None) -> tuple[str
         found.append(description.problem)
     if (scaling := _resolve_scaling(filled, description)) and scaling.note:
         found.append(word(scaling.note))
-    found += filled.data.notes
+    found += (*filled.data.notes, *map(str, filled.data.changes))
     examples = filled.data.examples
     if counts and examples is not None and examples < plan.batch_size:
         found.append(f"batch size {plan.batch_size} is larger than the data: the global batch is {counts.global_batch}")

@@ -6,13 +6,13 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 from textual.widgets import Label
 
+from accel_tui.screens.asking import Dialog
 from accel_tui.widgets.jobs.option_form import OptionForm
 
 
-class OptionsScreen(ModalScreen[Any]):
+class OptionsScreen(Dialog[Any]):
     """Asks for options; returns them, ``None`` when cancelled.
 
     Args:
@@ -20,11 +20,9 @@ class OptionsScreen(ModalScreen[Any]):
         form: The form.
     """
 
-    CSS_PATH = "dialog.tcss"
     AUTO_FOCUS = ""
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+s", "start", "Take", id="dialog.take", tooltip="Take these options; in a field, enter does"),
-        Binding("escape", "back", "Cancel", id="dialog.back", tooltip="Close without changes"),
         Binding("down", "app.focus_next", id="dialog.down", tooltip="Next field"),
         Binding("up", "app.focus_previous", id="dialog.up", tooltip="Previous field"),
     ]
@@ -46,10 +44,6 @@ class OptionsScreen(ModalScreen[Any]):
     def action_start(self) -> None:
         """Return the options if they are valid."""
         self._form.submit()
-
-    def action_back(self) -> None:
-        """Return nothing."""
-        self.dismiss(None)
 
     @on(OptionForm.Submitted)
     def _submitted(self, event: OptionForm.Submitted) -> None:

@@ -1,0 +1,38 @@
+"""What reading changes in data, said in one form wherever data is described, trained on or summarized."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+Verb = Literal[
+    "turned", "resized", "converted", "mixed", "resampled", "padded", "cut", "left out", "read as missing",
+    "filled", "read as categories", "read as dates", "read as numbers", "standardized", "scaled",
+]  # fmt: skip
+"""What is done to examples or values."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Something that reading changes in data.
+
+    Attributes:
+        verb: What is done.
+        what: To what, in the plural, e.g. ``images`` or ``values of price``.
+        count: To how many; ``None`` if to all, or if they were not counted.
+        total: Of how many; ``None`` if unknown.
+        detail: How, or why, e.g. ``as their EXIF orientation says``.
+        is_sampled: Whether only some of the data was looked at, so that the count is of these.
+    """
+
+    verb: Verb
+    what: str
+    count: int | None = None
+    total: int | None = None
+    detail: str = ""
+    is_sampled: bool = False
+
+    def __str__(self) -> str:
+        count = "" if self.count is None else f"{self.count:,} "
+        total = "" if self.total is None or self.count is None else f"of {self.total:,} "
+        looked_at = " looked at" if self.is_sampled and total else ""
+        detail = f": {self.detail}" if self.detail else ""
+        return f"{count}{total}{self.what}{looked_at} {self.verb}{detail}"
