@@ -64,8 +64,8 @@ CATALOGUE: dict[str, DatasetEntry] = {
 """Datasets by name."""
 
 _FILE_READERS = {
-    ".npz": "npz",
-    ".npy": "npz",
+    ".npz": "npz:ArraySource",
+    ".npy": "npz:ArraySource",
     ".csv": "tables:TableSource",
     ".tsv": "tables:TableSource",
     ".parquet": "tables:TableSource",
@@ -81,8 +81,6 @@ FILE_SUFFIXES = tuple(_FILE_READERS)
 """The suffixes of files with data."""
 
 _SURVEYS = {
-    "npz": "npz",
-    "python_source.source": "python_source.source_survey",
     "texts.language_text": "texts.language_text_survey",
     "folders.image_folder": "folders.image_folder_scan",
     "folders.mask_folder": "folders.mask_folder_scan",
@@ -219,14 +217,6 @@ class _Images(_ModuleSource):
     resizes_images = True
 
 
-class _Arrays(_ModuleSource):
-    has_columns = may_be_series = takes_window = True
-
-
-class _Function(_ModuleSource):
-    may_be_series = takes_window = resizes_images = True
-
-
 class _Records(_ModuleSource):
     has_columns = resizes_images = True
 
@@ -240,8 +230,6 @@ class _TensorFlowDatasets(_HuggingFace):
 
 
 _UNCONVERTED: dict[str, type[Source]] = {
-    "npz": _Arrays,
-    "python_source.source": _Function,
     "texts.language_text": _Text,
     "folders.image_folder": _Images,
     "folders.mask_folder": _Images,
@@ -284,7 +272,7 @@ def _user_function(spec: str) -> DatasetEntry | None:
     name = f"{path.stem}:{function}" if path else spec
     summary = f"What {function} in {path.name if path else target} returns"
     return DatasetEntry(
-        name, summary, "python_source.source", path=path, function=spec, value_range=None, kind="arrays"
+        name, summary, "python_source.source:PythonSource", path=path, function=spec, value_range=None, kind="arrays"
     )
 
 

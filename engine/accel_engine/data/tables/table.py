@@ -24,7 +24,7 @@ from accel_engine.data.tables.roles import TableRoles, choose_table_roles
 from accel_engine.data.tables.table_series import describe_series, load_series
 from accel_engine.data.tables.targets import TargetColumnForm, choose_form, target_scaling
 from accel_engine.data.tables.valid_rows import ValidRows, read_validation_file, valid_rows
-from accel_engine.data.targets import standardized_note
+from accel_engine.data.targets import standardized
 
 LARGE = 4 << 20
 """Files of more bytes than this are not read whole to describe them."""
@@ -196,7 +196,8 @@ def load(entry: DatasetEntry, options: DataOptions, progress: Progress = no_prog
         warnings = tuple(f"{other_path.name}: {note}" for note in (*other_columns.notes, *other_columns.changes))
         warnings += unseen_notes(vocabularies, other.inputs, every, other_path)
         changes += other.changes
-    is_standardized = (standardized_note(f"the target {', '.join(table.roles.targets)}"),) if scaling else ()
+    if scaling is not None:
+        changes.append(standardized(", ".join(table.roles.targets)))
     return Dataset(
         entry.name,
         train,
@@ -214,7 +215,7 @@ def load(entry: DatasetEntry, options: DataOptions, progress: Progress = no_prog
         target_scaling=scaling,
         value_range=ValueRange("float32") if learned else ValueRange(),
         warnings=warnings,
-        notes=(*table.notes, *is_standardized),
+        notes=table.notes,
         changes=tuple(dict.fromkeys(changes)),
     )
 
