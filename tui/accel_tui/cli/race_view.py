@@ -14,13 +14,13 @@ from accel_tui.appearance.glyphs import to_ascii
 from accel_tui.cli.live import LiveArea, Size
 from accel_tui.cli.output import print_to_stderr, write_json
 from accel_tui.formatting import race
-from accel_tui.formatting.race import Span, bars
+from accel_tui.formatting.race import bars
 
 REDRAW_SECONDS = 0.1
 """Seconds between two pictures of the bars, at least."""
 
-_COLOURS = {"best": "green", "bar": "cyan", "faint": "bright_black", "error": "red"}
-"""Colours of styles."""
+_COLOURS = {"success": "green", "primary": "cyan", "note": "bright_black", "error": "red"}
+"""Colours of a terminal for colours of a theme."""
 
 _WITHOUT_LINE = (ConfigurationState.WAITING, ConfigurationState.MEASURING, ConfigurationState.NOT_MEASURED)
 """States without a line of their own while a race runs; the page at the end lists what is not measured."""
@@ -67,7 +67,7 @@ class LiveBars:
         lines = bars(shown, min(self._live.width, 150))
         self._live.show(Text("\n", no_wrap=True, overflow="crop").join(map(self._painted, lines)))
 
-    def _painted(self, line: Sequence[Span]) -> Text:
+    def _painted(self, line: Sequence[tuple[str, str]]) -> Text:
         plain = str if self._live.has_unicode else to_ascii
         return Text.assemble(*((plain(text), _COLOURS.get(style, "")) for text, style in line))
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 
 from textual import on
@@ -10,9 +11,11 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.events import Resize
-from textual.screen import ModalScreen
 from textual.widgets import Button, Label
 
+from accel_engine.text import printable
+from accel_engine.words import numbers
+from accel_tui.screens.asking import Dialog
 from accel_tui.terminal.textual_private import bind
 
 
@@ -37,6 +40,9 @@ CANCEL = Answer("cancel", "Cancel", "escape")
 """Leaves everything as it is."""
 
 
+OVERWRITE = Answer("overwrite", "Overwrite", "o", is_destructive=True)
+
+
 class Answers(Horizontal):
     """The buttons of a dialog, in a row if there is room for all of them, else one below the other."""
 
@@ -46,7 +52,7 @@ class Answers(Horizontal):
         self.set_class(width > event.size.width, "-stacked")
 
 
-class QuestionScreen(ModalScreen[str | None]):
+class QuestionScreen(Dialog[str]):
     """Asks a question; returns the id of the answer, ``None`` when cancelled.
 
     Args:
@@ -55,10 +61,7 @@ class QuestionScreen(ModalScreen[str | None]):
         answers: The answers; the first one has the focus. The one of escape is shown last.
     """
 
-    CSS_PATH = "dialog.tcss"
-
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "dismiss(None)", "Cancel", id="question.back", tooltip="Close without changes"),
         Binding("left,up", "app.focus_previous", id="question.previous", tooltip="Previous answer"),
         Binding("right,down", "app.focus_next", id="question.next", tooltip="Next answer"),
     ]
@@ -95,3 +98,15 @@ class QuestionScreen(ModalScreen[str | None]):
     @on(Button.Pressed)
     def _pressed(self, event: Button.Pressed) -> None:
         self.dismiss(event.button.id)
+
+
+def overwrite_question(there: Sequence[Path], more: str = "") -> QuestionScreen:
+    """Ask whether to overwrite what is there already.
+
+    Args:
+        there: Files and folders of one folder.
+        more: A further sentence.
+    """
+    names = printable(", ".join(path.name for path in there))
+    detail = " ".join((f"In {printable(str(there[0].absolute().parent))}: {names}.", more)).rstrip()
+    return QuestionScreen(f"Overwrite {numbers.counted(len(there), 'file')}?", detail, (CANCEL, OVERWRITE))

@@ -4,7 +4,6 @@ An example spans some rows: its window, and the horizon that follows. All of the
 never sees a row that validation uses, be it as an input or as a target.
 """
 
-from dataclasses import replace
 from typing import NamedTuple
 
 from accel_engine.data.data_options import DataOptions
@@ -49,15 +48,6 @@ def parts_of(options: DataOptions) -> Counts:
     kind = choose_split(options, ordered=True)
     validation = kind != "none" and options.validation_split > 0 and not has_other_validation(options)
     return Counts(1, int(validation), int(options.test_split > 0))
-
-
-def without_shares(options: DataOptions, *, validation: bool, test: bool) -> DataOptions:
-    """Options for rows whose validation or test examples are elsewhere."""
-    return replace(
-        options,
-        validation_split=0.0 if validation else options.validation_split,
-        test_split=0.0 if test else options.test_split,
-    )
 
 
 def divide(rows: int, options: DataOptions) -> Counts | None:

@@ -6,7 +6,8 @@ from accel_engine.data.data_options import DataOptions
 from accel_engine.data.dataset_entry import DatasetEntry
 from accel_engine.data.pixel_scaling import ValueRange
 from accel_engine.data.series.series_columns import SeriesColumns, example_shapes
-from accel_engine.data.series.series_parts import span_of, window_counts, without_shares
+from accel_engine.data.series.series_parts import span_of, window_counts
+from accel_engine.data.splits import without_shares
 from accel_engine.data.structure import ArraySpec, Batch
 
 

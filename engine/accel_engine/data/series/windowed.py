@@ -12,7 +12,8 @@ from accel_engine.data.dataset import Dataset, Split, materialise
 from accel_engine.data.series.normalization_model import WindowNormalization
 from accel_engine.data.series.series import Series, order_series
 from accel_engine.data.series.series_columns import SeriesColumns, example_shapes
-from accel_engine.data.series.series_parts import divide, span_of, too_few_rows, window_of, without_shares
+from accel_engine.data.series.series_parts import divide, span_of, too_few_rows, window_of
+from accel_engine.data.splits import without_shares
 from accel_engine.data.standardization import Standardization
 from accel_engine.errors import AccelError, DataError
 

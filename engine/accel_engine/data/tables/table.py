@@ -20,7 +20,7 @@ from accel_engine.data.tables.roles import TableRoles, choose_table_roles
 from accel_engine.data.tables.table_series import read_series
 from accel_engine.data.tables.targets import choose_form, target_scaling
 from accel_engine.data.tables.valid_rows import ValidRows, read_validation_file, valid_rows
-from accel_engine.data.targets import standardized_note
+from accel_engine.data.targets import standardized
 
 _MAX_LISTED = 6
 _SPLITS = ("training", "validation", "test")
@@ -68,7 +68,7 @@ def read(entry: DatasetEntry, options: DataOptions, progress: Progress) -> Datas
         warnings += unseen_notes(model.learned.vocabularies, other.inputs, every, path) if model else ()
         notes += other.notes
     if scaling is not None:
-        notes.append(standardized_note(f"the target {', '.join(roles.targets)}"))
+        notes.append(str(standardized(", ".join(roles.targets))))
     return Dataset(
         entry.name,
         train,
