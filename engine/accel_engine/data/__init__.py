@@ -81,7 +81,6 @@ FILE_SUFFIXES = tuple(_FILE_READERS)
 """The suffixes of files with data."""
 
 _SURVEYS = {
-    "python_source.source": "python_source.source_survey",
     "tables.table": "tables.table_survey",
     "texts.language_text": "texts.language_text_survey",
     "folders.image_folder": "folders.image_folder_scan",
@@ -223,10 +222,6 @@ class _Images(_ModuleSource):
     resizes_images = True
 
 
-class _Function(_ModuleSource):
-    may_be_series = takes_window = resizes_images = True
-
-
 class _Records(_ModuleSource):
     has_columns = resizes_images = True
 
@@ -240,7 +235,6 @@ class _TensorFlowDatasets(_HuggingFace):
 
 
 _UNCONVERTED: dict[str, type[Source]] = {
-    "python_source.source": _Function,
     "tables.table": _Table,
     "texts.language_text": _Text,
     "folders.image_folder": _Images,
@@ -284,7 +278,7 @@ def _user_function(spec: str) -> DatasetEntry | None:
     name = f"{path.stem}:{function}" if path else spec
     summary = f"What {function} in {path.name if path else target} returns"
     return DatasetEntry(
-        name, summary, "python_source.source", path=path, function=spec, value_range=None, kind="arrays"
+        name, summary, "python_source.source:PythonSource", path=path, function=spec, value_range=None, kind="arrays"
     )
 
 
