@@ -103,6 +103,7 @@ def description_of(form: DataFormat, plan: Plan) -> DataDescription:
         form.target_mean,
         form.target_variance,
         form.kind,
+        form.sample_rate,
         has_standard_targets=form.target_units is not None,
         has_standard_windows=form.input_units is not None,
     )
