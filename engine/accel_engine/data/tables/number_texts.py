@@ -41,6 +41,9 @@ _ROUND = r"(\d)[.,]-{1,2}"
 _SAMPLE = 1000
 """Texts that are looked at first: if hardly any is a number, the others are not tried."""
 
+_HEAD = 100
+"""The same, of numbers whose mark may be ambiguous."""
+
 _FEW = 0.05
 """The share of numbers among these that is hardly any."""
 
@@ -112,11 +115,14 @@ def is_ambiguous(texts: Any) -> bool:
     """Whether a mark before three digits, which all texts with a mark have, may be before a fraction or thousands."""
     import pyarrow.compute as pc
 
-    marked = pc.filter(texts, pc.match_substring_regex(texts, "[.,]"))
-    head = marked.slice(0, 100)  # most columns are not
-    return len(marked) > 0 and all(
-        pc.all(pc.match_substring_regex(some, _AMBIGUOUS)).as_py() for some in (head, marked)
-    )
+    count = 0
+    for some in (texts.slice(0, _HEAD), texts):  # most columns have another number among the first ones
+        for mark in DECIMALS:
+            marked = pc.filter(some, pc.match_substring(some, mark))
+            if len(marked) and not pc.all(pc.match_substring_regex(marked, _AMBIGUOUS)).as_py():
+                return False
+            count += len(marked)
+    return count > 0
 
 
 def _in_same_characters(texts: Any) -> Any:
