@@ -71,7 +71,7 @@ _FILE_READERS = {
     ".parquet": "tables.table",
     ".jsonl": "tables.table",
     ".ndjson": "tables.table",
-    ".txt": "texts.language_text",
+    ".txt": "texts.language_text:LanguageText",
     ".tfrecord": "prepared.tfrecord",
     ".tfrecords": "prepared.tfrecord",
 }
@@ -82,7 +82,6 @@ FILE_SUFFIXES = tuple(_FILE_READERS)
 
 _SURVEYS = {
     "tables.table": "tables.table_survey",
-    "texts.language_text": "texts.language_text_survey",
     "folders.image_folder": "folders.image_folder_scan",
     "folders.mask_folder": "folders.mask_folder_scan",
     "folders.audio_folder": "folders.audio_folder_scan",
@@ -210,10 +209,6 @@ class _Table(_ModuleSource):
     is_table = has_columns = may_be_series = takes_window = True
 
 
-class _Text(_ModuleSource):
-    takes_window = has_tokens = True
-
-
 class _Audio(_ModuleSource):
     takes_window = True
 
@@ -236,7 +231,6 @@ class _TensorFlowDatasets(_HuggingFace):
 
 _UNCONVERTED: dict[str, type[Source]] = {
     "tables.table": _Table,
-    "texts.language_text": _Text,
     "folders.image_folder": _Images,
     "folders.mask_folder": _Images,
     "folders.audio_folder": _Audio,
