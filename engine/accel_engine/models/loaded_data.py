@@ -32,6 +32,7 @@ def describe_data(dataset: Dataset, task: str) -> DataDescription:
         mean,
         variance,
         dataset.kind,
+        dataset.sample_rate,
         texts=_texts(train) if is_text and isinstance(train, Split) else None,
         has_standard_targets=dataset.target_scaling is not None,
         has_standard_windows=isinstance(dataset.preprocess, WindowNormalization),
