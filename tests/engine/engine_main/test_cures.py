@@ -56,13 +56,13 @@ def test_a_speed_cure_and_a_learning_cure_are_measured(home: Path) -> None:
     assert without.examples_per_second < cure.between[0] <= cure.examples_per_second <= cure.between[1]  # type: ignore[operator]
     assert "from the initial weights" in speed.how
     helps = tried(learning_rate=0.001)
-    before, after = (each.learned for each in helps.results)
+    planned, cured = (each.learned for each in helps.results)
     assert helps.is_better
-    assert before
-    assert after
-    assert after.between
-    assert after.metric.endswith("loss")
-    assert after.value <= after.between[1] < before.value
+    assert planned
+    assert cured
+    assert cured.between
+    assert cured.metric.endswith("loss")
+    assert cured.value <= cured.between[1] < planned.value
     assert [path.stat().st_mtime_ns for path in sorted(directory.rglob("*"))] == before
     assert left_behind(home) == []
 
