@@ -23,7 +23,7 @@ AUTO = "auto"
 """Selects a theme by the colours of the terminal."""
 
 SHARED_SCREENS = (
-    frozenset({"run", "charts", "log", "list"}),
+    frozenset({"run", "charts", "log", "table", "list"}),
     frozenset({"new-run", "picker", "field", "group", "finder"}),
     frozenset({"search", "searches", "table", "list"}),
     *(

@@ -51,6 +51,7 @@ class DatasetEntry:
         value_range: Value range of the examples; ``None`` if unknown.
         notes: Notes for the user about the file.
         changes: What reading changes in the data.
+        sample_rate: Samples per second of audio; 0 for other data, and before its headers are read.
         kind: What an example is, as in :class:`accel_engine.data.dataset.Dataset`.
         task: The task that the data suggests; ``auto`` for none.
         spec: The :class:`~accel_engine.data.structure.ArraySpec` of every array of an example; ``None`` if unknown.
@@ -75,6 +76,7 @@ class DatasetEntry:
     value_range: ValueRange | None = PIXELS
     notes: tuple[str, ...] = ()
     changes: tuple[Change, ...] = ()
+    sample_rate: int = 0
     kind: str = "images"
     task: str = "auto"
     spec: Batch | None = None

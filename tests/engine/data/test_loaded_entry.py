@@ -11,7 +11,9 @@ from accel_engine.data.loaded_entry import entry_of
 from accel_engine.data.structure import ArraySpec, Batch
 from accel_engine.data_profile.described_data import DescribedData
 
-FOUND = DatasetEntry("mine:load", "What load in mine.py returns", "python_source.source", function="mine.py:load")
+FOUND = DatasetEntry(
+    "mine:load", "What load in mine.py returns", "python_source.source:PythonSource", function="mine.py:load"
+)
 
 
 def test_arrays_have_ranges_classes_and_examples() -> None:
