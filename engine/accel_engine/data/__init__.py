@@ -66,12 +66,12 @@ CATALOGUE: dict[str, DatasetEntry] = {
 _FILE_READERS = {
     ".npz": "npz:ArraySource",
     ".npy": "npz:ArraySource",
-    ".csv": "tables.table",
-    ".tsv": "tables.table",
-    ".parquet": "tables.table",
-    ".jsonl": "tables.table",
-    ".ndjson": "tables.table",
-    ".txt": "texts.language_text",
+    ".csv": "tables:TableSource",
+    ".tsv": "tables:TableSource",
+    ".parquet": "tables:TableSource",
+    ".jsonl": "tables:TableSource",
+    ".ndjson": "tables:TableSource",
+    ".txt": "texts.language_text:LanguageText",
     ".tfrecord": "prepared.tfrecord",
     ".tfrecords": "prepared.tfrecord",
 }
@@ -81,8 +81,6 @@ FILE_SUFFIXES = tuple(_FILE_READERS)
 """The suffixes of files with data."""
 
 _SURVEYS = {
-    "tables.table": "tables.table_survey",
-    "texts.language_text": "texts.language_text_survey",
     "folders.image_folder": "folders.image_folder_scan",
     "folders.mask_folder": "folders.mask_folder_scan",
     "folders.audio_folder": "folders.audio_folder_scan",
@@ -206,14 +204,6 @@ class _ModuleSource(Source):
         return dataset
 
 
-class _Table(_ModuleSource):
-    is_table = has_columns = may_be_series = takes_window = True
-
-
-class _Text(_ModuleSource):
-    takes_window = has_tokens = True
-
-
 class _Audio(_ModuleSource):
     takes_window = True
 
@@ -235,8 +225,6 @@ class _TensorFlowDatasets(_HuggingFace):
 
 
 _UNCONVERTED: dict[str, type[Source]] = {
-    "tables.table": _Table,
-    "texts.language_text": _Text,
     "folders.image_folder": _Images,
     "folders.mask_folder": _Images,
     "folders.audio_folder": _Audio,

@@ -10,7 +10,7 @@ from accel_engine.data.arrays import make_dataset
 from accel_engine.data.series.windowed import windowed
 from accel_engine.data.standardization import Standardization
 from accel_engine.data.structure import Batch
-from accel_engine.data.tables.columns import read_columns
+from accel_engine.data.tables.column_reading import read_columns
 from accel_engine.data.tables.raw_inputs import raw_inputs
 
 ROWS = 80

@@ -16,7 +16,7 @@ from accel_engine.data_profile.described_data import DescribedData
 HOUSES = DatasetEntry(
     "houses",
     "A table",
-    "tables.table",
+    "tables:TableSource",
     examples=90,
     validation_examples=8,
     test_examples=2,
