@@ -167,9 +167,9 @@ class QueueReasons:
         """What is new about why it waits; empty for nothing."""
         if time.monotonic() < self._due:
             return []
-        from accel_tui.formatting.queued_runs import why_queued  # seldom needed
+        from accel_engine.run_queue.queue import why_waits  # seldom needed
 
         self._due = time.monotonic() + _QUEUE_INTERVAL
-        said = why_queued(run)
+        said = why_waits(run)
         is_new, self._said = said != self._said, said
         return [f"run {run} waits: {said}"] if is_new else []
