@@ -71,7 +71,7 @@ _FILE_READERS = {
     ".parquet": "tables:TableSource",
     ".jsonl": "tables:TableSource",
     ".ndjson": "tables:TableSource",
-    ".txt": "texts.language_text",
+    ".txt": "texts.language_text:LanguageText",
     ".tfrecord": "prepared.tfrecord",
     ".tfrecords": "prepared.tfrecord",
 }
@@ -81,7 +81,6 @@ FILE_SUFFIXES = tuple(_FILE_READERS)
 """The suffixes of files with data."""
 
 _SURVEYS = {
-    "texts.language_text": "texts.language_text_survey",
     "folders.image_folder": "folders.image_folder_scan",
     "folders.mask_folder": "folders.mask_folder_scan",
     "folders.audio_folder": "folders.audio_folder_scan",
@@ -205,10 +204,6 @@ class _ModuleSource(Source):
         return dataset
 
 
-class _Text(_ModuleSource):
-    takes_window = has_tokens = True
-
-
 class _Audio(_ModuleSource):
     takes_window = True
 
@@ -230,7 +225,6 @@ class _TensorFlowDatasets(_HuggingFace):
 
 
 _UNCONVERTED: dict[str, type[Source]] = {
-    "texts.language_text": _Text,
     "folders.image_folder": _Images,
     "folders.mask_folder": _Images,
     "folders.audio_folder": _Audio,

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.data.dataset import Dataset, Examples, Split
-from accel_engine.data.series.normalization_model import WindowNormalization
+from accel_engine.data.standardization import WindowNormalization
 from accel_engine.data.structure import Batch, named_leaves
 from accel_engine.data.tables.preprocessing import LazyMatrix
 from accel_engine.errors import ModelError

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from accel_engine.data.dataset import Dataset, Examples, Split, take_rows
-from accel_engine.data.series.normalization_model import WindowNormalization
+from accel_engine.data.standardization import WindowNormalization
 from accel_engine.data.structure import ArraySpec
 from accel_engine.models.data_description import DataDescription
 

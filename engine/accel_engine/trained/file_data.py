@@ -13,8 +13,7 @@ from accel_engine import data
 from accel_engine.data.column_format import ColumnFormat
 from accel_engine.data.data_options import DataOptions, Progress
 from accel_engine.data.dataset import Dataset, Examples, LazyArray, Split, take_rows
-from accel_engine.data.series.normalization_model import WindowNormalization
-from accel_engine.data.standardization import Standardization
+from accel_engine.data.standardization import Standardization, WindowNormalization
 from accel_engine.data.standardization_model import dtype_of_units, units_of_model
 from accel_engine.data.structure import flatten, map_structure, named_leaves
 from accel_engine.data.tables.category_values import truth_words

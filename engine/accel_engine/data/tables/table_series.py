@@ -12,9 +12,8 @@ from accel_engine.data.column_format import ColumnFormat
 from accel_engine.data.data_options import DataOptions, Progress, no_progress
 from accel_engine.data.dataset import Dataset, Split
 from accel_engine.data.dataset_entry import DatasetEntry
-from accel_engine.data.series.series import order_series
-from accel_engine.data.series.series_columns import choose_columns, role_of
-from accel_engine.data.series.series_survey import describe_windows
+from accel_engine.data.series.series import choose_columns, order_series, role_of
+from accel_engine.data.series.series_parts import describe_windows
 from accel_engine.data.series.windowed import windowed
 from accel_engine.data.splits import split_by_values
 from accel_engine.data.tables.column_texts import describe_column, sample_rows

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from accel_engine.data.dataset import Dataset
-from accel_engine.data.series.normalization_model import WindowNormalization
-from accel_engine.data.standardization import Standardization
+from accel_engine.data.standardization import Standardization, WindowNormalization
 from accel_engine.data.structure import Batch, specs_from_json, specs_to_json
 from accel_engine.data.tables.preprocessing import Preprocessing
 from accel_engine.models.data_description import DataDescription
