@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-import accel_engine.data.digits as digits_module
+import accel_engine.data
 
 Array = npt.NDArray[Any]
 Arrays = dict[str, Array]
@@ -16,7 +16,7 @@ Arrays = dict[str, Array]
 
 def digits() -> Arrays:
     """Handwritten digits, float32 8x8x1 in [0, 1]: 1,437 to train, 360 to validate."""
-    with np.load(Path(digits_module.__file__).with_name("digits.npz")) as file:
+    with np.load(Path(accel_engine.data.__file__).with_name("digits.npz")) as file:
         x, y = file["images"], file["labels"]
     order = np.random.default_rng(0).permutation(len(x))
     x, y = (x[..., np.newaxis] / 16).astype(np.float32)[order], y[order].astype(np.int64)

@@ -15,24 +15,24 @@ app.help=question_mark,f1 app.interrupt=ctrl+c app.palette=ctrl+p app.quit=q app
 app.suspend=ctrl+z app.theme=t,f2 charts.back=escape charts.clip=o charts.cursor=v charts.down=down
 charts.end=end charts.far-left=shift+left charts.far-right=shift+right charts.full-screen=f,enter
 charts.home=home charts.in=plus,equals_sign charts.left=left charts.log=y charts.out=minus charts.right=right
-charts.select=a charts.smooth=m charts.up=up charts.whole=0 charts.x=x compare.back=escape compare.table=tab
+charts.select=a charts.smooth=m charts.up=up charts.whole=0 charts.x=x compare.table=tab
 confusion.down=down confusion.far-left=shift+left confusion.far-right=shift+right confusion.left=left
 confusion.list=f confusion.page-down=pagedown confusion.page-up=pageup confusion.percent=percent_sign
-confusion.right=right confusion.up=up diagnostics.back=escape,w diagnostics.quit=q diagnostics.tab-1=1
+confusion.right=right confusion.up=up diagnostics.back=w diagnostics.quit=q diagnostics.tab-1=1
 diagnostics.tab-2=2 diagnostics.tab-3=3 diagnostics.validate=V dialog.back=escape dialog.down=down dialog.up=up
 gallery.end=end gallery.filter=ampersand gallery.home=home
 gallery.larger=plus,equals_sign gallery.next=right,pagedown,down gallery.previous=left,pageup,up
-gallery.smaller=minus help.close=escape,question_mark,f1,q list.down=j,down
+gallery.smaller=minus help.close=question_mark,f1,q list.down=j,down
 list.end=end list.home=home list.left=left list.page-down=pagedown list.page-up=pageup list.right=right
 list.up=k,up log.close=escape log.filter=ampersand log.level=L log.next=n log.previous=N log.search=slash
 new-run.copy=c,f5 new-run.defaults=d,f6 new-run.down=down new-run.leave=escape new-run.page-down=pagedown
 new-run.page-up=pageup new-run.runs=r,ctrl+r new-run.start=s,ctrl+s new-run.up=up picker.accept=tab
 picker.close=escape picker.down=down picker.enter=enter picker.page-down=pagedown picker.page-up=pageup
-picker.up=up question.back=escape question.next=right,down question.previous=left,up run.back=escape
+picker.up=up question.next=right,down question.previous=left,up screen.back=escape
 run.checkpoint=c run.continue=R run.detach=d run.details=i run.diagnostics=w run.learning-rate=r run.log=l
-run.pause=p,space run.quit=q run.search=slash run.stop=s runs.back=escape runs.compare=c runs.continue=R
+run.pause=p,space run.quit=q run.search=slash run.stop=s runs.compare=c runs.continue=R
 runs.delete=D,delete runs.duplicate=n runs.edit=e runs.filter=slash runs.new-run=p runs.open-newest=enter
-select-charts.default=d select-charts.done=escape,a,q select-charts.toggle=space,enter table.open=enter
+select-charts.default=d select-charts.done=a,q select-charts.toggle=space,enter table.open=enter
 table.reverse=o table.select-down=shift+down table.select-up=shift+up table.select=space
 table.sort-previous=less_than_sign table.sort=greater_than_sign
 """

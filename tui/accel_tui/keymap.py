@@ -29,7 +29,7 @@ SHARED_SCREENS = (
     *(frozenset({family, "table", "list"}) for family in ("runs", "queue", "diagnostics", "gallery", "predict")),
     *(frozenset({family, "list"}) for family in ("advice", "race", "compare", "lines")),
 )
-"""Groups of binding ids whose keys are active on the same screen."""
+"""Groups of binding ids whose keys are active on the same screen, besides those of ``screen``."""
 
 _MODIFIERS = frozenset({"ctrl", "shift", "alt", "super", "hyper", "meta"})
 _NAMES = frozenset(
@@ -131,6 +131,8 @@ def _conflicts(chosen: Mapping[str, str], known: Mapping[str, KeyBinding]) -> It
 def _can_conflict(first: KeyBinding, second: KeyBinding) -> bool:
     """Whether two bindings can be active at the same time."""
     families = {first.id.partition(".")[0], second.id.partition(".")[0]}
+    if "screen" in families and not (first.modal or second.modal):
+        return True
     if len(families) == 1 or any(families <= together for together in SHARED_SCREENS):
         return True
     return "app" in families and (first.priority or second.priority or not (first.modal or second.modal))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from accel_engine.data.data_options import DataOptions, Progress, no_progress
 from accel_engine.data.dataset_entry import DatasetEntry, parse_size
-from accel_engine.data.folders.layout import READERS_OF_IMAGES, find_folder_reader
+from accel_engine.data.folders.layout import find_folder_reader
 from accel_engine.data.source import Source
 from accel_engine.errors import PlanError
 from accel_engine.files import regular
@@ -20,7 +20,19 @@ from accel_engine.user_paths import exists, is_directory, no_file, user_path
 if TYPE_CHECKING:
     from accel_engine.data.dataset import Dataset
 
-__all__ = ["CATALOGUE", "CLOUD_STORAGE", "DataOptions", "DatasetEntry", "find", "load", "parse_size", "survey"]
+__all__ = [
+    "CATALOGUE",
+    "CLOUD_STORAGE",
+    "DataOptions",
+    "DatasetEntry",
+    "find",
+    "load",
+    "parse_size",
+    "source_of",
+    "survey",
+]
+
+_KERAS = "built_in:KerasDataset"
 
 CATALOGUE: dict[str, DatasetEntry] = {
     entry.name: entry
@@ -28,7 +40,7 @@ CATALOGUE: dict[str, DatasetEntry] = {
         DatasetEntry(
             "digits",
             "Handwritten digits, 8x8, built in (no download)",
-            "digits",
+            "built_in:Digits",
             (8, 8, 1),
             10,
             1437,
@@ -37,18 +49,16 @@ CATALOGUE: dict[str, DatasetEntry] = {
         DatasetEntry(
             "synthetic",
             "Synthetic images of any shape, for benchmarks",
-            "synthetic",
+            "built_in:Synthetic",
             (32, 32, 3),
             10,
             10_000,
             1_000,
         ),
-        DatasetEntry("mnist", "Handwritten digits, 28x28", "keras_dataset", (28, 28, 1), 10, 60_000, 10_000),
-        DatasetEntry("fashion_mnist", "Articles of clothing, 28x28", "keras_dataset", (28, 28, 1), 10, 60_000, 10_000),
-        DatasetEntry("cifar10", "Colour photos of 10 classes, 32x32", "keras_dataset", (32, 32, 3), 10, 50_000, 10_000),
-        DatasetEntry(
-            "cifar100", "Colour photos of 100 classes, 32x32", "keras_dataset", (32, 32, 3), 100, 50_000, 10_000
-        ),
+        DatasetEntry("mnist", "Handwritten digits, 28x28", _KERAS, (28, 28, 1), 10, 60_000, 10_000),
+        DatasetEntry("fashion_mnist", "Articles of clothing, 28x28", _KERAS, (28, 28, 1), 10, 60_000, 10_000),
+        DatasetEntry("cifar10", "Colour photos of 10 classes, 32x32", _KERAS, (32, 32, 3), 10, 50_000, 10_000),
+        DatasetEntry("cifar100", "Colour photos of 100 classes, 32x32", _KERAS, (32, 32, 3), 100, 50_000, 10_000),
     )
 }
 """Datasets by name."""
@@ -170,9 +180,16 @@ def load(spec: str, options: DataOptions, progress: Progress = no_progress) -> "
 def _open(entry: DatasetEntry, options: DataOptions) -> Source:
     """The source of an entry, once the options are found to be for it."""
     _check_options(entry, options)
+    return source_of(entry)(entry, options)
+
+
+def source_of(entry: DatasetEntry) -> type[Source]:
+    """The class that describes and loads an entry."""
     module, _, name = entry.reader.partition(":")
-    source: type[Source] = getattr(import_module(f"accel_engine.data.{module}"), name) if name else _ModuleSource
-    return source(entry, options)
+    if not name:
+        return _UNCONVERTED.get(entry.reader, _ModuleSource)
+    source: type[Source] = getattr(import_module(f"accel_engine.data.{module}"), name)
+    return source
 
 
 class _ModuleSource(Source):
@@ -189,6 +206,58 @@ class _ModuleSource(Source):
         module = import_module(f"accel_engine.data.{self.entry.reader}")
         dataset: Dataset = module.read(self.entry, self.options, progress)
         return dataset
+
+
+class _Table(_ModuleSource):
+    is_table = has_columns = may_be_series = takes_window = True
+
+
+class _Text(_ModuleSource):
+    takes_window = has_tokens = True
+
+
+class _Audio(_ModuleSource):
+    takes_window = True
+
+
+class _Images(_ModuleSource):
+    resizes_images = True
+
+
+class _Arrays(_ModuleSource):
+    has_columns = may_be_series = takes_window = True
+
+
+class _Function(_ModuleSource):
+    may_be_series = takes_window = resizes_images = True
+
+
+class _Records(_ModuleSource):
+    has_columns = resizes_images = True
+
+
+class _HuggingFace(_Records):
+    takes_window = True
+
+
+class _TensorFlowDatasets(_HuggingFace):
+    takes_validation_data = False
+
+
+_UNCONVERTED: dict[str, type[Source]] = {
+    "npz": _Arrays,
+    "python_source.source": _Function,
+    "tables.table": _Table,
+    "texts.language_text": _Text,
+    "folders.image_folder": _Images,
+    "folders.mask_folder": _Images,
+    "folders.audio_folder": _Audio,
+    "prepared.tfrecord": _Records,
+    "prepared.remote_tfrecord": _Records,
+    "prepared.tensorflow_datasets": _TensorFlowDatasets,
+    "prepared.hugging_face": _HuggingFace,
+}
+"""What is true of sources that are two modules yet; the attributes move to their classes."""
 
 
 def _in_cloud_storage(url: str) -> DatasetEntry:
@@ -226,8 +295,7 @@ def _user_function(spec: str) -> DatasetEntry | None:
 
 
 def _check_options(entry: DatasetEntry, options: DataOptions) -> None:
-    sized = entry.reader in READERS_OF_IMAGES or entry.needs_engine
-    if options.image_size is not None and not sized:
+    if options.image_size is not None and not source_of(entry).resizes_images:
         raise PlanError("image_size", options.image_size, f"only for a folder of images; data is {entry.name}")
     if options.validation_steps is not None and not entry.function:
         reason = "only for a function that returns a stream; all other validation examples are used"
@@ -244,4 +312,4 @@ def _synthetic(spec: str) -> DatasetEntry:
         raise PlanError(
             "data", spec, "must be synthetic[:SHAPE[:CLASSES[:EXAMPLES]]], e.g. synthetic:224x224x3:1000:512"
         )
-    return DatasetEntry("synthetic", default.summary, "synthetic", shape, classes, examples, max(1, examples // 10))
+    return DatasetEntry("synthetic", default.summary, default.reader, shape, classes, examples, max(1, examples // 10))

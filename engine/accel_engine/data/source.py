@@ -20,6 +20,33 @@ class Source(ABC):
         options: How it is read and split.
     """
 
+    is_table = False
+    """Whether it is a table, whose columns have kinds."""
+
+    has_columns = False
+    """Whether a plan can name its columns or arrays."""
+
+    may_be_series = False
+    """Whether windows of its rows can be examples."""
+
+    takes_window = False
+    """Whether a plan's ``window`` has an effect: on rows, on lists of several lengths, sounds or texts."""
+
+    has_tokens = False
+    """Whether it is text that language models learn token by token."""
+
+    resizes_images = False
+    """Whether a plan's ``image_size`` has an effect."""
+
+    takes_validation_data = True
+    """Whether a plan can name other data for validation."""
+
+    is_downloaded = False
+    """Whether it may be downloaded when it is loaded."""
+
+    is_made_up = False
+    """Whether its examples are made up."""
+
     def __init__(self, entry: DatasetEntry, options: DataOptions) -> None:
         self.entry = entry
         self.options = options

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from accel_engine.data.data_options import DataOptions, Progress
 from accel_engine.data.dataset import Dataset, Split, fits_in_memory
 from accel_engine.data.dataset_entry import DatasetEntry
 from accel_engine.data.pixel_scaling import PIXELS
@@ -81,11 +80,15 @@ class SyntheticExamples:
         return len(self._own)
 
 
-def read(entry: DatasetEntry, options: DataOptions, progress: Progress) -> Dataset:
-    """Generate a dataset; in memory if it fits, lazily otherwise."""
-    del progress
+def make(entry: DatasetEntry, seed: int) -> Dataset:
+    """Generate a dataset; in memory if it fits, lazily otherwise.
+
+    Args:
+        entry: Its shape, and the numbers of classes and examples.
+        seed: What the examples depend on.
+    """
     shape, classes = entry.shape or (), entry.classes or 0
-    rng = np.random.default_rng(options.seed)
+    rng = np.random.default_rng(seed)
     prototypes = rng.integers(0, 256, (classes, *(min(BLOCKS, side) for side in shape)), np.uint8)
     noises = rng.integers(0, 256, (NOISES, *shape), np.uint8)
 

@@ -5,12 +5,10 @@ who sends it: whoever can connect can read and change the process's memory, and 
 """
 
 from accel_engine import network_namespace
+from accel_engine.data import source_of
 from accel_engine.models import UserModel
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.plan.task_choices import IMAGENET
-
-_DOWNLOADED = "keras_dataset"
-"""The reader of data that Keras downloads."""
 
 
 def is_isolated(resolved: ResolvedPlan) -> bool:
@@ -47,7 +45,7 @@ def why_reachable(resolved: ResolvedPlan) -> str:
 
 def _needs_network(resolved: ResolvedPlan) -> str:
     """What may need the network; empty if nothing does."""
-    if resolved.data.url or resolved.data.reader == _DOWNLOADED:
+    if resolved.data.url or source_of(resolved.data).is_downloaded:
         return f"reading {resolved.data.name}"
     if resolved.data.function:
         return f"the function {resolved.data.name}"

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from accel_engine.data import DatasetEntry
-from accel_engine.data.folders.layout import READERS_OF_IMAGES
+from accel_engine.data import DatasetEntry, source_of
+from accel_engine.data.source import Source
 from accel_engine.devices.device_types import Device
 from accel_engine.errors import FieldValue, Words
 from accel_engine.models import AutoModel, ModelEntry, UserModel
@@ -36,6 +36,11 @@ class Situation:
     def task(self) -> str:
         """What is learned; ``auto`` if neither the plan nor the data tells it."""
         return self.data.task if self.plan.task == "auto" else str(self.plan.task)
+
+    @property
+    def source(self) -> type[Source]:
+        """The class that reads the data, which knows what can be asked of it."""
+        return source_of(self.data)
 
 
 def kind_of_devices(plan: Any, strategy: StrategyEntry, devices: Sequence[Device] | None) -> str:
@@ -69,7 +74,7 @@ def _data_is(situation: Situation) -> Words:
 
 def _rows_are(situation: Situation) -> Words:
     """Why an example is no window of rows."""
-    if situation.data.reader in _TABLE | _ARRAYS:
+    if situation.source.may_be_series:
         return ": set ", FieldValue("window", "24")
     return _data_is(situation)
 
@@ -131,46 +136,37 @@ def rarely(what: str, is_shown: Condition) -> Purpose:
     return Purpose(what, lambda _: True, is_shown=is_shown)
 
 
-_TABLE = frozenset({"tables.table"})
-_FUNCTION = frozenset({"python_source.source"})
-_ARRAYS = _FUNCTION | {"npz"}
-_TEXT = frozenset({"texts.language_text"})
-_LISTS = frozenset({"prepared.hugging_face", "prepared.tensorflow_datasets"})
-_PREPARED = _LISTS | {"prepared.tfrecord", "prepared.remote_tfrecord"}
-"""Readers: of tables; of what a function returns; of arrays; of texts for language models; of lists of several lengths,
-which are padded to a window; of all that other programs have prepared."""
-
-
-def _reads(readers: frozenset[str]) -> Condition:
-    return lambda situation: situation.data.reader in readers
-
-
 def _has_columns(situation: Situation) -> bool:
     """Whether a plan can name columns or arrays; for a function, only in time series."""
-    reader = situation.data.reader
-    return reader in _TABLE | _PREPARED | {"npz"} or (reader in _FUNCTION and situation.plan.window is not None)
+    return situation.source.has_columns or _is_series(situation)
 
 
 def _is_series(situation: Situation) -> bool:
     """Whether examples are windows of rows."""
-    return situation.data.reader in _TABLE | _ARRAYS and situation.plan.window is not None
+    return situation.source.may_be_series and situation.plan.window is not None
 
 
 def _is_ordered(situation: Situation) -> bool:
     """Whether the rows of a table are in the order of a column."""
-    return situation.data.reader in _TABLE and bool(situation.plan.time)
+    return situation.source.is_table and bool(situation.plan.time)
 
 
 def _may_be_ordered(situation: Situation) -> bool:
-    return situation.data.reader in _TABLE or _is_series(situation)
+    return situation.source.is_table or _is_series(situation)
+
+
+def _usually_has_several_series(situation: Situation) -> bool:
+    return _is_ordered(situation) or (_is_series(situation) and not situation.source.is_table)
 
 
 def _usually_has_windows(situation: Situation) -> bool:
     """Whether examples usually are windows; in a table, only if its rows are in the order of a column."""
-    return situation.data.reader in _WINDOWED - _TABLE or _is_ordered(situation)
+    source = situation.source
+    return (source.takes_window and not source.is_table) or _is_ordered(situation)
 
 
-_WINDOWED = _TABLE | _ARRAYS | _TEXT | _LISTS | {"folders.audio_folder"}
+def _takes_other_validation(situation: Situation) -> bool:
+    return situation.data.is_own and situation.source.takes_validation_data
 
 
 def _is_own(situation: Situation) -> bool:
@@ -243,26 +239,24 @@ def _has_several_devices(situation: Situation) -> bool:
 
 
 COLUMNS = Purpose("files with columns or named arrays", _has_columns)
-TABLES = Purpose("tables", _reads(_TABLE))
+TABLES = Purpose("tables", lambda s: s.source.is_table)
 ROWS_IN_ORDER = Purpose("tables and time series", _may_be_ordered)
-SEVERAL_SERIES = Purpose(
-    "time series", _may_be_ordered, is_shown=lambda s: _is_ordered(s) or (_is_series(s) and s.data.reader in _ARRAYS)
+SEVERAL_SERIES = Purpose("time series", _may_be_ordered, is_shown=_usually_has_several_series)
+WINDOWS = Purpose(
+    "time series, arrays, audio and texts", lambda s: s.source.takes_window, is_shown=_usually_has_windows
 )
-WINDOWS = Purpose("time series, arrays, audio and texts", _reads(_WINDOWED), is_shown=_usually_has_windows)
 FORECASTS = Purpose("windows of time series", _is_series, _rows_are, is_shown=lambda s: _is_series(s) or _is_ordered(s))
-LANGUAGE_MODELS = Purpose("texts for language models", _reads(_TEXT))
-IMAGE_FOLDERS = Purpose("a folder of images", lambda s: s.data.reader in READERS_OF_IMAGES or s.data.needs_engine)
+LANGUAGE_MODELS = Purpose("texts for language models", lambda s: s.source.has_tokens)
+IMAGE_FOLDERS = Purpose("a folder of images", lambda s: s.source.resizes_images)
 SPLIT_OFF_VALIDATION = Purpose("data without validation examples", _splits_off_validation, _why_not_split_off)
 UNSPLIT_DATA = rarely("your own data without splits", _may_split("validation"))
-UNTESTED_DATA = Purpose(
-    "data that is read", lambda s: s.data.reader != "synthetic", _made_up, is_shown=_may_split("test")
-)
+UNTESTED_DATA = Purpose("data that is read", lambda s: not s.source.is_made_up, _made_up, is_shown=_may_split("test"))
 OTHER_VALIDATION = Purpose(
     "your own data, but for TensorFlow Datasets",
-    lambda s: s.data.is_own and s.data.reader != "prepared.tensorflow_datasets",
-    is_shown=lambda s: _may_split("validation")(s) and s.data.reader != "prepared.tensorflow_datasets",
+    _takes_other_validation,
+    is_shown=lambda s: _may_split("validation")(s) and s.source.takes_validation_data,
 )
-VALIDATION_STREAMS = Purpose("a function that returns a stream", _reads(_FUNCTION))
+VALIDATION_STREAMS = Purpose("a function that returns a stream", lambda s: bool(s.data.function))
 OWN_DATA = rarely("your own data", _is_own)
 OWN_WORK = rarely("your own data or model", _is_own_work)
 WEIGHTED_CLASSES = rarely("your own data with classes", _has_one_class)

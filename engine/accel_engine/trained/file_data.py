@@ -46,7 +46,7 @@ def load_for(model: keras.Model, plan: Plan, progress: Progress) -> Dataset:
     """
     columns = raw_columns(model)
     entry = data.find(plan.data)
-    if columns and entry.path is not None and entry.reader == "tables.table":
+    if columns and entry.path is not None and data.source_of(entry).is_table:
         dataset = _with_columns(entry.path, model, columns, plan, progress)
     else:
         options = replace(plan.data_options, takes_texts=_takes_texts(model))

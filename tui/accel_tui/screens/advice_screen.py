@@ -68,7 +68,7 @@ class AdviceScreen(WorkingScreen):
         Binding("tab", "switch_list", "Cures", id="advice.next", tooltip="Switch between findings and cures"),
         Binding("pagedown", "scroll_details(1)", id="advice.page-down", tooltip="Scroll the evidence down"),
         Binding("pageup", "scroll_details(-1)", id="advice.page-up", tooltip="Scroll the evidence up"),
-        Binding("escape,A", "back", "Back", id="advice.back", tooltip="Stop a trial, then go back"),
+        Binding("A", "back", "Back", id="advice.back", tooltip="Go back, with the key that opened this screen"),
         Binding("q", "quit", "Quit", id="advice.quit", tooltip="Quit accel-tui; asks first while the run is live"),
     ]
 
@@ -206,7 +206,7 @@ class AdviceScreen(WorkingScreen):
         """Stop a trial, which asks first; else go back."""
         is_trying = bool(self.work_in_progress)
         if await self.may_end():
-            (self._runner.stop if is_trying else self.leave)()
+            (self._runner.stop if is_trying else self.go_back)()
 
     @property
     def work_in_progress(self) -> str:

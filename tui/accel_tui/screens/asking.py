@@ -1,14 +1,16 @@
-"""Actions that await dialogs."""
+"""What screens share: escape goes back, and actions await dialogs."""
 
 import asyncio
 import types
 from collections.abc import Callable, Coroutine, Generator
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, ClassVar, Concatenate, Generic, ParamSpec, TypeVar
 
+from textual.binding import Binding, BindingType
 from textual.dom import DOMNode
-from textual.screen import Screen
+from textual.screen import ModalScreen, Screen
 
+from accel_tui.host import Screens, open_screen
 from accel_tui.terminal.textual_private import is_being_removed
 
 _Answer = TypeVar("_Answer")
@@ -75,7 +77,43 @@ def _steps(coroutine: Coroutine[Any, Any, None], awaited: object) -> Generator[o
             return
 
 
-class AskingScreen(Screen[Any]):
+BACK = Binding(
+    "escape", "back", "Back", id="screen.back", tooltip="Close what is open, or go back; asks first if work would end"
+)
+"""Goes back from a screen; each screen says how."""
+
+
+class BackScreen(Screen[Any]):
+    """A screen that escape leaves."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [BACK]
+
+    def action_back(self) -> None:
+        """Go back to the screen below."""
+        self.go_back()
+
+    def go_back(self) -> None:
+        """Show the screen below, or Runs if there is none."""
+        if len(self.app.screen_stack) > 1:
+            self.dismiss(None)
+        else:
+            open_screen(self, Screens.RUNS)
+
+
+class Dialog(ModalScreen[_Answer | None], Generic[_Answer]):
+    """A dialog that escape closes; it returns ``None`` then."""
+
+    CSS_PATH = "dialog.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "back", "Cancel", id="dialog.back", tooltip="Close without changes")
+    ]
+
+    def action_back(self) -> None:
+        """Close the dialog."""
+        self.dismiss(None)
+
+
+class AskingScreen(BackScreen):
     """A screen whose last question can be withdrawn."""
 
     _question: Screen[Any] | None = None

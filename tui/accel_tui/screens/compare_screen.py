@@ -49,7 +49,6 @@ class CompareScreen(RunActionsScreen):
             "tab", "app.focus_next", "Table", id="compare.table", tooltip="Switch between the charts and the table"
         ),
         *run_bindings(COMPARE),
-        Binding("escape", "back", "Back", id="compare.back", tooltip="Go back to Runs"),
     ]
 
     _charts = getters.query_one(CompareCharts)

@@ -20,6 +20,7 @@ from accel_engine.run import request
 from accel_engine.run.diagnostics import OutputReport
 from accel_engine.words import numbers
 from accel_tui.run_state.diagnostics import DiagnosticsReading, read_diagnostics
+from accel_tui.screens.asking import BackScreen
 from accel_tui.screens.job import reported
 from accel_tui.terminal.dirty_regions import DirtyRegionScreen
 from accel_tui.widgets.diagnostics.pages import LABELS, fill, make_page, status_text, tabs_of
@@ -33,7 +34,7 @@ _TAB: Final = "-tab"
 _MOST_TABS: Final = 7
 
 
-class DiagnosticsScreen(DirtyRegionScreen):
+class DiagnosticsScreen(DirtyRegionScreen, BackScreen):
     """Shows a run's diagnostics, updated after each validation.
 
     Args:
@@ -56,7 +57,7 @@ class DiagnosticsScreen(DirtyRegionScreen):
             id="diagnostics.validate",
             tooltip="Validate now; an ended run from its last checkpoint, in the background",
         ),
-        Binding("escape,w", "app.pop_screen", "Back", id="diagnostics.back", tooltip="Go back"),
+        Binding("w", "back", "Back", id="diagnostics.back", tooltip="Go back, with the key that opened this screen"),
         Binding("q", "quit", "Quit", id="diagnostics.quit", tooltip="Quit accel-tui; asks first while the run is live"),
     ]
 

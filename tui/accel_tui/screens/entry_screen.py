@@ -2,20 +2,20 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Generic, TypeVar
+from typing import ClassVar, TypeVar
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Input, Label
 
 from accel_engine.errors import AccelError
+from accel_tui.screens.asking import Dialog
 from accel_tui.widgets.line_input import LineInput
 
-HINT = "[@click=screen.enter]enter $text[/], [@click=screen.dismiss(None)]esc cancels[/]"
+HINT = "[@click=screen.enter]enter $text[/], [@click=screen.back]esc cancels[/]"
 
 EFFECT = "sets it"
 """What enter does, unless the value tells more."""
@@ -40,7 +40,7 @@ class Entry:
     placeholder: str = ""
 
 
-class EntryScreen(ModalScreen[Value | None], Generic[Value]):
+class EntryScreen(Dialog[Value]):
     """Asks for values; returns ``None`` when cancelled. Subclasses parse them.
 
     Args:
@@ -49,9 +49,7 @@ class EntryScreen(ModalScreen[Value | None], Generic[Value]):
         entries: The fields.
     """
 
-    CSS_PATH = "dialog.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "dismiss(None)", "Cancel", id="dialog.back", tooltip="Close without changes"),
         Binding("down", "app.focus_next", id="dialog.down", tooltip="Next field"),
         Binding("up", "app.focus_previous", id="dialog.up", tooltip="Previous field"),
     ]

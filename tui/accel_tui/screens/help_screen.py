@@ -15,11 +15,12 @@ from textual.dom import DOMNode
 from textual.events import Click
 from textual.geometry import Size
 from textual.message import Message
-from textual.screen import ModalScreen, Screen
+from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Static
 
 from accel_tui.host import settings_of
+from accel_tui.screens.asking import Dialog
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,7 @@ class KeyRows(Widget):
         return lines
 
 
-class HelpScreen(ModalScreen[None]):
+class HelpScreen(Dialog[None]):
     """Lists every binding that has a tooltip, grouped by widget; a click runs its action.
 
     Args:
@@ -106,7 +107,7 @@ class HelpScreen(ModalScreen[None]):
     CSS_PATH = "help_screen.tcss"
     AUTO_FOCUS = "VerticalScroll"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,question_mark,f1,q", "dismiss", "Close", id="help.close", tooltip="Close this help"),
+        Binding("question_mark,f1,q", "back", "Close", id="help.close", tooltip="Close this help"),
     ]
 
     def __init__(self, about: "Screen[object]") -> None:

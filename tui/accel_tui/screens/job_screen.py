@@ -11,7 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.widget import Widget
 
 from accel_engine.errors import AccelError, UsageError
-from accel_tui.screens.asking import ask_user, awaiting
+from accel_tui.screens.asking import BACK, ask_user, awaiting
 from accel_tui.screens.job import Job, reported
 from accel_tui.screens.question_screen import CANCEL, QuestionScreen
 from accel_tui.screens.working_screen import WorkingScreen
@@ -41,8 +41,8 @@ class JobScreen(WorkingScreen):
         Binding("o", "options", "Options", id="job.options", tooltip="Choose other options; ends a job that runs"),
         Binding("down", "app.focus_next", id="job.next", tooltip="Next option"),
         Binding("up", "app.focus_previous", id="job.previous", tooltip="Previous option"),
-        Binding("escape", "end", "End", id="job.back", tooltip="End the job; what is found stays"),
-        Binding("escape", "back", "Back", id="job.back", tooltip="Go back"),
+        Binding("escape", "end", "End", id="screen.back", tooltip="End the job; what is found stays"),
+        BACK,
     ]
 
     NOUN: ClassVar[str]

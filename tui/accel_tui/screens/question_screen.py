@@ -10,9 +10,9 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.events import Resize
-from textual.screen import ModalScreen
 from textual.widgets import Button, Label
 
+from accel_tui.screens.asking import Dialog
 from accel_tui.terminal.textual_private import bind
 
 
@@ -46,7 +46,7 @@ class Answers(Horizontal):
         self.set_class(width > event.size.width, "-stacked")
 
 
-class QuestionScreen(ModalScreen[str | None]):
+class QuestionScreen(Dialog[str]):
     """Asks a question; returns the id of the answer, ``None`` when cancelled.
 
     Args:
@@ -55,10 +55,7 @@ class QuestionScreen(ModalScreen[str | None]):
         answers: The answers; the first one has the focus. The one of escape is shown last.
     """
 
-    CSS_PATH = "dialog.tcss"
-
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "dismiss(None)", "Cancel", id="question.back", tooltip="Close without changes"),
         Binding("left,up", "app.focus_previous", id="question.previous", tooltip="Previous answer"),
         Binding("right,down", "app.focus_next", id="question.next", tooltip="Next answer"),
     ]

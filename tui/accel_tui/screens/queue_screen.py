@@ -66,7 +66,7 @@ class QueueScreen(RunActionsScreen):
             tooltip="Lower the priority of the run",
         ),
         Binding("L", "limit", "Limit", id="queue.limit", tooltip="Change how many runs train at once"),
-        Binding("escape,Q", "back", "Back", id="queue.back", tooltip="Go back"),
+        Binding("Q", "back", "Back", id="queue.back", tooltip="Go back, with the key that opened this screen"),
         Binding("p", "app.show_plan", "New run", id="queue.new-run", tooltip="Go to the New run form"),
         Binding("r", "app.show_runs", "Runs", id="queue.runs", tooltip="List all runs"),
     ]
@@ -106,13 +106,6 @@ class QueueScreen(RunActionsScreen):
         if action in ("hold", "release"):
             return row.entry.is_held is (action == "release")
         return True
-
-    def action_back(self) -> None:
-        """Go back to the screen below."""
-        if len(self.app.screen_stack) > 1:
-            self.app.pop_screen()
-        else:
-            open_screen(self, Screens.RUNS)
 
     def action_hold(self) -> None:
         """Hold the current run."""

@@ -18,7 +18,7 @@ from accel_engine.advice import Finding
 from accel_engine.events import CommandAnswered
 from accel_tui.follower import Unreadable
 from accel_tui.formatting.runs import DIRECTORY_LOST
-from accel_tui.host import Screens, host_of, open_screen
+from accel_tui.host import host_of
 from accel_tui.run_state.advice import AdviceFollower
 from accel_tui.run_state.hardware import inventory_of, meters_of
 from accel_tui.run_state.run_follower import RunFollower
@@ -75,7 +75,6 @@ class RunScreen(DirtyRegionScreen, RunActionsScreen):
         Binding("slash", "search_log", id="run.search", tooltip="Search the log"),
         Binding("i", "details", "Details", id="run.details", tooltip="Show or hide the details and notices"),
         Binding("d", "detach", "Detach", id="run.detach", tooltip="Leave the run; it keeps training"),
-        Binding("escape", "leave", "Back", id="run.back", tooltip="Go back; asks first while the run is live"),
         Binding("q", "quit", "Quit", id="run.quit", tooltip="Quit accel-tui; asks first while the run is live"),
     ]
 
@@ -284,13 +283,13 @@ class RunScreen(DirtyRegionScreen, RunActionsScreen):
             title=f"The run {after_detach(self.state)}",
             markup=False,
         )
-        self._go_back()
+        self.go_back()
 
     @awaiting
-    async def action_leave(self) -> None:
+    async def action_back(self) -> None:
         """Go back; asks first while the run is live."""
         if await self._may_leave("Leave the run?"):
-            self._go_back()
+            self.go_back()
 
     @awaiting
     async def action_quit(self) -> None:
@@ -307,12 +306,6 @@ class RunScreen(DirtyRegionScreen, RunActionsScreen):
         if answer in ("stop", "stop_now"):
             return await self.send(run, *stop_command(str(answer), run.state))
         return answer == DETACH.id
-
-    def _go_back(self) -> None:
-        if len(self.app.screen_stack) > 1:
-            self.app.pop_screen()
-        else:
-            open_screen(self, Screens.RUNS)
 
     def action_log(self) -> None:
         """Show or hide the log."""

@@ -66,9 +66,6 @@ class RunsScreen(RunActionsScreen):
         # For a key that is pressed before the table is mounted.
         Binding("enter", "open", id="runs.open-newest", tooltip="Open the newest run"),
         Binding(
-            "escape", "back", "Back", id="runs.back", tooltip="Clear the filter, then the selection, then go to New run"
-        ),
-        Binding(
             "S", "app.open_searches", "Searches", id="runs.searches", tooltip="Show the searches for the best plan"
         ),
         Binding("p", "app.show_plan", "New run", id="runs.new-run", tooltip="Go to the New run form"),

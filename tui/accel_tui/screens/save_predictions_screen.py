@@ -1,37 +1,29 @@
 """Dialog that asks for the file to save predictions to."""
 
 from pathlib import Path
-from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Input, Label
 
 from accel_engine.errors import UsageError
 from accel_engine.text import printable_line
 from accel_engine.user_paths import exists, user_path
 from accel_tui.predictions.files import SUFFIXES, check_output
+from accel_tui.screens.asking import Dialog
 from accel_tui.widgets.jobs.path_input import PathInput
 
-HINT = "[@click=screen.save]enter $does[/], [@click=screen.dismiss(None)]esc cancels[/]"
+HINT = "[@click=screen.save]enter $does[/], [@click=screen.back]esc cancels[/]"
 
 
-class SavePredictionsScreen(ModalScreen[Path | None]):
+class SavePredictionsScreen(Dialog[Path]):
     """Asks for a file; returns ``None`` when cancelled.
 
     Args:
         name: The file's name at first.
     """
-
-    CSS_PATH = "dialog.tcss"
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "dismiss(None)", "Cancel", id="save-predictions.back", tooltip="Close without saving")
-    ]
 
     def __init__(self, name: str) -> None:
         super().__init__()

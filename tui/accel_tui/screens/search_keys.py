@@ -38,7 +38,6 @@ BINDINGS: tuple[BindingType, ...] = (
     Binding("f", "maximize", "Full screen", id="search.full-screen", tooltip="Show only the view, or the table too"),
     Binding("r", "app.show_runs", "Runs", id="search.runs", show=False, tooltip="List all runs"),
     Binding("S", "show_searches", "Searches", id="search.list", show=False, tooltip="List all searches"),
-    Binding("escape", "app.pop_screen", "Back", id="search.back", tooltip="Go back"),
 )
 """Keys of trials, of the search, and of its views."""
 

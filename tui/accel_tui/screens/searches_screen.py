@@ -7,10 +7,10 @@ from textual import getters, on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.events import ScreenResume
-from textual.screen import Screen
 
 from accel_engine.text import printable
 from accel_tui.host import Screens, open_screen
+from accel_tui.screens.asking import BackScreen
 from accel_tui.study_state.study_list import COLUMNS, ListedStudy, list_studies
 from accel_tui.widgets.key_bar import KeyBar
 from accel_tui.widgets.search.trials_table import StudiesTable
@@ -24,7 +24,7 @@ EMPTY = "No searches yet. Write a range into a field of New run, then press S."
 """Text where there are none."""
 
 
-class SearchesScreen(Screen[None]):
+class SearchesScreen(BackScreen):
     """Lists the searches of this machine."""
 
     CSS_PATH = "searches_screen.tcss"
@@ -33,7 +33,6 @@ class SearchesScreen(Screen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("p", "app.show_plan", "New run", id="searches.new-run", tooltip="Go to the New run form"),
         Binding("r", "app.show_runs", "Runs", id="searches.runs", tooltip="List all runs"),
-        Binding("escape", "app.pop_screen", "Back", id="searches.back", tooltip="Go back"),
     ]
 
     _table = getters.query_one(StudiesTable)

@@ -8,17 +8,17 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Label, OptionList
 from textual.widgets.option_list import Option
 
+from accel_tui.screens.asking import Dialog
 from accel_tui.widgets.chart_panels.run_panels import Panel
 
 AUTOMATIC: tuple[str, ...] = ()
 """Result that shows as many charts as fit."""
 
 
-class SelectChartsScreen(ModalScreen[tuple[str, ...] | None]):
+class SelectChartsScreen(Dialog[tuple[str, ...]]):
     """Returns the ids of the selected charts; ``None`` if none is selected or nothing has changed.
 
     Args:
@@ -30,7 +30,7 @@ class SelectChartsScreen(ModalScreen[tuple[str, ...] | None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("space,enter", "toggle_chart", "Toggle", id="select-charts.toggle", tooltip="Show or hide this chart"),
-        Binding("escape,a,q", "done", "Done", id="select-charts.done", tooltip="Show the selected charts"),
+        Binding("a,q", "back", "Done", id="select-charts.done", tooltip="Show the selected charts"),
         Binding("d", "default", "Default", id="select-charts.default", tooltip="Show as many charts as fit"),
     ]
 
@@ -48,7 +48,7 @@ class SelectChartsScreen(ModalScreen[tuple[str, ...] | None]):
             yield Label("Charts", classes="question")
             yield OptionList(*(Option(self._words(panel), panel.id) for panel in self._panels), compact=True)
             yield Label("space or click: show or hide", classes="detail")
-            yield Label("[@click=screen.done]esc: done[/]", classes="detail")
+            yield Label("[@click=screen.back]esc: done[/]", classes="detail")
             yield Label("[@click=screen.default]d: as many as fit[/]", classes="detail")
 
     def _words(self, panel: Panel) -> Content:
@@ -64,7 +64,7 @@ class SelectChartsScreen(ModalScreen[tuple[str, ...] | None]):
         self._selected ^= {panel.id}
         self._list.replace_option_prompt_at_index(event.option_index, self._words(panel))
 
-    def action_done(self) -> None:
+    def action_back(self) -> None:
         """Return the selected charts."""
         changed = self._selected and self._selected != self._shown
         self.dismiss(tuple(panel.id for panel in self._panels if panel.id in self._selected) if changed else None)

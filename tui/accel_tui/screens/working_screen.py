@@ -25,15 +25,11 @@ class WorkingScreen(AskingScreen):
         question = QuestionScreen(f"End {self.work_in_progress}?", self.work_detail, (KEEP, END))
         return not self.work_in_progress or await self.ask(question) == END.id
 
-    def leave(self) -> None:
-        """Go back to the screen below, which ends the work."""
-        self.dismiss(None)
-
     @awaiting
     async def action_back(self) -> None:
         """Go back to the screen below; asks first while this one works."""
         if await self.may_end():
-            self.leave()
+            self.go_back()
 
     @awaiting
     async def action_quit(self) -> None:

@@ -47,7 +47,7 @@ DROP_ORDER = (
 )
 """Actions whose keys are dropped where there is no room, in this order; help shows all."""
 
-END_ORDER = ("back", "leave", "pop_screen", "quit", "help", "toggle_theme", "command_palette")
+END_ORDER = ("back", "leave", "quit", "help", "toggle_theme", "command_palette")
 """Actions whose keys are shown last, in this order."""
 
 SHORT_LABELS = {"learning_rate": "LR"}

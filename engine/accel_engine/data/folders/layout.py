@@ -8,15 +8,6 @@ from pathlib import Path
 
 from accel_engine.data.folders.image_header import SUFFIXES
 
-READERS_OF_IMAGES = (
-    "folders.image_folder",
-    "folders.mask_folder",
-    "prepared.tfrecord",
-    "prepared.tensorflow_datasets",
-    "prepared.hugging_face",
-)
-"""The readers that resize images."""
-
 TRAIN = ("train", "training")
 VALIDATION = ("validation", "valid", "val")
 TEST = ("test", "testing")
