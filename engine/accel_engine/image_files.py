@@ -162,12 +162,13 @@ def read_pixels(
         return _converted(upright, header, (height, width, channels), found), header
 
 
-def read_labels(path: Path, orientation: int | None = None) -> npt.NDArray[np.int32]:
+def read_labels(path: Path, size: tuple[int, int], orientation: int | None = None) -> npt.NDArray[np.int32]:
     """Decode the stored values of a mask: shades, or places in a palette, as equal red, green and blue, or colours.
 
     Args:
         path: The file.
-        orientation: The EXIF orientation to which it is turned; its own by default.
+        size: Height and width, to which it is resized by the nearest pixel.
+        orientation: The EXIF orientation by which it is turned; its own by default.
 
     Returns:
         ``0xRRGGBB``, ``[height, width]``.
@@ -179,14 +180,44 @@ def read_labels(path: Path, orientation: int | None = None) -> npt.NDArray[np.in
     with _opened(path) as (image, _):
         header = _header(image)
         if header.bits == 16 or header.is_cut:
-            raise DataError(f"the mask {path} has 16 bits per pixel; save it with 8, which is enough for 256 classes")
+            raise DataError("it has 16 bits per pixel; save it with 8, which is enough for 256 classes")
         image.load()
         turned = _turned(image, header.orientation, header.orientation if orientation is None else orientation)
+        turned = turned.resize(size[::-1], Image.Resampling.NEAREST)
         if turned.mode in ("L", "LA", "1", "P", "PA"):
             shades = turned if turned.mode in ("L", "P") else turned.getchannel(0).convert("L")
             return np.asarray(shades, np.int32) * np.int32(_GREY)
         colours: npt.NDArray[np.int32] = np.asarray(turned.convert("RGB"), np.int32) @ _PLACES
         return colours
+
+
+def read_logged(content: bytes, max_bytes: int) -> npt.NDArray[np.uint8]:
+    """Decode an image that a program logged, with its opacity.
+
+    Args:
+        content: The file.
+        max_bytes: Most bytes of its pixels.
+
+    Returns:
+        ``[height, width, channels]`` with 1 channel (grey), 3 (colours) or 4 (with opacity).
+
+    Raises:
+        ValueError: It is damaged or too large. The message is a noun phrase for what it is, the same for all images of
+            its kind.
+    """
+    try:
+        with _opened(content) as (image, _):
+            header = _header(image)
+            image.verify()  # the checksums of a PNG file
+        channels = 4 if header.has_opacity else header.channels
+        if header.height * header.width * channels <= max_bytes:
+            if channels < 4:
+                return read_pixels(content, header[:3], np.uint8)[0]
+            with _opened(content) as (image, _):
+                return np.asarray(image.convert("RGBA"))
+    except DataError as error:
+        raise ValueError("damaged image") from error
+    raise ValueError("image with too many pixels")
 
 
 def encode_png(pixels: npt.NDArray[np.uint8]) -> bytes:
@@ -199,7 +230,6 @@ def encode_png(pixels: npt.NDArray[np.uint8]) -> bytes:
 @contextmanager
 def _opened(source: Source) -> Iterator[tuple[ImageFile, IO[bytes]]]:
     """Open an image and check its size; whatever Pillow raises within the block is an error about the image."""
-    name = f"the image {source}" if isinstance(source, Path) else "the image"
     image = None
     try:
         with BytesIO(source) if isinstance(source, bytes) else regular(source).open("rb") as file:
@@ -208,30 +238,34 @@ def _opened(source: Source) -> Iterator[tuple[ImageFile, IO[bytes]]]:
             opener = next((each for first, each in _OPENERS if start.startswith(first)), None)
             image = opener(file) if opener else None
             if image is not None:
-                _check(image, file, name)
+                _check(image, file)
                 yield image, file
-    except DataError:
-        raise
     except Image.DecompressionBombError as error:
-        raise DataError(f"cannot read {name}: {error}") from error
+        raise DataError(f"cannot read {_name(source)}: {error}") from error
+    except DataError as error:
+        raise type(error)(f"cannot read {_name(source)}: {error}") from error
     except OSError as error:
-        verb = "decode" if image else "read"
-        raise UnreadableError(f"cannot {verb} {name}: {error.strerror or error}") from error
+        if image is not None or error.errno is not None:
+            verb = "decode" if image else "read"
+            raise UnreadableError(f"cannot {verb} {_name(source)}: {error.strerror or error}") from error
     except Exception as error:
         if image is not None:
-            raise UnreadableError(f"cannot decode {name}: {error}") from error
+            raise UnreadableError(f"cannot decode {_name(source)}: {error}") from error
     if image is None:
-        raise UnreadableError(f"cannot read {name}: not a valid {FORMATS} file")
+        raise UnreadableError(f"cannot read {_name(source)}: not a valid {FORMATS} file")
 
 
-def _check(image: ImageFile, file: IO[bytes], name: str) -> None:
+def _name(source: Source) -> str:
+    return "the image" if isinstance(source, bytes) else f"the image {source}"
+
+
+def _check(image: ImageFile, file: IO[bytes]) -> None:
     width, height = image.size
     if width * height > MAX_PIXELS:
         said = f"{width:,} x {height:,} pixels are too many, at most {MAX_PIXELS:,} are read; make it smaller"
-        kind = DataError if _has_end(image, file) else UnreadableError  # a damaged header may claim any size
-        raise kind(f"cannot read {name}: {said}")
+        raise DataError(said) if _has_end(image, file) else UnreadableError(said)  # damaged, it may claim any size
     if image.mode in ("I", "F") and image.format != "PPM":
-        raise DataError(f"cannot read {name}: its pixels are numbers of 32 bits; save them as shades of 8 or 16 bits")
+        raise DataError("its pixels are numbers of 32 bits; save them as shades of 8 or 16 bits")
 
 
 def _header(image: ImageFile) -> ImageHeader:
@@ -251,9 +285,16 @@ def _header(image: ImageFile) -> ImageHeader:
         image.mode,
         orientation,
         image.has_transparency_data and not is_deep,
-        not is_deep and any(";16" in str(tile[3]) for tile in image.tile),
+        not is_deep and any(_is_deep(image, tile[3]) for tile in image.tile),
         bool(getattr(image, "is_animated", False)),
     )
+
+
+def _is_deep(image: ImageFile, coding: Any) -> bool:
+    """Whether pixels are stored with 16 bits, by how Pillow decodes them."""
+    if image.format == "PPM" and isinstance(coding, tuple):
+        return int(coding[1]) > 255
+    return ";16" in str(coding)
 
 
 def _orientation(image: ImageFile) -> int:

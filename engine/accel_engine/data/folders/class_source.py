@@ -14,6 +14,7 @@ from accel_engine.data.dataset import Dataset, Split
 from accel_engine.data.dataset_entry import DatasetEntry, EntryColumn
 from accel_engine.data.folders.class_folder import ClassFolder, scan_class_folder
 from accel_engine.data.folders.files import FileArray, FileForm, FilesSeen, look_at, read_splits
+from accel_engine.data.pixel_scaling import ValueRange
 from accel_engine.data.source import Source
 from accel_engine.data.structure import ArraySpec, Batch
 
@@ -28,29 +29,23 @@ class ClassFolderSource(Source):
         suffixes: Suffixes of the files, in lower case.
         noun: What the files are called, in the plural.
         column: What an example is called.
+        form_type: Checks the files.
         ignored: Names of folders that are no classes.
     """
 
     suffixes: ClassVar[tuple[str, ...]]
     noun: ClassVar[str]
     column: ClassVar[str]
+    form_type: ClassVar[type[FileForm[str, Any]]]
     ignored: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
-    def check(self, file: str) -> Any:
-        """The header of a file, which seems whole.
+    def form(self, seen: FilesSeen[str, Any]) -> FileForm[str, Any]:
+        """How the files are read, from what some of them are and the plan says.
 
         Raises:
-            UnreadableError: It cannot be opened, or is damaged.
-            DataError: It cannot be used.
-        """
-
-    @abstractmethod
-    def form(self, seen: FilesSeen[Any]) -> FileForm[Any]:
-        """How the files are read.
-
-        Args:
-            seen: Headers of some of them.
+            DataError: They cannot be read together.
+            PlanError: An option does not fit them.
         """
 
     @cached_property
@@ -61,10 +56,8 @@ class ClassFolderSource(Source):
     def describe(self) -> DatasetEntry:
         """Complete the entry with names, counts, and what some headers tell."""
         folder = self.folder
-        seen = look_at(folder.files, self.check, self.options)
+        seen = look_at(folder.files, self.form_type.check, self.options)
         form = self.form(seen)
-        changes = form.changes(seen.counts, is_sampled=seen.is_sampled)
-        spec = ArraySpec(form.shape, form.spec_dtype)
         splits = [split for split in folder.splits if split is not None]
         labels = np.concatenate([split.labels for split in splits])
         counts = np.bincount(labels, minlength=len(folder.class_names)).tolist()
@@ -78,11 +71,11 @@ class ClassFolderSource(Source):
             test_examples=len(folder.test) if folder.test is not None else 0,
             value_range=form.value_range,
             notes=(*self.entry.notes, *folder.notes, *seen.notes),
-            changes=(*folder.changes, *changes),
+            changes=(*folder.changes, *form.changes(seen.counts, is_sampled=seen.is_sampled)),
             task="classification",
-            spec=Batch(spec, ArraySpec((), "int32")),
+            spec=Batch(form.spec, ArraySpec((), "int32")),
             columns=(
-                EntryColumn(self.column, self.column, "input", detail=form.detail or str(spec)),
+                EntryColumn(self.column, self.column, "input", detail=form.detail or str(form.spec)),
                 EntryColumn("class", "label", "target", missing=0, detail=f"{len(counts)} classes"),
             ),
             class_names=folder.class_names,
@@ -99,7 +92,7 @@ class ClassFolderSource(Source):
     def load(self, progress: Progress) -> Dataset:
         """Read the files into memory if they fit; otherwise they are read as they are needed."""
         folder = self.folder
-        form = self.form(look_at(folder.files, self.check, self.options))
+        form = self.form(look_at(folder.files, self.form_type.check, self.options))
         headers = Counter[Any]()
         lazy = [
             Split(FileArray(part.files, form, headers), part.labels) if part is not None else None
@@ -118,5 +111,6 @@ class ClassFolderSource(Source):
             notes=folder.notes,
             changes=(*folder.changes, *form.changes(headers)),
             warnings=tuple(warnings),
-            **form.attributes,
+            value_range=form.value_range or ValueRange(),
+            sample_rate=form.sample_rate,
         )

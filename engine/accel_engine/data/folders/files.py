@@ -17,41 +17,51 @@ import numpy.typing as npt
 from accel_engine.data.changes import Change
 from accel_engine.data.data_options import DataOptions, Progress, is_skipped, no_progress, or_skip
 from accel_engine.data.dataset import Split, fits_in_memory
-from accel_engine.data.structure import map_structure
+from accel_engine.data.pixel_scaling import ValueRange
+from accel_engine.data.structure import ArraySpec, map_structure
 from accel_engine.errors import DataError
 
 T = TypeVar("T")
+F = TypeVar("F", bound=Hashable)
 H = TypeVar("H", bound=Hashable)
 
 Problems: TypeAlias = dict[int, DataError]
 """Why files cannot be read, by their rows."""
 
-LOOKED_AT = 1_000
+LOOKED_AT = 500
 """Number of files that are looked at before all are read."""
 
 THREADS = max(16, os.cpu_count() or 1)
 """Files read in parallel, as disks of a network take long for each."""
 
-_GROUP, _GROUP_BYTES = 64, 8 << 20
-"""Files that a thread reads in a row at most, and their bytes in memory: handing over a file takes long as well."""
+_GROUP, _SMALL_GROUP = 64, 4
+_GROUP_BYTES, _SMALL_GROUP_BYTES = 8 << 20, 1 << 16
+"""Files that a thread reads in a row at most and at least, and their bytes: handing over a file takes time as well."""
 
 _NAMED = 3
 """Number of files that are named."""
 
 
-class FileForm(ABC, Generic[H]):
+class FileForm(ABC, Generic[F, H]):
     """How files of a kind are read: each has a header, and becomes a row.
 
     Attributes:
         shape: Shape of a row.
-        dtype: Type of a row; ``object`` for text.
+        dtype: NumPy's name of its type; ``object`` for text.
+        value_range: Range of the values; ``None`` if it says nothing.
+        sample_rate: Samples per second of sounds.
+        detail: What is said of a row; its shape and type by default.
     """
 
     shape: tuple[int, ...]
-    dtype: npt.DTypeLike
+    dtype: str
+    value_range: ValueRange | None = None
+    sample_rate = 0
+    detail = ""
 
+    @classmethod
     @abstractmethod
-    def check(self, file: str) -> H:
+    def check(cls, file: F) -> H:
         """The header of a file, which seems whole.
 
         Raises:
@@ -60,7 +70,7 @@ class FileForm(ABC, Generic[H]):
         """
 
     @abstractmethod
-    def read(self, file: str) -> tuple[Any, H]:
+    def read(self, file: F) -> tuple[Any, H]:
         """The row of a file, and its header.
 
         Raises:
@@ -78,9 +88,14 @@ class FileForm(ABC, Generic[H]):
         del headers, is_sampled
         return ()
 
+    @property
+    def spec(self) -> ArraySpec:
+        """Shape and type of a row."""
+        return ArraySpec(self.shape, "string" if self.dtype == "object" else self.dtype)
+
 
 @dataclass(frozen=True, slots=True)
-class FilesSeen(Generic[H]):
+class FilesSeen(Generic[F, H]):
     """What looking at some files of a folder told.
 
     Attributes:
@@ -90,8 +105,8 @@ class FilesSeen(Generic[H]):
         total: Number of all files.
     """
 
-    headers: dict[str, H]
-    damaged: tuple[str, ...]
+    headers: dict[F, H]
+    damaged: tuple[F, ...]
     looked_at: int
     total: int
 
@@ -115,7 +130,7 @@ class FilesSeen(Generic[H]):
         return (f"{len(self.damaged):,} of {looked_at} {left_out}: {listed_files(self.damaged)}",)
 
 
-def look_at(files: Sequence[str], check: Callable[[str], H], options: DataOptions) -> FilesSeen[H]:
+def look_at(files: Sequence[F], check: Callable[[F], H], options: DataOptions) -> FilesSeen[F, H]:
     """Check some files that are spread evenly.
 
     Args:
@@ -127,30 +142,30 @@ def look_at(files: Sequence[str], check: Callable[[str], H], options: DataOption
         DataError: A file cannot be read, unless such files are skipped; or none can.
     """
     rows = np.unique(np.linspace(0, len(files) - 1, min(LOOKED_AT, len(files))).astype(int)).tolist()
-    headers: dict[str, H] = {}
-    problems: dict[str, DataError] = {}
-    for file, found in _in_threads(check, [files[row] for row in rows], _GROUP, options):
+    headers: dict[F, H] = {}
+    problems: dict[F, DataError] = {}
+    for file, found in in_threads(check, [files[row] for row in rows], _GROUP, options):
         if isinstance(found, DataError):
             problems[file] = found
         else:
             headers[file] = found
     if not headers:
-        raise next(iter(problems.values()))
+        raise DataError(f"not one of {len(rows):,} files can be read: {next(iter(problems.values()))}")
     return FilesSeen(headers, tuple(problems), len(rows), len(files))
 
 
 @dataclass(eq=False)
-class FileArray(Generic[H]):
+class FileArray(Generic[F, H]):
     """A lazy array with a row for each file.
 
     Attributes:
-        files: Paths.
+        files: Their paths.
         form: How they are read.
         seen: How many of the files that were read or checked have each header.
     """
 
-    files: Sequence[str]
-    form: FileForm[H]
+    files: Sequence[F]
+    form: FileForm[F, H]
     seen: Counter[H] = field(default_factory=Counter)
 
     @property
@@ -167,7 +182,7 @@ class FileArray(Generic[H]):
     def nbytes(self) -> int:
         """Bytes of all rows in memory; of text, the bytes of the files."""
         if self.dtype.hasobject:
-            return sum(map(_size, self.files))
+            return sum(_size(str(file)) for file in self.files)
         return math.prod(self.shape) * self.dtype.itemsize
 
     def __len__(self) -> int:
@@ -181,7 +196,7 @@ class FileArray(Generic[H]):
         """
         taken = self.select(rows)
         values = np.empty(taken.shape, self.dtype)
-        for _, found in _in_threads(partial(taken.read_into, values), range(len(taken)), taken.group, None):
+        for _, found in in_threads(partial(taken.read_into, values), range(len(taken)), taken.group, None):
             if isinstance(found, DataError):
                 raise found
         return values
@@ -219,7 +234,15 @@ class FileArray(Generic[H]):
 
         return self._problems(check, options, progress)
 
-    def select(self, rows: npt.NDArray[Any]) -> "FileArray[H]":
+    def read_through(self, progress: Progress = no_progress) -> None:
+        """Read all files for what reading them tells.
+
+        Raises:
+            DataError: A file cannot be read.
+        """
+        self._problems(lambda row: self.form.read(self.files[row])[1], DataOptions(invalid_examples="fail"), progress)
+
+    def select(self, rows: npt.NDArray[Any]) -> "FileArray[F, H]":
         """The array of the files at ``rows``, or of those that a mask selects."""
         return FileArray(np.array(self.files, object)[rows].tolist(), self.form)
 
@@ -227,7 +250,8 @@ class FileArray(Generic[H]):
     def group(self) -> int:
         """Number of files that a thread reads in a row."""
         row_bytes = max(1, self.nbytes // max(1, len(self)))
-        return max(1, min(_GROUP, len(self) // THREADS, _GROUP_BYTES // row_bytes))
+        least = max(1, min(_SMALL_GROUP, _SMALL_GROUP_BYTES // row_bytes))
+        return max(least, min(_GROUP, len(self) // THREADS, _GROUP_BYTES // row_bytes))
 
     def read_into(self, values: npt.NDArray[Any], row: int) -> H:
         """Read a file into a row of an array."""
@@ -236,7 +260,7 @@ class FileArray(Generic[H]):
 
     def _problems(self, read: Callable[[int], H], options: DataOptions, progress: Progress) -> Problems:
         problems: Problems = {}
-        for row, found in _in_threads(read, range(len(self)), self.group, options):
+        for row, found in in_threads(read, range(len(self)), self.group, options):
             if isinstance(found, DataError):
                 problems[row] = found
             else:
@@ -267,7 +291,7 @@ def read_splits(
     in_memory = fits_in_memory(sum(split.nbytes for split in present))
     arrays = [array for split in present for array in split.arrays if isinstance(array, FileArray)]
     done = 0
-    damaged: dict[str, DataError] = {}
+    damaged: dict[object, DataError] = {}
     read: dict[int, Any] = {}
     for array in arrays:
 
@@ -291,9 +315,9 @@ def read_splits(
     return [split or None for split in result], [f"skipped {said}: {listed_files(list(damaged))}"]
 
 
-def listed_files(files: Sequence[str]) -> str:
+def listed_files(files: Sequence[object]) -> str:
     """The names of the first of some files, each with its folder."""
-    names = ["/".join(Path(file).parts[-2:]) for file in files[:_NAMED]]
+    names = ["/".join(Path(str(file)).parts[-2:]) for file in files[:_NAMED]]
     return ", ".join([*names, "…"] if len(files) > _NAMED else names)
 
 
@@ -317,10 +341,16 @@ def _pool() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(THREADS, "files")
 
 
-def _in_threads(
+def in_threads(
     read: Callable[[T], H], items: Sequence[T], group: int, options: DataOptions | None
 ) -> Iterator[tuple[T, H | DataError]]:
     """What a function returns for items, or the error that it raises, in their order.
+
+    Args:
+        read: The function.
+        items: The items.
+        group: Number of items that a thread takes in a row.
+        options: Whether items with an error are skipped; all of them by default.
 
     Raises:
         DataError: One is raised that is not to be skipped.

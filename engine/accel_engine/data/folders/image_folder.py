@@ -1,9 +1,11 @@
 """Describes and loads images in a folder per class."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -12,9 +14,10 @@ from accel_engine.data.changes import Change, Verb
 from accel_engine.data.data_options import DataOptions
 from accel_engine.data.dataset_entry import parse_size
 from accel_engine.data.folders.class_source import ClassFolderSource
-from accel_engine.data.folders.files import FileForm, FilesSeen
+from accel_engine.data.folders.files import THREADS, FileForm, FilesSeen, in_threads
 from accel_engine.data.folders.layout import IMAGE_SUFFIXES
 from accel_engine.data.pixel_scaling import PIXELS, ValueRange
+from accel_engine.errors import DataError
 from accel_engine.image_files import ImageHeader, check_image, read_pixels
 
 DEEP_PIXELS = ValueRange("uint16", 65_535, pixels=True)
@@ -22,7 +25,7 @@ DEEP_PIXELS = ValueRange("uint16", 65_535, pixels=True)
 
 
 @dataclass
-class ImageForm(FileForm[ImageHeader]):
+class ImageForm(FileForm[str, ImageHeader]):
     """Images that are resized and converted to one shape.
 
     Attributes:
@@ -36,7 +39,7 @@ class ImageForm(FileForm[ImageHeader]):
     reason: str
 
     @classmethod
-    def of(cls, seen: FilesSeen[ImageHeader], options: DataOptions) -> "ImageForm":
+    def of(cls, seen: FilesSeen[str, ImageHeader], options: DataOptions) -> Self:
         """The size that the plan says, or the most common one; as many channels and bits as one of the images has.
 
         Raises:
@@ -53,12 +56,11 @@ class ImageForm(FileForm[ImageHeader]):
             size, reason = sizes.most_common(1)[0][0], ", the most common size (change it with image_size)"
         return cls((*size, channels), f"uint{bits}", reason)
 
-    @property
-    def value_range(self) -> ValueRange:
-        """The range of the pixels."""
-        return PIXELS if self.dtype == "uint8" else DEEP_PIXELS
+    def __post_init__(self) -> None:
+        self.value_range = PIXELS if self.dtype == "uint8" else DEEP_PIXELS
 
-    def check(self, file: str) -> ImageHeader:
+    @classmethod
+    def check(cls, file: str) -> ImageHeader:
         """The header of an image that seems whole."""
         return check_image(Path(file))
 
@@ -72,12 +74,17 @@ class ImageForm(FileForm[ImageHeader]):
 
 
 def image_changes(
-    headers: Counter[ImageHeader], shape: tuple[int, int, int], dtype: str, reason: str = "", *, is_sampled: bool = False
+    headers: Counter[ImageHeader],
+    shape: tuple[int, int, int],
+    dtype: str,
+    reason: str = "",
+    *,
+    is_sampled: bool = False,
 ) -> tuple[Change, ...]:
     """What reading images with these headers changes, and in how many."""
     found = Counter[tuple[Verb, str]]()
     for header, count in headers.items():
-        for change in _changes(header, shape, dtype):
+        for change in changes_of(header, shape, dtype):
             found[change] += count
     return tuple(
         Change(verb, "images", count, headers.total(), detail + reason * (verb == "resized"), is_sampled)
@@ -85,20 +92,38 @@ def image_changes(
     )
 
 
-def _changes(header: ImageHeader, shape: tuple[int, int, int], dtype: str) -> list[tuple[Verb, str]]:
+def changes_of(header: ImageHeader, shape: tuple[int, int, int], dtype: str) -> list[tuple[Verb, str]]:
+    """What reading an image changes, and how."""
     height, width, channels = shape
     found: list[tuple[bool, Verb, str]] = [
-        (header.orientation != 1, "turned", "as their EXIF orientation says"),
-        (header.has_frames, "cut", "to the first of their frames"),
+        (header.orientation != 1, "turned", "by their EXIF orientation"),
+        (header.has_frames, "cut", "to the first frame"),
         (header.mode == "CMYK", "converted", "from CMYK to RGB"),
-        (header.has_opacity, "converted", "white where they are transparent"),
+        (header.has_opacity, "converted", "to white where they are transparent"),
         (header.is_cut or (header.bits == 16 and dtype == "uint8"), "converted", "from 16 to 8 bits a channel"),
         (header.bits == 8 and dtype == "uint16", "converted", "from 8 to 16 bits a channel"),
-        (header.channels > channels, "converted", "from colours to grey"),
-        (header.channels < channels, "converted", "from grey to three equal channels"),
+        (header.channels > channels, "converted", "to grayscale"),
         ((header.height, header.width) != (height, width), "resized", f"to {height}x{width}"),
     ]
     return [(verb, detail) for applies, verb, detail in found if applies]
+
+
+class ImageDecoder:
+    """Decodes images in memory, in threads.
+
+    Args:
+        shape: Height, width and channels to which they are brought.
+        dtype: uint8, or uint16 with values up to 65535.
+    """
+
+    def __init__(self, shape: tuple[int, ...], dtype: str = "uint8") -> None:
+        height, width, channels = shape
+        self._read = partial(read_pixels, shape=(height, width, channels), dtype=np.dtype(dtype))
+
+    def __call__(self, contents: Sequence[bytes]) -> dict[int, npt.NDArray[Any]]:
+        """Decode images: the pixels of each, ``[height, width, channels]``, by its place, but for damaged ones."""
+        found = in_threads(self._read, contents, max(1, len(contents) // THREADS), None)
+        return {place: each[0] for place, (_, each) in enumerate(found) if not isinstance(each, DataError)}
 
 
 class ImageFolder(ClassFolderSource):
@@ -107,12 +132,9 @@ class ImageFolder(ClassFolderSource):
     suffixes = IMAGE_SUFFIXES
     noun = "images"
     column = "image"
-    is_resized = True
+    form_type = ImageForm
+    resizes_images = True
 
-    def check(self, file: str) -> ImageHeader:
-        """The header of an image that seems whole."""
-        return check_image(Path(file))
-
-    def form(self, seen: FilesSeen[ImageHeader]) -> ImageForm:
-        """The shape to which images are brought."""
+    def form(self, seen: FilesSeen[str, ImageHeader]) -> ImageForm:
+        """The size that the plan says, or the most common one."""
         return ImageForm.of(seen, self.options)
