@@ -218,7 +218,7 @@ def sounds(folder: Path) -> Material:
         with wave.open(str(path), "wb") as file:
             file.setparams((1, 2, 1000, 0, "NONE", ""))
             file.writeframes(values.tobytes())
-    return Material({"data": str(folder / "voices"), "model": "tcn"}, (str(folder / "voices" / "ann" / "0.wav"),))
+    return Material({"data": str(folder / "voices"), "model": "sound-cnn"}, (str(folder / "voices" / "ann" / "0.wav"),))
 
 
 @_material

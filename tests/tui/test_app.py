@@ -25,12 +25,14 @@ from accel_tui.host import Screens
 from accel_tui.screens.diagnostics_screen import DiagnosticsScreen
 from accel_tui.screens.help_screen import HelpScreen
 from accel_tui.screens.new_run_screen import NewRunScreen
+from accel_tui.screens.options_screen import OptionsScreen
 from accel_tui.screens.question_screen import Answer, QuestionScreen
-from accel_tui.screens.run_questions import EditRunScreen, LearningRateScreen
+from accel_tui.screens.run_questions import LearningRateScreen
 from accel_tui.screens.run_screen import RunScreen
 from accel_tui.screens.runs_screen import RunsScreen
 from accel_tui.screens.select_charts_screen import SelectChartsScreen
 from accel_tui.screens.too_small_screen import TooSmallScreen
+from accel_tui.widgets.jobs.option_form import OptionForm
 from tui.fake_engine import FakeEngine
 from tui.stand_ins import StubApp, begun, shows, until
 
@@ -169,7 +171,7 @@ DIALOGS: dict[str, Callable[[StubApp], Screen[Any]]] = {
     "palette": lambda _: CommandPalette(),
     "charts": lambda _: SelectChartsScreen((), ()),
     "rate": lambda _: LearningRateScreen(None),
-    "edit": lambda _: EditRunScreen(("one",), Annotations(), ""),
+    "edit": lambda _: OptionsScreen("Edit one", OptionForm(Annotations, ("name", "tags"))),
     "question": lambda _: QuestionScreen("Delete?", "All of it.", (Answer("yes", "Yes", "y"),)),
 }
 

@@ -39,7 +39,7 @@ PLACES = {
     "export": (("r", "E"), "by format"),
     "predict": (("r", "P"), "File or folder with the examples"),
     "question": (("r", "D"), "This cannot be undone"),
-    "labels": (("r", "e"), "enter saves"),
+    "labels": (("r", "e"), "ctrl+s saves"),
 }
 """The keys that lead to each screen, and what is seen there."""
 

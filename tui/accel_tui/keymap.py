@@ -23,11 +23,14 @@ AUTO = "auto"
 """Selects a theme by the colours of the terminal."""
 
 SHARED_SCREENS = (
-    frozenset({"run", "charts", "log", "list"}),
+    frozenset({"run", "charts", "log", "table", "list"}),
     frozenset({"new-run", "picker", "field", "group", "finder"}),
     frozenset({"search", "searches", "table", "list"}),
-    *(frozenset({family, "table", "list"}) for family in ("runs", "queue", "diagnostics", "gallery", "predict")),
-    *(frozenset({family, "list"}) for family in ("advice", "race", "compare", "lines")),
+    *(
+        frozenset({family, "table", "list"})
+        for family in ("runs", "queue", "diagnostics", "gallery", "predict", "race", "compare")
+    ),
+    *(frozenset({family, "list"}) for family in ("advice", "lines")),
 )
 """Groups of binding ids whose keys are active on the same screen, besides those of ``screen``."""
 

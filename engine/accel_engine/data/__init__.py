@@ -64,14 +64,14 @@ CATALOGUE: dict[str, DatasetEntry] = {
 """Datasets by name."""
 
 _FILE_READERS = {
-    ".npz": "npz",
-    ".npy": "npz",
-    ".csv": "tables.table",
-    ".tsv": "tables.table",
-    ".parquet": "tables.table",
-    ".jsonl": "tables.table",
-    ".ndjson": "tables.table",
-    ".txt": "texts.language_text",
+    ".npz": "npz:ArraySource",
+    ".npy": "npz:ArraySource",
+    ".csv": "tables:TableSource",
+    ".tsv": "tables:TableSource",
+    ".parquet": "tables:TableSource",
+    ".jsonl": "tables:TableSource",
+    ".ndjson": "tables:TableSource",
+    ".txt": "texts.language_text:LanguageText",
     ".tfrecord": "prepared.tfrecord",
     ".tfrecords": "prepared.tfrecord",
 }
@@ -81,10 +81,6 @@ FILE_SUFFIXES = tuple(_FILE_READERS)
 """The suffixes of files with data."""
 
 _SURVEYS = {
-    "npz": "npz",
-    "python_source.source": "python_source.source_survey",
-    "tables.table": "tables.table_survey",
-    "texts.language_text": "texts.language_text_survey",
     "folders.audio_folder": "folders.audio_folder_scan",
     "folders.text_folder": "folders.text_folder_scan",
     "prepared.tfrecord": "prepared.tfrecord_survey",
@@ -206,28 +202,8 @@ class _ModuleSource(Source):
         return dataset
 
 
-class _Table(_ModuleSource):
-    is_table = has_columns = may_be_series = takes_window = True
-
-
-class _Text(_ModuleSource):
-    takes_window = has_tokens = True
-
-
 class _Audio(_ModuleSource):
     takes_window = True
-
-
-class _Images(_ModuleSource):
-    resizes_images = True
-
-
-class _Arrays(_ModuleSource):
-    has_columns = may_be_series = takes_window = True
-
-
-class _Function(_ModuleSource):
-    may_be_series = takes_window = resizes_images = True
 
 
 class _Records(_ModuleSource):
@@ -243,10 +219,6 @@ class _TensorFlowDatasets(_HuggingFace):
 
 
 _UNCONVERTED: dict[str, type[Source]] = {
-    "npz": _Arrays,
-    "python_source.source": _Function,
-    "tables.table": _Table,
-    "texts.language_text": _Text,
     "folders.audio_folder": _Audio,
     "prepared.tfrecord": _Records,
     "prepared.remote_tfrecord": _Records,
@@ -286,7 +258,7 @@ def _user_function(spec: str) -> DatasetEntry | None:
     name = f"{path.stem}:{function}" if path else spec
     summary = f"What {function} in {path.name if path else target} returns"
     return DatasetEntry(
-        name, summary, "python_source.source", path=path, function=spec, value_range=None, kind="arrays"
+        name, summary, "python_source.source:PythonSource", path=path, function=spec, value_range=None, kind="arrays"
     )
 
 

@@ -36,8 +36,17 @@ class Header(NamedTuple):
         return np.broadcast_to(np.empty((), self.dtype), self.shape)
 
 
+class _Place(NamedTuple):
+    """Where an array is: its name, the member of the file, the field of its records if it has these, and its header."""
+
+    name: str
+    member: str
+    field: str | None
+    header: Header
+
+
 class ArrayFile:
-    """Arrays in a file.
+    """Arrays in a file. Those of fields of records are arrays, too: ``a`` of an ``.npy`` file, ``x.a`` otherwise.
 
     Args:
         path: An ``.npz`` file, or an ``.npy`` file, whose array is called ``x``.
@@ -46,44 +55,81 @@ class ArrayFile:
     def __init__(self, path: Path) -> None:
         self._path = regular(path)
         self._archive = None if path.suffix.lower() == ".npy" else zipfile.ZipFile(path)
-        members = ["x"] if self._archive is None else self._archive.namelist()
+        members = ["x.npy"] if self._archive is None else self._archive.namelist()
         if len(members) > MAX_ARRAYS:
             raise DataError(f"it has {len(members):,} arrays; at most {MAX_ARRAYS:,} are read")
-        names = [member.removesuffix(".npy") for member in members]
-        self.headers: Mapping[str, Header] = {name: self._header(name) for name in names}
+        self.other_files = tuple(member for member in members if not member.endswith(".npy"))
+        """Names of files in it that are no arrays."""
+        names = [member.removesuffix(".npy") for member in members if member.endswith(".npy")]
+        if {"format", "shape", "data"} <= set(names):
+            raise DataError(
+                "it is a sparse matrix of SciPy: save it as an array, with np.savez(..., x=matrix.toarray())"
+            )
+        self._stored = {name: self._header(name) for name in names}
+        self._places = {
+            place.name: place for name, header in self._stored.items() for place in self._find_arrays(name, header)
+        }
+        self._records: dict[str, npt.NDArray[Any]] = {}
+        self.headers: Mapping[str, Header] = {name: place.header for name, place in self._places.items()}
+
+    def _find_arrays(self, member: str, stored: Header) -> "Iterator[_Place]":
+        """The arrays of a member: one, or one for each field of records."""
+        shape, dtype = stored
+        if not dtype.names:
+            yield _Place(member, member, None, Header(shape, dtype.newbyteorder("=")))
+        for field in dtype.names or ():
+            own = dtype[field]
+            header = Header((*shape, *own.shape), own.base.newbyteorder("="))
+            yield _Place(field if self._archive is None else f"{member}.{field}", member, field, header)
 
     def read(self, name: str) -> npt.NDArray[Any]:
-        """Read an array.
+        """Read an array, in this machine's byte order.
 
         Raises:
-            DataError: It does not fit in memory.
+            DataError: It does not fit in memory, or has Python objects.
         """
-        self.check_size(name)
-        with self._open(name) as file:
-            array: npt.NDArray[Any] = np.lib.format.read_array(file, allow_pickle=False)
-            return array
+        _, member, field, _ = self._places[name]
+        array = self._records.get(member)
+        if array is None:
+            self.check(name)
+            with self._open(member) as file:
+                array = np.lib.format.read_array(file, allow_pickle=False)
+        if field is not None:
+            self._records[member] = array
+            array = array[field]
+        return array.astype(array.dtype.newbyteorder("="), copy=False)
 
-    def check_size(self, name: str) -> None:
-        """Check that an array fits in memory, by its header: a small file may hold a huge array.
+    def check(self, name: str) -> None:
+        """Check that an array can be read, by its header: a small file may hold a huge array.
 
         Raises:
-            DataError: It does not.
+            DataError: It does not fit in memory, or has Python objects.
         """
-        shape, dtype = self.headers[name]
-        check_memory(f"the array {name}, {dtype} {list(shape)},", math.prod(shape) * dtype.itemsize)
+        member = self._places[name].member
+        shape, dtype = self._stored[member]
+        if dtype.hasobject:
+            remedy = "save it as numbers or text, e.g. with array.astype(str)"
+            raise DataError(
+                f"the array {member} has Python objects, which are not loaded as they could run code: {remedy}"
+            )
+        check_memory(f"the array {member}, {dtype} {list(shape)},", math.prod(shape) * dtype.itemsize)
 
     def first_rows(self, name: str, count: int) -> npt.NDArray[Any]:
         """Read the first rows of an array, without the others where its layout allows that."""
-        with self._open(name) as file:
+        _, member, field, _ = self._places[name]
+        with self._open(member) as file:
             start = BytesIO(file.read(_HEAD))
-            shape, fortran, dtype = _read_header(start, name)
+            shape, fortran, dtype = _read_header(start, member)
             if dtype.hasobject or not shape or fortran:
-                return self.read(name)[:count]
+                array = self.read(name)
+                return array[:count] if shape else array
             rows = (min(count, shape[0]), *shape[1:])
             size = math.prod(rows) * dtype.itemsize
             check_memory(f"the first rows of the array {name}, {dtype} {list(shape)},", size)
             content = start.read(size)
-            return np.frombuffer(content + file.read(size - len(content)), dtype).reshape(rows)
+            array = np.frombuffer(content + file.read(size - len(content)), dtype).reshape(rows)
+            array = array if field is None else array[field]
+            return array.astype(array.dtype.newbyteorder("="), copy=False)
 
     def close(self) -> None:
         """Close the file."""
@@ -143,8 +189,6 @@ def opened(path: Path) -> Iterator[ArrayFile]:
     except MemoryError as error:
         raise DataError(f"{path} does not fit in memory") from error
     except (*_DAMAGES, ValueError) as error:
-        if "allow_pickle" in str(error):
-            raise DataError(f"{path} has Python objects, which are not loaded as they could run code") from error
         reason = str(error)[:MAX_REASON_LENGTH] or type(error).__name__
         raise DataError(f"{path} is damaged or not an {path.suffix} file: {reason}") from error
 

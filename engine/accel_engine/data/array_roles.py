@@ -72,12 +72,18 @@ def find_roles(headers: Mapping[str, Header], options: DataOptions) -> ArrayRole
             found_splits[split] = Batch(_pick(features, own), _pick(targets, own), own.get(weights or ""))
     used = {name for part in found_splits.values() for each in part for name in _names(each)}
     ignored = tuple(own[name] for own in splits.values() for name in options.ignore if name in own)
-    unused = tuple(sorted(set(headers) - used - {CLASS_NAMES, *ignored}))
+    known = {CLASS_NAMES} if is_list_of_texts(headers.get(CLASS_NAMES)) else set()
+    unused = tuple(sorted(set(headers) - used - known - set(ignored)))
     if unused:
         # repr: the file's names may contain control characters
         listed = ", ".join(map(repr, unused[:_MAX_LISTED])) + (", …" if len(unused) > _MAX_LISTED else "")
         notes.append(f"unused arrays in the file: {listed}")
     return ArrayRoles(found_splits, unused, ignored, tuple(notes))
+
+
+def is_list_of_texts(header: Header | None) -> bool:
+    """Whether an array can be the names of classes."""
+    return header is not None and len(header.shape) == 1 and header.dtype.kind in "US"
 
 
 def _by_split(headers: Mapping[str, Header]) -> dict[str, dict[str, str]]:

@@ -7,14 +7,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from accel_engine.data.array_checks import check_parts, finite_rows
+from accel_engine.data.changes import Change
 from accel_engine.data.data_options import DataOptions
-from accel_engine.data.dataset import Dataset, Split, spec_of
-from accel_engine.data.finite_rows import finite_rows
+from accel_engine.data.dataset import Dataset, Split
 from accel_engine.data.pixel_scaling import ValueRange, is_image
-from accel_engine.data.splits import split_rows
+from accel_engine.data.splits import split_rows, without_shares
 from accel_engine.data.standardization import Standardization
 from accel_engine.data.structure import ArraySpec, Batch, Structure, map_structure, named_leaves
-from accel_engine.data.targets import Known, TargetForm, kind_text, number_scaling, standardized_note, understand
+from accel_engine.data.targets import Known, TargetForm, kind_text, number_scaling, standardized, understand
 from accel_engine.errors import DataError
 
 MIN_PIXELS = 8
@@ -61,12 +62,13 @@ def make_dataset(
     values = input_range(train.inputs, declared=images, add_channels=add_channels)
     y, x = (Known.of(part) if isinstance(part, np.ndarray) else None for part in (train.targets, train.inputs))
     form = target_form(y, x, options.task, class_names, names["train"].targets)
+    changes: list[Change] = []
     notes = [*_input_notes(train.inputs, names["train"].inputs, images or add_channels, images), *form.notes]
     ready: dict[str, Batch] = {}
     for split, part in parts.items():
         converted_part = converted(part, form, names[split], images=images, add_channels=add_channels)
-        ready[split], dropped = finite_rows(converted_part, names[split], options)
-        notes += dropped
+        ready[split], left_out = finite_rows(converted_part, names[split], options)
+        changes += left_out
         if split != "train":
             ready[split] = _typed_like(ready[split], ready["train"])
     splits, split_notes = _split(ready, form, options)
@@ -76,7 +78,7 @@ def make_dataset(
             split: replace(part, targets=part.targets if part.targets is None else scaling.apply(part.targets))
             for split, part in splits.items()
         }
-        notes.append(standardized_note(names["train"].targets))
+        changes.append(standardized(names["train"].targets))
     classes = tuple(class_names) or form.names or tuple(map(str, range(form.classes)))
     return Dataset(
         name,
@@ -89,6 +91,7 @@ def make_dataset(
         target_scaling=scaling,
         value_range=values,
         notes=(*notes, *split_notes),
+        changes=tuple(changes),
         warnings=_precision_warnings(train.inputs, names["train"].inputs),
     )
 
@@ -147,60 +150,6 @@ def target_form(y: Known | None, x: Known | None, task: str, class_names: Sequen
     if class_names and form.classes > len(class_names):
         raise DataError(f"{name} has {form.classes} classes, but there are {len(class_names)} class names")
     return replace(form, classes=len(class_names)) if class_names and form.classes else form
-
-
-def check_parts(parts: Mapping[str, Batch], names: Mapping[str, Batch]) -> None:
-    """Check the shapes and types of all splits: equally many rows, and the same arrays as the training split.
-
-    Raises:
-        DataError: They do not match.
-    """
-    for split, part in parts.items():
-        _check_lengths(part, names[split])
-        _check_form(part, parts["train"], names[split], names["train"])
-
-
-def _check_lengths(part: Batch, names: Batch) -> None:
-    """Check that no array is empty, and that all have equally many rows."""
-    first: tuple[str, int] | None = None
-    for structure, name in zip(part, names, strict=True):
-        for path, array in named_leaves(structure, name):
-            if not array.ndim:
-                raise DataError(f"{path} is a single value, not an array of examples")
-            if not len(array):
-                raise DataError(f"{path} has no examples")
-            if 0 in array.shape:
-                raise DataError(f"{path} has the shape {array.shape}: its examples are empty")
-            first = first or (path, len(array))
-            if len(array) != first[1]:
-                raise DataError(f"{first[0]} has {first[1]} rows but {path} has {len(array)}: one row per example")
-    if first is None:
-        raise DataError(f"{names.inputs} is None: there are no inputs")
-
-
-def _check_form(part: Batch, train: Batch, names: Batch, train_names: Batch) -> None:
-    """Check that a split has the arrays of the training split, in the same shapes and types; weights may differ."""
-    for structure, expected, name, other in zip(part[:2], train[:2], names[:2], train_names[:2], strict=True):
-        own, like = dict(named_leaves(structure)), dict(named_leaves(expected))
-        if list(own) != list(like):
-            has, needs = ("is missing" if not each else f"has {_listed(list(each))}" for each in (own, like))
-            raise DataError(f"{name} {has}, but {other} {needs}: all splits must have the same arrays")
-        for path in own:
-            _check_like(own[path], like[path], f"{name}/{path}" if path else name, f"{other}/{path}" if path else other)
-
-
-def _check_like(array: npt.NDArray[Any], like: npt.NDArray[Any], name: str, other: str) -> None:
-    if array.shape[1:] != like.shape[1:]:
-        mine, others = (spec_of(each) for each in (array, like))
-        raise DataError(f"examples are {others} in {other} but {mine} in {name}")
-    text = [each.dtype.kind in "OUST" for each in (array, like)]
-    ranges = {(each.dtype.kind == "f", ValueRange.of_array(each.dtype.name, ()).largest) for each in (array, like)}
-    if text[0] != text[1] or (not text[0] and len(ranges) > 1):
-        raise DataError(f"{other} is {like.dtype} but {name} is {array.dtype}: both must have the same value range")
-
-
-def _listed(paths: list[str]) -> str:
-    return "one array" if paths == [""] else ", ".join(paths)
 
 
 def converted(part: Batch, form: TargetForm, names: Batch, *, images: bool, add_channels: bool) -> Batch:
@@ -265,10 +214,7 @@ def _typed_like(part: Batch, train: Batch) -> Batch:
 def _split(parts: Mapping[str, Batch], form: TargetForm, options: DataOptions) -> tuple[dict[str, Split], list[str]]:
     """Split the training examples where there is no validation split, or a share for tests is given."""
     splits = {split: Split(*part) for split, part in parts.items()}
-    if "validation" in parts:
-        options = replace(options, validation_split=0.0)
-    if "test" in parts:
-        options = replace(options, test_split=0.0)
+    options = without_shares(options, validation="validation" in parts, test="test" in parts)
     if not options.validation_split and not options.test_split:
         return splits, []
     whole, notes = splits["train"], []

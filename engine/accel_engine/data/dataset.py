@@ -158,7 +158,7 @@ class Dataset:
         original: Gives some rows of the inputs in the units and words of the user's table, by its columns; ``None`` if
             inputs are shown as they are.
         raw_inputs: The rows of a table before ``preprocess`` by the name of the split, as
-            :class:`accel_engine.data.tables.preprocessing_model.LazyMatrix`, if ``keeps_raw`` of the options says so.
+            :class:`accel_engine.data.tables.preprocessing.LazyMatrix`, if ``keeps_raw`` of the options says so.
         columns: How the columns of a series in a table were read; empty for other data.
         target_scaling: How float targets were standardised, for showing them in their units; ``None`` if they were not.
         value_range: Value range of the examples. They are scaled, if at all, in the training step, so that images

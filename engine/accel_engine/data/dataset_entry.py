@@ -1,14 +1,12 @@
 """A dataset's metadata, known before it is read; without TensorFlow."""
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
 
 from accel_engine.data.changes import Change
 from accel_engine.data.pixel_scaling import PIXELS, ValueRange
-from accel_engine.data.structure import ArraySpec, Batch, Structure, named_leaves
+from accel_engine.data.structure import ArraySpec, Batch
 from accel_engine.errors import PlanError
 
 
@@ -53,6 +51,7 @@ class DatasetEntry:
         value_range: Value range of the examples; ``None`` if unknown.
         notes: Notes for the user about the file.
         changes: What reading changes in the data.
+        sample_rate: Samples per second of audio; 0 for other data, and before its headers are read.
         kind: What an example is, as in :class:`accel_engine.data.dataset.Dataset`.
         task: The task that the data suggests; ``auto`` for none.
         spec: The :class:`~accel_engine.data.structure.ArraySpec` of every array of an example; ``None`` if unknown.
@@ -77,6 +76,7 @@ class DatasetEntry:
     value_range: ValueRange | None = PIXELS
     notes: tuple[str, ...] = ()
     changes: tuple[Change, ...] = ()
+    sample_rate: int = 0
     kind: str = "images"
     task: str = "auto"
     spec: Batch | None = None
@@ -101,43 +101,6 @@ class DatasetEntry:
     def needs_engine(self) -> bool:
         """Whether only the engine can look at it, as it runs the user's function or reads what is elsewhere."""
         return bool(self.function or self.url)
-
-
-@dataclass(frozen=True, slots=True)
-class DescribedData:
-    """What is known of data, in types that can be sent and stored.
-
-    Attributes:
-        entry: The data, without the specification of its arrays.
-        inputs: A line about each array of the inputs, by name.
-        targets: The same of the targets.
-        weights: The same of the weights.
-    """
-
-    entry: DatasetEntry
-    inputs: Mapping[str, str]
-    targets: Mapping[str, str]
-    weights: Mapping[str, str]
-
-    @classmethod
-    def of(cls, entry: DatasetEntry) -> Self:
-        """What an entry tells."""
-        return cls(replace(entry, spec=None), *(dict(_specs(part)) for part in entry.spec or Batch(None)))
-
-    def to_json(self) -> dict[str, Any]:
-        """All of it in types of JSON, without where its code is."""
-        values = asdict(replace(self.entry, path=None, value_range=None))
-        return {
-            **{name: value for name, value in values.items() if name not in ("reader", "spec", "path", "value_range")},
-            "path": str(self.entry.path) if self.entry.path else None,
-            "inputs_spec": self.inputs,
-            "targets_spec": self.targets,
-            "weights_spec": self.weights,
-        }
-
-
-def _specs(structure: Structure) -> Iterator[tuple[str, str]]:
-    return ((name, str(spec)) for name, spec in named_leaves(structure))
 
 
 def parse_size(text: str) -> tuple[int, int]:

@@ -48,6 +48,7 @@ def entry_of(dataset: Dataset, entry: DatasetEntry) -> DatasetEntry:
         value_range=dataset.value_range,
         notes=(*dataset.notes, *dataset.warnings),
         kind=dataset.kind,
+        sample_rate=dataset.sample_rate,
         task=dataset.task,
         spec=dataset.spec,
         columns=tuple(_columns(dataset.spec, head)),

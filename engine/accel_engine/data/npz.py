@@ -1,28 +1,24 @@
-"""Reads the user's arrays from an ``.npz`` or ``.npy`` file; without TensorFlow."""
+"""Arrays of the user in an ``.npz`` or ``.npy`` file."""
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from accel_engine.data.array_checks import check_parts
 from accel_engine.data.array_file import ArrayFile, opened
-from accel_engine.data.array_roles import CLASS_NAMES, ArrayRoles, find_roles
-from accel_engine.data.arrays import (
-    check_parts,
-    converted,
-    example_kind,
-    input_range,
-    make_dataset,
-    target_form,
-)
+from accel_engine.data.array_roles import CLASS_NAMES, ArrayRoles, find_roles, is_list_of_texts
+from accel_engine.data.arrays import converted, example_kind, input_range, make_dataset, target_form
 from accel_engine.data.data_options import DataOptions, Progress
 from accel_engine.data.dataset import Dataset, spec_of
 from accel_engine.data.dataset_entry import DatasetEntry, EntryColumn
 from accel_engine.data.series.array_series import survey_arrays, windowed_arrays
-from accel_engine.data.splits import split_counts
+from accel_engine.data.source import Source
+from accel_engine.data.splits import split_sizes
 from accel_engine.data.structure import Batch, map_structure, named_leaves
 from accel_engine.data.targets import Known, TargetForm, as_text
 from accel_engine.errors import PlanError
@@ -30,161 +26,160 @@ from accel_engine.memory import check_memory
 from accel_engine.user_paths import no_file, user_path
 
 SAMPLES = 3
-"""Number of examples that a survey shows."""
+"""Number of examples that are described."""
 
 MAX_TARGET_BYTES = 64 << 20
-"""Targets up to this size are read whole by a survey."""
+"""Targets up to this size are read whole to describe them."""
 
 _HEAD = 64
-"""Rows of larger targets that a survey reads."""
+"""Rows of larger targets that are read to describe them."""
 
 _TABLE_FIELDS = ("kinds", "time", "group")
 
+_LISTED = 8
+"""Files that a note lists at most."""
 
-def read(entry: DatasetEntry, options: DataOptions, progress: Progress) -> Dataset:
-    """Read the arrays.
+_SEVERAL = Batch("inputs", "targets", "sample_weight")
+"""Names of parts in messages that are several arrays."""
 
-    Args:
-        entry: Has the file's path.
-        options: The names of targets and inputs, the task, and how to split.
-        progress: Not used.
+T = TypeVar("T")
 
-    Raises:
-        DataError: The file or its arrays cannot be used.
-        PlanError: The plan names an array that is not there, or the arrays cannot be split as it says.
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """The arrays of each split: read, or as large as their headers say.
+
+    Attributes:
+        arrays: By the name of the split.
+        names: Their names in messages.
+        notes: Notes for the user.
     """
-    del progress
-    _check_options(options)
-    with opened(_path(entry)) as file:
-        if options.window is not None:
-            return _read_series(entry.name, file, options)
-        roles = find_roles(file.headers, options)
-        parts, names, notes = _parts(file, roles, options)
-        if options.validation_data:
-            with opened(_validation_path(options)) as other:
-                own = find_roles(other.headers, replace(options, ignore=()))
-                parts["validation"] = _read(other, own.splits["train"])
-        class_names = _class_names(file)
-        dataset = make_dataset(entry.name, parts, _own_splits(parts, options), class_names=class_names, names=names)
-    return replace(dataset, notes=(*roles.notes, *notes, *dataset.notes))
+
+    arrays: Mapping[str, Batch]
+    names: Mapping[str, Batch]
+    notes: tuple[str, ...]
 
 
-def survey(entry: DatasetEntry, options: DataOptions) -> DatasetEntry:
-    """Find what the file's headers, its targets and its first examples tell, without reading the other examples.
+class ArraySource(Source):
+    """Arrays in a file: ``x`` and ``y``, ``x_train`` and so on, or arrays that the plan names."""
 
-    Raises:
-        DataError: The file, its headers or its targets cannot be used.
-        PlanError: The plan names an array that is not there, or the arrays cannot be split as it says.
-    """
-    _check_options(options)
-    with opened(_path(entry)) as file:
-        if options.window is not None:
-            return _survey_series(entry, file, options)
-        roles = find_roles(file.headers, options)
-        parts, names, notes = _parts(file, roles, options, header_only=True)
-        if options.validation_data:
-            with opened(_validation_path(options)) as other:
-                own = find_roles(other.headers, replace(options, ignore=()))
-                parts["validation"] = _map_names(own.splits["train"], lambda name: other.headers[name].rows())
-        check_parts(parts, names)
-        train = roles.splits["train"]
-        head: Batch = _map_names(train, lambda name: file.first_rows(name, SAMPLES))
-        y = _known_targets(file, train.targets) if isinstance(train.targets, str) else None
-        x = None
-        if isinstance(train.inputs, str):
-            header = file.headers[train.inputs]
-            x = Known(header.shape, header.dtype, head.inputs)
-        class_names = _class_names(file)
-        form = target_form(y, x, options.task, class_names, names["train"].targets)
-        if form.labels and y is not None:
-            head = head._replace(targets=y.rows[:SAMPLES])
-        first = converted(head, form, names["train"], images=False, add_channels=True)
-        columns = _columns(file, roles, form)
-    spec: Batch = map_structure(spec_of, first)
-    values = input_range(parts["train"].inputs)
-    counts = {split: _rows(part) for split, part in parts.items()}
-    own_options = _own_splits(parts, options)
-    held = (0, 0)
-    if "validation" not in counts or "test" not in counts:
-        unsplit = replace(own_options, validation_split=0.0) if "validation" in counts else own_options
-        held = split_counts(counts["train"], replace(unsplit, test_split=0.0) if "test" in counts else unsplit)
-    classes = tuple(class_names) or form.names or tuple(map(str, range(form.classes)))
-    return replace(
-        entry,
-        shape=tuple(first.inputs.shape[1:]) if isinstance(first.inputs, np.ndarray) else None,
-        classes=len(classes) if y is None or y.whole or classes else None,
-        examples=counts["train"] - sum(held),
-        validation_examples=counts.get("validation", held[0]),
-        test_examples=counts.get("test", held[1]),
-        value_range=values,
-        notes=(*roles.notes, *notes, *form.notes),
-        kind=example_kind(spec.inputs, values),
-        task=form.task,
-        spec=spec,
-        columns=columns,
-        class_names=classes,
-        class_counts=form.counts if y is not None and y.whole else (),
-        samples=_samples(first, form, classes),
-    )
+    has_columns = may_be_series = takes_window = True
+
+    def describe(self) -> DatasetEntry:
+        """Find what headers, targets and first examples tell, without reading the other examples."""
+        options = self._checked_options()
+        with opened(self._path) as file:
+            if options.window is not None:
+                validation = self._of_validation(lambda other: other.headers)
+                return survey_arrays(self.entry, file.headers, options, validation)
+            roles = find_roles(file.headers, options)
+            parts = self._parts(file, roles, _header_rows)
+            check_parts(parts.arrays, parts.names)
+            train = roles.splits["train"]
+            head: Batch = map_structure(lambda name: file.first_rows(name, SAMPLES), train)
+            y = _known_targets(file, train.targets) if isinstance(train.targets, str) else None
+            x = Known(*file.headers[train.inputs], head.inputs) if isinstance(train.inputs, str) else None
+            class_names, target_name = _class_names(file), parts.names["train"].targets
+            form = target_form(y, x, options.task, class_names, target_name)
+            if form.labels and y is not None:
+                head = head._replace(targets=y.rows[:SAMPLES])
+            first = converted(head, form, parts.names["train"], images=False, add_channels=True)
+            columns = _columns(file, roles, form)
+        spec: Batch = map_structure(spec_of, first)
+        values = input_range(parts.arrays["train"].inputs)
+        train_count, validation_count, test_count = split_sizes(
+            {split: _rows(part) for split, part in parts.arrays.items()}, options
+        )
+        classes = tuple(class_names) or form.names or tuple(map(str, range(form.classes)))
+        return replace(
+            self.entry,
+            shape=tuple(first.inputs.shape[1:]) if isinstance(first.inputs, np.ndarray) else None,
+            classes=len(classes) if y is None or y.whole or classes else None,
+            examples=train_count,
+            validation_examples=validation_count,
+            test_examples=test_count,
+            value_range=values,
+            notes=(*roles.notes, *parts.notes, *form.notes),
+            kind=example_kind(spec.inputs, values),
+            task=form.task,
+            spec=spec,
+            columns=columns,
+            class_names=classes,
+            class_counts=form.counts if y is not None and y.whole else (),
+            samples=_samples(first, form, classes),
+        )
+
+    def load(self, progress: Progress) -> Dataset:
+        """Read the arrays that are used, once they are found to fit in memory."""
+        del progress
+        options = self._checked_options()
+        with opened(self._path) as file:
+            if options.window is not None:
+                return windowed_arrays(self.entry.name, _read_all(file), options, self._of_validation(_read_all))
+            roles = find_roles(file.headers, options)
+            parts = self._parts(file, roles, ArrayFile.read)
+            dataset = make_dataset(
+                self.entry.name, parts.arrays, options, class_names=_class_names(file), names=parts.names
+            )
+        return replace(dataset, notes=(*roles.notes, *parts.notes, *dataset.notes))
+
+    @property
+    def _path(self) -> Path:
+        assert self.entry.path is not None  # noqa: S101 (an entry of such a file has a path)
+        return self.entry.path
+
+    def _checked_options(self) -> DataOptions:
+        for field in ("kinds",) if self.options.window is not None else _TABLE_FIELDS:
+            if value := getattr(self.options, field):
+                raise PlanError(field, value, "only for tables, which have columns")
+        return self.options
+
+    def _of_validation(self, take: Callable[[ArrayFile], T]) -> T | None:
+        """What is taken of the file with validation data; ``None`` if there is none."""
+        given = self.options.validation_data
+        if not given:
+            return None
+        path = user_path(given)
+        if path.suffix.lower() not in (".npz", ".npy"):
+            raise PlanError("validation_data", given, "must be an .npz or .npy file, as the data is")
+        if why := no_file(path):
+            raise PlanError("validation_data", given, why)
+        with opened(path) as other:
+            return take(other)
+
+    def _parts(self, file: ArrayFile, roles: ArrayRoles, value: Callable[[ArrayFile, str], Any]) -> _Parts:
+        """The arrays of each split, as ``value`` gives them by name, once they are found to fit in memory."""
+        splits, notes = dict(roles.splits), []
+        if self.options.validation_data:
+            splits.pop("validation", None)
+        elif "test" in splits and "validation" not in splits and self.options.split == "auto":
+            splits["validation"] = splits.pop("test")
+            notes.append("the test arrays are the validation split; add x_val and y_val to keep them apart")
+        if file.other_files:
+            notes.append(f"files in it that are no arrays: {', '.join(map(repr, file.other_files[:_LISTED]))}")
+        leaves = [file.headers[name].rows() for part in splits.values() for _, name in named_leaves(part)]
+        check_memory(f"reading {len(leaves)} arrays", sum(array.nbytes for array in leaves))
+
+        def of_training(other: ArrayFile) -> Batch:
+            own = find_roles(other.headers, replace(self.options, ignore=()))
+            mapped: Batch = map_structure(partial(value, other), own.splits["train"])
+            return mapped
+
+        arrays = {split: map_structure(partial(value, file), part) for split, part in splits.items()}
+        names = {split: _labels(part) for split, part in splits.items()}
+        if (validation := self._of_validation(of_training)) is not None:
+            arrays["validation"] = validation
+            names["validation"] = _labels(splits["train"], f"{Path(self.options.validation_data).name}: ")
+        return _Parts(arrays, names, tuple(notes))
 
 
-def _path(entry: DatasetEntry) -> Path:
-    assert entry.path is not None  # noqa: S101 (an entry of an .npz file has a path)
-    return entry.path
+def _header_rows(file: ArrayFile, name: str) -> npt.NDArray[Any]:
+    file.check(name)
+    return file.headers[name].rows()
 
 
-def _check_options(options: DataOptions) -> None:
-    for field in ("kinds",) if options.window is not None else _TABLE_FIELDS:
-        if value := getattr(options, field):
-            raise PlanError(field, value, "only for tables, which have columns")
-
-
-def _read_series(name: str, file: ArrayFile, options: DataOptions) -> Dataset:
-    """The windows of time series."""
-    validation = None
-    if options.validation_data:
-        with opened(_validation_path(options)) as other:
-            validation = {each: other.read(each) for each in other.headers}
-    return windowed_arrays(name, {each: file.read(each) for each in file.headers}, options, validation)
-
-
-def _survey_series(entry: DatasetEntry, file: ArrayFile, options: DataOptions) -> DatasetEntry:
-    validation = None
-    if options.validation_data:
-        with opened(_validation_path(options)) as other:
-            validation = other.headers
-    return survey_arrays(entry, file.headers, options, validation)
-
-
-def _validation_path(options: DataOptions) -> Path:
-    path = user_path(options.validation_data)
-    if path.suffix.lower() not in (".npz", ".npy"):
-        raise PlanError("validation_data", options.validation_data, "must be an .npz or .npy file, as the data is")
-    if why := no_file(path):
-        raise PlanError("validation_data", options.validation_data, why)
-    return path
-
-
-def _parts(
-    file: ArrayFile, roles: ArrayRoles, options: DataOptions, *, header_only: bool = False
-) -> tuple[dict[str, Batch], dict[str, Batch], list[str]]:
-    """The arrays of each split, their names in messages, and notes about the splits."""
-    splits, notes = dict(roles.splits), []
-    as_validation = "validation" not in splits and not options.validation_data and options.split == "auto"
-    if "test" in splits and as_validation:
-        splits["validation"] = splits.pop("test")
-        notes.append("the test arrays are the validation split; add x_val and y_val to keep them apart")
-    if options.validation_data and "validation" in splits:
-        del splits["validation"]
-    parts = {split: _map_names(part, lambda name: file.headers[name].rows()) for split, part in splits.items()}
-    leaves = [array for part in parts.values() for _, array in named_leaves(part)]
-    check_memory(f"reading {len(leaves)} arrays", sum(array.nbytes for array in leaves))
-    if not header_only:
-        parts = {split: _read(file, part) for split, part in splits.items()}
-    names = {split: _labels(part) for split, part in splits.items()}
-    if options.validation_data:
-        names["validation"] = _labels(splits["train"], f"{Path(options.validation_data).name}: ")
-    return parts, names, notes
+def _read_all(file: ArrayFile) -> dict[str, npt.NDArray[Any]]:
+    return {name: file.read(name) for name in file.headers}
 
 
 def _labels(part: Batch, prefix: str = "") -> Batch:
@@ -193,25 +188,8 @@ def _labels(part: Batch, prefix: str = "") -> Batch:
     return Batch(*(prefix + name for name in single))
 
 
-_SEVERAL = Batch("inputs", "targets", "sample_weight")
-
-
-def _read(file: ArrayFile, part: Batch) -> Batch:
-    return _map_names(part, file.read)
-
-
-def _map_names(part: Batch, function: Any) -> Batch:
-    mapped: Batch = map_structure(function, part)
-    return mapped
-
-
-def _own_splits(parts: Mapping[str, Batch], options: DataOptions) -> DataOptions:
-    return replace(options, validation_data="") if "validation" in parts else options
-
-
 def _class_names(file: ArrayFile) -> tuple[str, ...]:
-    header = file.headers.get(CLASS_NAMES)
-    if header is None or len(header.shape) != 1 or header.dtype.kind not in "US":
+    if not is_list_of_texts(file.headers.get(CLASS_NAMES)):
         return ()
     return tuple(map(str, as_text(file.read(CLASS_NAMES))))
 

@@ -1,6 +1,7 @@
 """Chooses the rows of the training, validation and test split; the same seed gives the same split everywhere."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -101,6 +102,31 @@ def split_counts(examples: int, options: DataOptions) -> tuple[int, int]:
         reason = f"{validation} validation and {test} test examples leave none of {examples} to train on"
         raise PlanError(field, value, reason)
     return validation, test
+
+
+def split_sizes(examples: Mapping[str, int], options: DataOptions) -> tuple[int, int, int]:
+    """Number of training, validation and test examples, before they are read.
+
+    Args:
+        examples: Those of each split that the data has, by ``train``, ``validation`` and ``test``. Shares of the
+            training examples take the place of others.
+        options: The plan's split and shares.
+
+    Raises:
+        PlanError: The shares leave no training examples.
+    """
+    own = without_shares(options, validation="validation" in examples, test="test" in examples)
+    validation, test = split_counts(examples["train"], own)
+    return examples["train"] - validation - test, examples.get("validation", validation), examples.get("test", test)
+
+
+def without_shares(options: DataOptions, *, validation: bool, test: bool) -> DataOptions:
+    """Options for rows whose validation or test examples are elsewhere."""
+    return replace(
+        options,
+        validation_split=0.0 if validation else options.validation_split,
+        test_split=0.0 if test else options.test_split,
+    )
 
 
 def has_other_validation(options: DataOptions) -> bool:

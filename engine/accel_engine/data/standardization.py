@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, Self
 
 import numpy as np
@@ -57,6 +58,30 @@ class Standardization:
             not 1 / _SINGLE < scale < _SINGLE or _rounding(values) > _LOST * scale
             for values, scale in zip(columns, self.scale.tolist(), strict=True)
         ]
+
+
+@dataclass(frozen=True, slots=True)
+class WindowNormalization:
+    """Makes a Keras model from raw windows to a model's inputs, ``[batch, window, columns]`` both.
+
+    Attributes:
+        window: Rows of a window.
+        scaling: The statistics of the columns.
+        is_precise: Whether the model takes float64, as float32 would lose digits of a column.
+    """
+
+    window: int
+    scaling: Standardization
+    is_precise: bool = False
+
+    @property
+    def dtype(self) -> str:
+        """The type of raw windows."""
+        return "float64" if self.is_precise else "float32"
+
+    def __call__(self) -> Any:
+        """The Keras model."""
+        return import_module("accel_engine.data.standardization_model").model_of_windows(self)
 
 
 def _moments(values: npt.NDArray[Any]) -> tuple[float, float]:

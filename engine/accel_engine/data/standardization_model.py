@@ -7,7 +7,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from accel_engine.data.standardization import Standardization
+from accel_engine.data.standardization import Standardization, WindowNormalization
 from accel_engine.keras_support.model_structure import model_input, model_output
 
 _UNITS = "units"
@@ -35,6 +35,12 @@ def standardized(values: Any, scaling: Standardization, name: str) -> Any:
     centred = keras.layers.Rescaling(1.0, (-centre).tolist(), dtype=dtype, name=f"{name}.centred")(values)
     divided = keras.layers.Rescaling(factor, (-rest).tolist(), dtype=dtype, name=f"{name}.standardized")(centred)
     return keras.ops.cast(divided, "float32")
+
+
+def model_of_windows(windows: WindowNormalization) -> keras.Model:
+    """The part of a saved model that standardises raw windows."""
+    inputs = keras.Input((windows.window, len(windows.scaling.mean)), dtype=windows.dtype)
+    return keras.Model(inputs, standardized(inputs, windows.scaling, "windows"))
 
 
 def in_units(outputs: Any, scaling: Standardization, shape: Sequence[int]) -> Any:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
+from accel_engine.data.changes import Change
 from accel_engine.data.pixel_scaling import is_image
 from accel_engine.data.standardization import Standardization
 from accel_engine.errors import DataError
@@ -145,9 +146,10 @@ def number_scaling(y: npt.NDArray[Any], train: npt.NDArray[np.integer[Any]] | No
     return scaling if any(scaling.lost_by_float32(finite)) else None
 
 
-def standardized_note(names: str) -> str:
-    """A note on targets that are standardised."""
-    return f"{names} is standardised, as float32 would lose its digits: the loss is in standard deviations"
+def standardized(names: str) -> Change:
+    """What is said of targets that are standardised."""
+    detail = "float32 would lose their digits; the loss is in standard deviations"
+    return Change("standardized", f"values of {names}", detail=detail)
 
 
 def _infer(y: Known, x: Known | None, name: str) -> tuple[str, tuple[str, ...]]:

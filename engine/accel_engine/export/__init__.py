@@ -1,1 +1,7 @@
-"""Exports runs to CSV, JSON and Parquet; see :mod:`accel_engine.tensorboard` for TensorBoard."""
+"""Exports the tables of runs."""
+
+FORMATS = ("csv", "json", "parquet", "tensorboard")
+"""Formats of tables."""
+
+TABLES = ("steps", "validation", "samples", "events")
+"""Tables of a run; ``tables.py`` reads them."""

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.data.structure import ArraySpec
-from accel_engine.data.tables.preprocessing import standardize_text
+from accel_engine.data.tables.preprocessing import words_of
 from accel_engine.errors import ModelError
 from accel_engine.files import regular
 from accel_engine.inference.runtime import Arrays, Runtime, check_inputs
@@ -70,7 +70,7 @@ class TextEncoding:
         return rows
 
     def _words(self, text: str) -> list[str]:
-        words = [word.decode() for word in standardize_text(text).encode().split()]  # at white space of ASCII
+        words = words_of(text)
         return [
             " ".join(words[start : start + size])
             for size in self.ngrams

@@ -1,12 +1,14 @@
-"""Where the formats of an exported model are written, and whether they can be."""
+"""What is exported of a run or a model, where it is written, and whether it can be."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from accel_engine.errors import PlanError, UsageError
+from accel_engine.errors import UsageError
+from accel_engine.export import FORMATS as TABLE_FORMATS
+from accel_engine.export import TABLES
 from accel_engine.formats import all_formats, format_named, target_name
-from accel_engine.plan.options import OptionSpec, option, parse_latency
+from accel_engine.plan.options import FORCE, OptionSpec, default_of, option, parse_latency
 from accel_engine.requests.export_model import ExportTarget
 from accel_engine.requests.protocol.model_reference import CHECKPOINT
 from accel_engine.user_paths import exists, is_directory
@@ -17,27 +19,66 @@ FORMATS = tuple((each.name, precision.name) for each in all_formats() for precis
 _SERVED = tuple(target_name(*kind) for kind in FORMATS if format_named(kind[0]).is_served)
 """Those that TensorFlow Serving takes."""
 
+_NAMES = (*(each.name for each in all_formats()), "all")
+"""What ``--to`` takes besides the formats of tables."""
+
+_OF_MODELS = ("checkpoint", "quantize", "tolerance", "target_latency")
+"""Options that exports of tables do not have."""
+
+STANDARD_OUTPUT = "-"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportOptions:
-    """What is exported of a trained model to a folder.
+    """What is exported of a run, or of the file of a model, and where to.
 
     Attributes:
-        formats: Names of some of :data:`FORMATS`.
+        formats: One of the formats of tables; or names of formats of models, ``all`` for all of them; forms offer
+            these with their precisions.
+        output: The file or directory to write; empty for one that is named after the run.
+        table: One of :data:`accel_engine.export.TABLES`, of a format with one table; ``None`` for the steps.
+        force: Whether existing files are overwritten.
         checkpoint: ``auto``, ``best``, ``last`` or a step.
-        folder: Where to.
+        quantize: The name of one of the format's precisions.
         tolerance: Instead of the formats' own tolerances; ``None`` for these.
         target_latency: Seconds that a request to TensorFlow Serving may take; ``None`` for any.
 
     Raises:
-        UsageError: There is no format or no folder.
+        UsageError: There is no format, or an option is not for it.
     """
 
     formats: tuple[str, ...] = option(
-        (), OptionSpec("What to write.", tuple, choices=tuple(target_name(*kind) for kind in FORMATS))
+        (),
+        OptionSpec(
+            "Output format.", tuple, flags=("--to",), choices=(*TABLE_FORMATS, *_NAMES), repeats=True, is_required=True
+        ),
     )
+    output: str = option(
+        "",
+        OptionSpec(
+            "Output path; - for standard output (csv, json); named after the run by default.",
+            str,
+            label="folder",
+            flags=("-o", "--output"),
+            metavar="PATH",
+            suffixes=(),
+            read=str,
+        ),
+    )
+    table: str | None = option(
+        None,
+        OptionSpec("Table to write to a csv or parquet file; steps by default.", str, choices=TABLES, optional=True),
+    )
+    force: bool = option(default=False, spec=FORCE)
     checkpoint: str = option("auto", CHECKPOINT)
-    folder: str = option("", OptionSpec("Where to.", str, suffixes=()))
+    quantize: str = option(
+        "none",
+        OptionSpec(
+            "Precision, such as int8 of tflite.",
+            str,
+            choices=tuple(dict.fromkeys(precision for _, precision in FORMATS)),
+        ),
+    )
     tolerance: float | None = option(
         None,
         OptionSpec("Largest difference of a model's outputs.", float, minimum=0, optional=True, hint="by format"),
@@ -58,8 +99,60 @@ class ExportOptions:
     def __post_init__(self) -> None:
         if not self.formats:
             raise UsageError("no format is chosen: choose one with space")
-        if not self.folder:
-            raise PlanError("folder", "", "give a folder to write to")
+        if self.formats[0] in TABLE_FORMATS:
+            self._check_table(self.formats[0])
+        else:
+            self._check_models(self.formats[0])
+
+    @property
+    def is_of_model(self) -> bool:
+        """Whether a model is exported."""
+        return self.formats[0] not in TABLE_FORMATS
+
+    def _check_table(self, kind: str) -> None:
+        """Raise for an option that the format does not take."""
+        if self.table is not None and kind not in ("csv", "parquet"):
+            raise UsageError(f"--table is for csv and parquet; {kind} contains all tables")
+        if self.output == STANDARD_OUTPUT and kind not in ("csv", "json"):
+            raise UsageError(f"{kind} cannot be written to standard output: give a PATH")
+        for name in _OF_MODELS:
+            if getattr(self, name) != default_of(ExportOptions, name):
+                raise refused_for_tables(f"--{name.replace('_', '-')}", kind)
+
+    def _check_models(self, kind: str) -> None:
+        """Raise for an option that no format takes."""
+        if self.table is not None:
+            raise UsageError(f"--table is for csv and parquet; {kind} is a format of models")
+        if self.output == STANDARD_OUTPUT:
+            raise UsageError("a model cannot be written to standard output: give a PATH")
+        able = [each for each, precision in FORMATS if precision == self.quantize]
+        if self.quantize != "none" and kind not in able:
+            more = "; all has each" if kind == "all" else ""
+            raise UsageError(f"--quantize is for {', '.join(able)}{more}")
+        if self.target_latency is not None and {"all", *_SERVED}.isdisjoint(self.formats):
+            raise UsageError(f"--target-latency is for {', '.join(_SERVED)}, whose requests are batched")
+
+
+def refused_for_tables(flag: str, kind: str) -> UsageError:
+    """The error of an option that a format of tables does not take."""
+    return UsageError(f"{flag} is for formats of models; {kind} contains tables")
+
+
+def chosen_targets(run: str, options: ExportOptions) -> list[ExportTarget]:
+    """The targets of a command's options: in a folder if all formats are chosen.
+
+    Args:
+        run: The run's id, which files are named after.
+        options: They have one format of models.
+
+    Raises:
+        UsageError: The directory of a SavedModel cannot be read.
+    """
+    (kind,) = options.formats
+    if kind == "all":
+        return all_targets(run, Path(options.output or default_folder(run)), options.tolerance)
+    path = Path(options.output or default_name(run, kind, options.quantize))
+    return [target_at(path, kind, options.quantize, options.tolerance)]
 
 
 def all_targets(

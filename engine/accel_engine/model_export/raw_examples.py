@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.data.dataset import Dataset, Examples, Split
-from accel_engine.data.series.normalization_model import WindowNormalization
+from accel_engine.data.standardization import WindowNormalization
 from accel_engine.data.structure import Batch, named_leaves
-from accel_engine.data.tables.preprocessing_model import LazyMatrix
+from accel_engine.data.tables.preprocessing import LazyMatrix
 from accel_engine.errors import ModelError
 from accel_engine.inference.runtime import Arrays
 from accel_engine.models.exported_model import INPUT, input_name
@@ -79,7 +79,7 @@ class RawExamples:
 
     def _raw(self, rows: npt.NDArray[np.int32], inputs: Any) -> dict[str, npt.NDArray[Any]]:
         if self._table is not None:
-            return self._table.model.raw(self._table.inputs, self._table.rows[rows])
+            return self._table.learned.raw(self._table.inputs, self._table.rows[rows])
         if self._windows is not None:
             return {INPUT: self._windows.scaling.restore(inputs).astype(self._windows.dtype)}
         return {input_name(path): np.asarray(array) for path, array in named_leaves(inputs)}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from accel_engine.errors import PlanError
 from accel_engine.models.applications import APPLICATIONS
-from accel_engine.models.data_description import IMAGES, SEQUENCES, TEXTS, TOKENS
+from accel_engine.models.data_description import IMAGES, SEQUENCES, SOUNDS, TEXTS, TOKENS
 from accel_engine.models.model_entry import ModelEntry, Shape
 from accel_engine.models.model_files import WEIGHTS, is_model_file, why_no_layers
 from accel_engine.text import suggestion
@@ -84,8 +84,15 @@ CATALOGUE: dict[str, ModelEntry] = {
             tasks=("reconstruction",),
         ),
         ModelEntry(
+            "sound-cnn",
+            "Convolutions over the time and the frequencies of sounds",
+            "accel_engine.models.sound_cnn:build",
+            form=SOUNDS,
+            any_size=True,
+        ),
+        ModelEntry(
             "tcn",
-            "Dilated convolutions over time, for series, sensors and sounds",
+            "Dilated convolutions over time, for series and sensors",
             "accel_engine.models.tcn:build",
             form=SEQUENCES,
             any_size=True,

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import keras
 from keras import layers
 
-from accel_engine.data.tables.preprocessing import standardize_text
+from accel_engine.data.tables.preprocessing import words_of
 from accel_engine.models.data_description import DataDescription
 from accel_engine.models.outputs import output
 
@@ -47,7 +47,7 @@ def frequent_words(texts: Iterable[str | bytes], limit: int, ngrams: int = 1) ->
     """
     counts: Counter[str] = Counter()
     for text in texts:
-        words = standardize_text(text.decode() if isinstance(text, bytes) else text).split()
+        words = words_of(text.decode() if isinstance(text, bytes) else text)
         found = set(words)
         for size in range(2, ngrams + 1):
             found.update(" ".join(words[start : start + size]) for start in range(len(words) - size + 1))

@@ -5,13 +5,13 @@
 
 from accel_engine.errors import FieldValue, PlanError
 from accel_engine.models import CATALOGUE, AutoModel, ModelEntry, UserModel
-from accel_engine.models.data_description import IMAGES, NUMBERS, SEQUENCES, TEXTS, TOKENS, DataDescription
+from accel_engine.models.data_description import IMAGES, NUMBERS, SEQUENCES, SOUNDS, TEXTS, TOKENS, DataDescription
 from accel_engine.models.model_entry import shape_text
 
 BY_TASK = {"sequence": "gpt", "segmentation": "unet", "reconstruction": "autoencoder"}
 """The defaults of tasks that have one model."""
 
-BY_FORM = {IMAGES: "cnn", SEQUENCES: "tcn", TEXTS: "bag-of-words", NUMBERS: "tabular"}
+BY_FORM = {IMAGES: "cnn", SOUNDS: "sound-cnn", SEQUENCES: "tcn", TEXTS: "bag-of-words", NUMBERS: "tabular"}
 """The defaults of all other tasks, by the form of an example."""
 
 SMALLEST_IMAGE = 8

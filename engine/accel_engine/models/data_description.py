@@ -7,9 +7,10 @@ from typing import Any
 from accel_engine.data.dataset_entry import DatasetEntry
 from accel_engine.data.structure import ArraySpec, Structure
 
-TEXTS, TOKENS, IMAGES, SEQUENCES, NUMBERS, OTHER = "texts", "tokens", "images", "sequences", "numbers", "other"
-"""The forms of an example: a text; tokens ``[tokens]``; ``[height, width, channels]``; ``[time, channels]``; numbers
-``[columns]`` or a single one; everything else, such as several inputs."""
+TEXTS, TOKENS, IMAGES, SOUNDS, SEQUENCES = "texts", "tokens", "images", "sounds", "sequences"
+NUMBERS, OTHER = "numbers", "other"
+"""The forms of an example: a text; tokens ``[tokens]``; ``[height, width, channels]``; a sound ``[samples, 1]`` with a
+sample rate; ``[time, channels]``; numbers ``[columns]`` or a single one; everything else, such as several inputs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,7 @@ class DataDescription:
         target_mean: Means of a regression's target values over the training examples; empty if they are unknown.
         target_variance: Their variances.
         kind: What an example is, as in :class:`accel_engine.data.dataset.Dataset`.
+        sample_rate: Samples per second of sounds; 0 for other data.
         texts: Training examples that are texts, object ``[n]``; ``None`` for other data, and before it is read.
         is_read: Whether the data has been read. Before, the vocabulary and the texts are unknown.
         classes_unknown: Whether only reading the data can tell its classes.
@@ -40,6 +42,7 @@ class DataDescription:
     target_mean: tuple[float, ...] = ()
     target_variance: tuple[float, ...] = ()
     kind: str = "arrays"
+    sample_rate: int = 0
     texts: Any = None
     is_read: bool = True
     classes_unknown: bool = False
@@ -66,6 +69,8 @@ class DataDescription:
         is_tokens = bool(self.vocabulary) or self.kind == "tokens" or self.task == "sequence"
         if is_tokens and len(self.shape) == 1 and "int" in self.dtype:
             return TOKENS
+        if self.sample_rate and len(self.shape) == 2 and self.shape[1] == 1:
+            return SOUNDS
         return {0: NUMBERS, 1: NUMBERS, 2: SEQUENCES, 3: IMAGES}.get(len(self.shape), OTHER)
 
     @property
@@ -128,6 +133,7 @@ def describe_entry(entry: DatasetEntry, task: str) -> DataDescription | None:
         entry.class_names or tuple(map(str, range(entry.classes or 0))),
         task=entry.task if task == "auto" else task,
         kind=entry.kind,
+        sample_rate=entry.sample_rate,
         is_read=False,
         classes_unknown=entry.classes is None,
     )

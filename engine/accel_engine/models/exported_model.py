@@ -3,6 +3,7 @@
 import keras
 
 from accel_engine.data.tables.preprocessing_model import CATEGORIES
+from accel_engine.data.tables.raw_inputs import NUMBERS
 from accel_engine.keras_support.model_structure import model_input, model_output
 from accel_engine.private_names.keras_names import all_layers
 
@@ -43,10 +44,13 @@ def categories(model: keras.Model) -> dict[str, tuple[str, ...]]:
 
 
 def raw_columns(model: keras.Model) -> dict[str, str]:
-    """The columns of a table that a model takes one by one, with their dtypes; empty if it takes something else."""
+    """The columns of a table that a model takes one by one, or as one matrix, with their dtypes.
+
+    Empty if it takes something else.
+    """
     given = model_input(model)
     tensors = keras.tree.flatten(given) if isinstance(given, dict | list | tuple) else []
-    is_columns = bool(tensors) and all(tuple(each.shape[1:]) == (1,) for each in tensors)
+    is_columns = bool(tensors) and all(tuple(each.shape[1:]) == (1,) or each.name == NUMBERS for each in tensors)
     return {tensor.name: str(tensor.dtype) for tensor in tensors} if is_columns else {}
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from accel_engine.data.dataset import Dataset, Examples, Split, take_rows
-from accel_engine.data.series.normalization_model import WindowNormalization
+from accel_engine.data.standardization import WindowNormalization
 from accel_engine.data.structure import ArraySpec
 from accel_engine.models.data_description import DataDescription
 
@@ -32,6 +32,7 @@ def describe_data(dataset: Dataset, task: str) -> DataDescription:
         mean,
         variance,
         dataset.kind,
+        dataset.sample_rate,
         texts=_texts(train) if is_text and isinstance(train, Split) else None,
         has_standard_targets=dataset.target_scaling is not None,
         has_standard_windows=isinstance(dataset.preprocess, WindowNormalization),

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from accel_engine.data.structure import describe
-from accel_engine.models.data_description import IMAGES, SEQUENCES, TEXTS, TOKENS, DataDescription
+from accel_engine.models.data_description import IMAGES, SEQUENCES, SOUNDS, TEXTS, TOKENS, DataDescription
 
 Shape = tuple[int, ...]
 """Shape of one example, without the batch: ``(height, width, channels)`` for images."""
@@ -14,9 +14,13 @@ NUMERIC_TASKS = ("classification", "multi-label", "regression")
 _TAKES = {
     TEXTS: "texts",
     TOKENS: "tokens of a vocabulary",
+    SOUNDS: "sounds (samples, 1) with a sample rate",
     SEQUENCES: "sequences (time, channels)",
     "": "examples of any shape",
 }
+_FORMS = {SEQUENCES: (SEQUENCES, SOUNDS)}
+"""The forms that models of a form take, if there are several."""
+
 _AXES = {TOKENS: "tokens", IMAGES: "images (height, width, channels)", SEQUENCES: "sequences (time, channels)"}
 
 
@@ -97,7 +101,7 @@ class ModelEntry:
         """Whether it takes examples of this form and size."""
         if not self.form:
             return True
-        if data.form != self.form or data.shape is None:
+        if data.shape is None or data.form not in _FORMS.get(self.form, (self.form,)):
             return False
         return self.form != IMAGES or (
             all((side or self.minimum_size) >= self.minimum_size for side in data.shape[:2])

@@ -27,6 +27,7 @@ class OptionSpec(FieldSpec):
         suffixes: Suffixes of the files that are completed, if it is a path; empty for folders only.
         goes_with: Another option and some of its values; forms hide it without any of these.
         repeats: Whether a command may have it several times, each with one value.
+        is_required: Whether commands and forms need it.
         read: Makes its value of a text as it is, if that is not one of the type; raises a ``UsageError``.
     """
 
@@ -39,6 +40,7 @@ class OptionSpec(FieldSpec):
     suffixes: tuple[str, ...] | None = None
     goes_with: tuple[str, tuple[str, ...]] | None = None
     repeats: bool = False
+    is_required: bool = False
     read: Callable[[str], Any] | None = None
 
     def value_of(self, name: str, text: str) -> Any:
@@ -50,6 +52,10 @@ class OptionSpec(FieldSpec):
         if self.read is not None:
             return self.read(text)
         return None if self.optional and not text.strip() else self.parse(name, text)
+
+
+FORCE = OptionSpec("Overwrite an existing file.", bool)
+"""Whether a file is overwritten."""
 
 
 def option(default: Any, spec: OptionSpec) -> Any:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from accel_engine.data.dataset_entry import DescribedData
+from accel_engine.data_profile.described_data import DescribedData
 from accel_engine.plan import Plan
 from accel_engine.requests.protocol.request import EngineRequest
 

@@ -8,8 +8,44 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from accel_engine.requests.protocol.model_reference import check_checkpoint
+from accel_engine.plan.options import OptionSpec, option
+from accel_engine.requests.protocol.model_reference import CHECKPOINT, check_checkpoint
 from accel_engine.requests.protocol.request import FolderRequest
+
+
+def _read_text(text: str) -> tuple[str, ...]:
+    return (text,) if text.strip() else ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PredictionOptions:
+    """What is predicted, and how much of it is shown.
+
+    Attributes:
+        texts: Texts, each an example.
+        path: A file or folder with examples; empty for none. Commands take several, as arguments.
+        top: Number of the most probable classes of an example.
+        checkpoint: ``auto``, ``best``, ``last`` or a step.
+    """
+
+    texts: tuple[str, ...] = option(
+        (),
+        OptionSpec(
+            "A text to predict.",
+            tuple,
+            label="text",
+            hint="a text to predict",
+            flags=("--text",),
+            metavar="TEXT",
+            repeats=True,
+            read=_read_text,
+        ),
+    )
+    path: str = option(
+        "", OptionSpec("File or folder with the examples.", str, label="examples", hint="a path", read=str)
+    )
+    top: int = option(3, OptionSpec("Number of classes to show.", int, minimum=1, label="classes", metavar="K"))
+    checkpoint: str = option("auto", CHECKPOINT)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

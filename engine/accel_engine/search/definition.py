@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from accel_engine.errors import UsageError
+from accel_engine.plan.interval import parse_duration
 from accel_engine.plan.monitor import is_better_lower
 from accel_engine.plan.options import OptionSpec, option
 from accel_engine.plan.task_choices import metric_name
@@ -45,6 +46,27 @@ class Parameter:
     choices: tuple[Any, ...] = ()
 
 
+def _read_within(text: str) -> str:
+    if text.strip():
+        parse_duration("within", text)
+    return text.strip()
+
+
+def _read_direction(text: str) -> str:
+    direction = text.strip()
+    if direction and direction not in DIRECTIONS:
+        raise UsageError(f"{direction!r} is no direction: use {' or '.join(DIRECTIONS)}")
+    return direction
+
+
+def _read_name(text: str) -> str:
+    from accel_engine.search.study_paths import study_directory  # slow to import; the first frame does not need it
+
+    if text.strip():
+        study_directory(text.strip())
+    return text.strip()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchOptions:
     """What a user chooses of a search besides the plan; all as :class:`StudyDefinition` has it, but for texts.
@@ -67,7 +89,14 @@ class SearchOptions:
     parameters: Sequence[Parameter] = field(default=())
     trials: int = option(DEFAULT_TRIALS, OptionSpec("Number of trials.", int, minimum=1, maximum=MAX_TRIALS))
     within: str = option(
-        "", OptionSpec("Start no trial after this time, e.g. 2h; then confirm the best.", str, metavar="TIME")
+        "",
+        OptionSpec(
+            "Start no trial after this time, e.g. 2h; then confirm the best.",
+            str,
+            hint="no limit",
+            metavar="TIME",
+            read=_read_within,
+        ),
     )
     objectives: Sequence[str] = option(
         (),
@@ -79,7 +108,16 @@ class SearchOptions:
             repeats=True,
         ),
     )
-    direction: str = option("", OptionSpec("Of the monitor, if its name does not tell.", str, choices=DIRECTIONS))
+    direction: str = option(
+        "",
+        OptionSpec(
+            "Of the monitor, if its name does not tell.",
+            str,
+            hint="as its name tells",
+            choices=DIRECTIONS,
+            read=_read_direction,
+        ),
+    )
     sampler: str = option(AUTO, OptionSpec("How values are proposed.", str, choices=SAMPLERS))
     pruner: str = option(AUTO, OptionSpec("How trials are ended early.", str, choices=PRUNERS))
     at_once: int = option(
@@ -99,7 +137,9 @@ class SearchOptions:
     storage: str = option(
         "", OptionSpec("Journal file or database that other machines share.", str, metavar="PATH|URL")
     )
-    name: str = option("", OptionSpec("Name of the search; of its model and data by default.", str, metavar="NAME"))
+    name: str = option(
+        "", OptionSpec("Name of the search; of its model and data by default.", str, metavar="NAME", read=_read_name)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,9 +235,7 @@ def _objective_of(name: str, direction: str = "") -> Objective:
     name = metric_name(name)
     if not name:
         raise UsageError("an objective has no name: use a metric, such as val_accuracy, or time, memory or latency")
-    if direction and direction not in DIRECTIONS:
-        raise UsageError(f"{direction!r} is no direction: use {' or '.join(DIRECTIONS)}")
-    if direction:
+    if _read_direction(direction):
         return Objective(name, direction == "maximize")
     lower = True if name in FIGURES else is_better_lower(name)
     if lower is None:

@@ -13,15 +13,13 @@ from accel_engine import data
 from accel_engine.data.column_format import ColumnFormat
 from accel_engine.data.data_options import DataOptions, Progress
 from accel_engine.data.dataset import Dataset, Examples, LazyArray, Split, take_rows
-from accel_engine.data.series.normalization_model import WindowNormalization
-from accel_engine.data.standardization import Standardization
+from accel_engine.data.standardization import Standardization, WindowNormalization
 from accel_engine.data.standardization_model import dtype_of_units, units_of_model
 from accel_engine.data.structure import flatten, map_structure, named_leaves
 from accel_engine.data.tables.category_values import truth_words
-from accel_engine.data.tables.columns import read_columns
+from accel_engine.data.tables.column_reading import read_columns
 from accel_engine.data.tables.preprocessing import unseen_notes
-from accel_engine.data.tables.preprocessing_model import LazyMatrix
-from accel_engine.data.tables.raw_inputs import formats_for
+from accel_engine.data.tables.raw_inputs import NUMBERS, arrays_of, check_numbers, formats_for
 from accel_engine.data.tables.table_file import read_cells
 from accel_engine.data.tables.targets import is_flag
 from accel_engine.errors import DataError
@@ -64,7 +62,7 @@ def _takes_texts(model: keras.Model) -> bool:
 def _with_columns(path: Path, model: keras.Model, columns: dict[str, str], plan: Plan, progress: Progress) -> Dataset:
     """A table with the raw columns that a model takes as inputs."""
     header = read_cells(path, skip_invalid=True, limit=1).table.column_names
-    others = [name for name in header if name not in columns]
+    others = [] if NUMBERS in columns else [name for name in header if name not in columns]
     if len(others) > 1:  # a date is taken in parts, such as time_hour
         others = [name for name in others if not any(key.startswith(f"{name}_") for key in columns)]
     notes = list[str]()
@@ -75,13 +73,15 @@ def _with_columns(path: Path, model: keras.Model, columns: dict[str, str], plan:
     if columns.keys() <= set(header):  # none is a part of a date; named, none is left out
         plan = plan.replace(features=tuple(columns))
     dataset = data.load(plan.data, _options(path, model, columns, plan), progress)
-    if missing := sorted(set(columns) - {raw.key for raw in dataset.raw_inputs["training"].inputs}):
+    every = dataset.raw_inputs["training"].inputs
+    if missing := sorted(set(columns) - {raw.key for raw in every} - {NUMBERS}):
         raise DataError(f"{plan.data} has no column {', '.join(missing)}, which the model takes")
+    check_numbers(plan.data, every, _numbers(model))
     matrices = {part: dataset.raw_inputs[name] for part, name in _SPLITS.items() if getattr(dataset, part)}
-    every = matrices["train"].inputs
     warnings = (*notes, *unseen_notes(categories(model), every, np.arange(len(every[0].values)), path))
     parts: dict[str, Any] = {
-        part: _raw_split(getattr(dataset, part), matrix, columns) for part, matrix in matrices.items()
+        part: replace(getattr(dataset, part), inputs=arrays_of(matrix.inputs, columns, matrix.rows))
+        for part, matrix in matrices.items()
     }
     return replace(dataset, preprocess=None, raw_inputs={}, feature_names=(), warnings=warnings, **parts)
 
@@ -202,12 +202,10 @@ def _with_named_inputs(dataset: Dataset, given: Any) -> Dataset:
     return replace(dataset, **parts)
 
 
-def _raw_split(split: Split, matrix: LazyMatrix, columns: dict[str, str]) -> Split:
-    raw = {each.key: each.values for each in matrix.inputs}
-    types = {name: object if dtype == "string" else dtype for name, dtype in columns.items()}
-    return replace(
-        split, inputs={name: raw[name][matrix.rows, np.newaxis].astype(dtype) for name, dtype in types.items()}
-    )
+def _numbers(model: keras.Model) -> int:
+    """How many numbers a model takes as one matrix."""
+    tensors = keras.tree.flatten(model_input(model))
+    return next((int(each.shape[-1]) for each in tensors if each.name == NUMBERS), 0)
 
 
 def _with_classes(dataset: Dataset, known: tuple[str, ...]) -> Dataset:

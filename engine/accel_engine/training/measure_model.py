@@ -8,8 +8,8 @@ import tensorflow as tf
 
 from accel_engine import data
 from accel_engine.data.data_options import Progress
-from accel_engine.data.dataset_entry import DescribedData
 from accel_engine.data.loaded_entry import entry_of
+from accel_engine.data_profile.described_data import DescribedData, describe_loaded
 from accel_engine.errors import DataError
 from accel_engine.keras_support.divisibility import is_divisible
 from accel_engine.keras_support.model_structure import has_custom_train_step, parameter_count
@@ -34,9 +34,7 @@ def describe_plan_data(request: DataRequest, send: Send) -> DescribedData:
     Raises:
         AccelError: The data cannot be read.
     """
-    plan = request.plan
-    dataset = data.load(plan.data, plan.data_options, reports(send))
-    return DescribedData.of(entry_of(dataset, data.find(plan.data)))
+    return describe_loaded(request.plan.data, request.plan.data_options, progress=reports(send))
 
 
 def describe_plan_model(request: ModelRequest, send: Send) -> Description:

@@ -6,11 +6,14 @@ from collections.abc import Iterator
 import numpy as np
 
 from accel_engine.data.dataset import Dataset, Split
-from accel_engine.data.dataset_entry import DatasetEntry, DescribedData, EntryColumn
+from accel_engine.data.dataset_entry import DatasetEntry, EntryColumn
 from accel_engine.data.loaded_entry import entry_of
 from accel_engine.data.structure import ArraySpec, Batch
+from accel_engine.data_profile.described_data import DescribedData
 
-FOUND = DatasetEntry("mine:load", "What load in mine.py returns", "python_source.source", function="mine.py:load")
+FOUND = DatasetEntry(
+    "mine:load", "What load in mine.py returns", "python_source.source:PythonSource", function="mine.py:load"
+)
 
 
 def test_arrays_have_ranges_classes_and_examples() -> None:

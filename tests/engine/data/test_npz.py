@@ -389,3 +389,84 @@ def test_an_array_that_is_cut_within_its_header_is_told_in_words(tmp_path: Path)
     path.write_bytes(b"\x93NUMPY\x01\x00v\x00{")
     with pytest.raises(DataError, match=r"the header of x is cut short$"), array_file.opened(path):
         pass
+
+
+POINTS = np.array([(1.5, 2, b"a"), (2.5, 3, b"b")] * 10, [("width", "<f8"), ("count", ">i4"), ("label", "S1")])
+FLOATS = RNG.random((20, 3))
+LABELS = np.arange(20) % 2
+GREY = RNG.integers(0, 60_000, (20, 9, 8)).astype(">u2")
+
+ODD: dict[str, tuple[dict[str, Any], Any]] = {
+    "Fortran order": ({"x": np.asfortranarray(FLOATS), "y": LABELS}, FLOATS),
+    "Fortran order, three axes": ({"x": np.asfortranarray(X[:20]), "y": LABELS}, X[:20, ..., np.newaxis]),
+    "other byte order": ({"x": FLOATS.astype(">f8"), "y": LABELS.astype(">i8")}, FLOATS),
+    "integers of the other byte order": ({"x": (FLOATS * 99).astype(">i2"), "y": LABELS}, (FLOATS * 99).astype("i2")),
+    "16-bit images of the other byte order": ({"x": GREY, "y": LABELS}, GREY.astype("=u2")[..., np.newaxis]),
+    "half precision": ({"x": FLOATS.astype(np.float16), "y": LABELS}, FLOATS.astype(np.float16)),
+    "long double": ({"x": FLOATS.astype(np.longdouble), "y": LABELS}, FLOATS),
+    "booleans": ({"x": FLOATS > 0.5, "y": LABELS}, FLOATS > 0.5),
+    "bytes as labels": ({"x": FLOATS, "y": np.array([b"no", b"yes"] * 10)}, FLOATS),
+    "single numbers beside": ({"x": FLOATS, "y": LABELS, "version": np.array(3)}, FLOATS),
+    "empty beside": ({"x": FLOATS, "y": LABELS, "more": np.zeros((0, 4))}, FLOATS),
+    "objects beside": ({"x": FLOATS, "y": LABELS, "about": np.array([{}])}, FLOATS),
+    "records beside": ({"x": FLOATS, "y": LABELS, "points": POINTS}, FLOATS),
+    "objects as labels": ({"x": FLOATS, "y": np.array(["a", "b"] * 10, object)}, "array y has Python objects.*astype"),
+    "a pickled dictionary": ({"x": np.array({"a": FLOATS})}, "array x has Python objects.*astype"),
+    "complex numbers": ({"x": FLOATS.astype(complex), "y": LABELS}, "x holds complex numbers; examples must be"),
+    "dates": ({"x": np.array(["2026-01-02"] * 20, "M8[D]"), "y": LABELS}, "x holds dates; examples must be numbers"),
+    "a single number": ({"x": np.array(3.0), "y": LABELS}, "x is a single value, not an array of examples"),
+    "a single label": ({"x": FLOATS, "y": np.array(1)}, "y is a single value, not an array of examples"),
+    "no examples": ({"x": np.zeros((0, 3)), "y": np.zeros(0, int)}, "x has no examples"),
+    "empty examples": ({"x": np.zeros((20, 0)), "y": LABELS}, r"x has the shape \(20, 0\): its examples are empty"),
+    "a sparse matrix": (
+        {"format": np.array(b"csr"), "shape": np.array([20, 3]), "data": np.ones(4), "indices": np.arange(4)},
+        "it is a sparse matrix of SciPy: save it as an array",
+    ),
+    "missing numbers": (
+        {"x": np.where(FLOATS > 0.9, np.nan, FLOATS), "y": LABELS},
+        r"x\[\d+\] has values that are NaN",
+    ),
+}
+
+
+@pytest.mark.parametrize("form", ODD)
+def test_odd_arrays_are_read_right_or_refused(save: Save, form: str) -> None:
+    arrays, expected = ODD[form]
+    spec = save(**arrays)
+    if isinstance(expected, str):
+        with pytest.raises(DataError, match=f"mine.npz: .*{expected}"):
+            data.load(spec, NONE)
+        if "NaN" not in expected:  # only reading finds them
+            with pytest.raises(DataError, match=expected):
+                data.survey(data.find(spec), NONE)
+        return
+    dataset, entry = data.load(spec, DataOptions(split="none")), data.survey(data.find(spec), DataOptions(split="none"))
+    inputs = train(dataset).inputs
+    assert inputs.dtype.isnative
+    np.testing.assert_array_equal(inputs, expected if expected.dtype.kind != "f" else expected.astype(np.float32))
+    assert train(dataset).targets.tolist() == LABELS.tolist()
+    assert (entry.spec, entry.value_range, entry.examples) == (dataset.spec, dataset.value_range, 20)
+
+
+def test_fields_of_records_are_arrays(tmp_path: Path, save: Save) -> None:
+    np.save(tmp_path / "points.npy", POINTS)
+    for spec, names in (
+        (str(tmp_path / "points.npy"), ("width", "count", "label")),
+        (save(points=POINTS), ("points.width", "points.count", "points.label")),
+    ):
+        options = DataOptions(target=names[2:], split="none")
+        dataset, entry = data.load(spec, options), data.survey(data.find(spec), options)
+        assert sorted(train(dataset).inputs) == sorted(names[:2])
+        assert train(dataset).inputs[names[0]].tolist() == [1.5, 2.5] * 10
+        assert train(dataset).inputs[names[1]].tolist() == [2, 3] * 10
+        assert (dataset.class_names, train(dataset).targets.tolist()) == (("a", "b"), [0, 1] * 10)
+        assert (entry.spec, entry.class_names) == (dataset.spec, dataset.class_names)
+
+
+def test_what_is_not_an_array_in_an_archive_is_named(save: Save) -> None:
+    spec = save(x=X, y=Y, class_names=np.array(["a", "b", "c"], object))
+    with zipfile.ZipFile(spec, "a") as archive:
+        archive.writestr("readme.txt", "about them")
+    for notes in (data.survey(data.find(spec), NONE).notes, data.load(spec, NONE).notes):
+        assert "files in it that are no arrays: 'readme.txt'" in notes
+        assert "unused arrays in the file: 'class_names'" in notes

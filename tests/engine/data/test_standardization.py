@@ -10,7 +10,7 @@ from accel_engine.data.arrays import make_dataset
 from accel_engine.data.series.windowed import windowed
 from accel_engine.data.standardization import Standardization
 from accel_engine.data.structure import Batch
-from accel_engine.data.tables.columns import read_columns
+from accel_engine.data.tables.column_reading import read_columns
 from accel_engine.data.tables.raw_inputs import raw_inputs
 
 ROWS = 80
@@ -63,7 +63,7 @@ def test_a_target_of_a_table_keeps_its_digits(file):
     dataset = load(str(file), OPTIONS)
     np.testing.assert_allclose(dataset.train.targets[:, 0], standardized(TARGET, slice(60))[:60], atol=1e-6)
     np.testing.assert_allclose(dataset.target_scaling.restore(dataset.validation.targets)[:, 0], TARGET[60:], atol=1e-6)
-    assert any("the target y is standardised" in note for note in dataset.notes)
+    assert any("values of y standardized" in note for note in (*dataset.notes, *map(str, dataset.changes)))
 
 
 def test_other_targets_stay_in_their_unit(file):

@@ -39,6 +39,7 @@ def of(
         (of(ArraySpec((), "float32"), NUMBER, "regression"), "tabular"),
         (of(ArraySpec((24, 3), "float32"), ArraySpec((6, 2), "float32"), "regression"), "tcn"),
         (of(ArraySpec((16000, 1), "float32")), "tcn"),
+        (replace(of(ArraySpec((16000, 1), "float32")), sample_rate=8000), "sound-cnn"),
         (of(ArraySpec((None, 6), "float32")), "tcn"),
         (of(ArraySpec((), "string")), "bag-of-words"),
         (of(ArraySpec((1,), "string"), NUMBER, "regression"), "bag-of-words"),

@@ -12,9 +12,24 @@ from accel_engine.plan.options import OptionSpec, default_of, option, parse_late
 from accel_engine.race.race import RaceOptions
 from accel_engine.requests.bench_models import BenchOptions
 from accel_engine.requests.evaluate import EvaluationOptions
+from accel_engine.requests.predict import PredictionOptions
 from accel_engine.requests.write_text import WritingOptions
+from accel_engine.run.store.annotations import Annotations, TagChanges
+from accel_engine.search.definition import SearchOptions
 
-KINDS = (BenchOptions, EvaluationOptions, ExportOptions, RaceOptions, RampOptions, SizeOptions, WritingOptions)
+KINDS = (
+    Annotations,
+    BenchOptions,
+    EvaluationOptions,
+    ExportOptions,
+    PredictionOptions,
+    RaceOptions,
+    RampOptions,
+    SearchOptions,
+    SizeOptions,
+    TagChanges,
+    WritingOptions,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,4 +95,4 @@ def test_options_that_contradict_each_other_are_refused_wherever_they_come_from(
     with pytest.raises(PlanError, match="needs --resamples 5000"):
         EvaluationOptions(confidence=0.999)
     with pytest.raises(UsageError, match="no format is chosen"):
-        ExportOptions(folder="models")
+        ExportOptions(output="models")

@@ -1,5 +1,6 @@
 """Every kind of catalogue model trains on data that fits it, is what ``auto`` takes, and is saved as plain Keras."""
 
+import wave
 import zipfile
 from contextlib import closing
 from pathlib import Path
@@ -40,6 +41,12 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     save("masks", images, (images[..., 0] > 127).astype(np.uint8))
     save("series", rng.normal(50, 20, (40, 2)).astype(np.float32), rng.normal(1e3, 10, (40, 2)).astype(np.float32))
     (directory / "speech.txt").write_text(TEXT)
+    for index in range(N):
+        path = directory / "voices" / "ab"[index % 2] / f"{index}.wav"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with wave.open(str(path), "wb") as file:
+            file.setparams((1, 2, 800, 0, "NONE", ""))
+            file.writeframes(rng.normal(0, 1000, 500).astype("<i2").tobytes())
     for name, word in (("good", "fine"), ("bad", "poor")):
         (directory / "reviews" / name).mkdir(parents=True)
         for index in range(N // 2):
@@ -70,6 +77,7 @@ OTHERS: list[tuple[str, str, dict[str, object], tuple[int | None, ...]]] = [
         ("auto: unet", "masks.npz", {}, (11, 9, 2)),
         ("auto: autoencoder", "images.npz", {"task": "reconstruction"}, (11, 9, 3)),
         ("auto: bag-of-words", "reviews", {}, (2,)),
+        ("auto: sound-cnn", "voices", {}, (2,)),
         ("auto: gpt", "speech.txt", {"window": 8}, (8, None)),
         *(pytest.param(*other, marks=pytest.mark.campaign) for other in OTHERS),
     ],

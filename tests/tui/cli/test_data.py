@@ -9,13 +9,14 @@ import pytest
 
 from accel_engine import data as datasets
 from accel_engine.data import DataOptions, DatasetEntry
-from accel_engine.data.dataset_entry import DescribedData, EntryColumn
+from accel_engine.data.dataset_entry import EntryColumn
 from accel_engine.data.structure import ArraySpec, Batch
+from accel_engine.data_profile.described_data import DescribedData
 
 HOUSES = DatasetEntry(
     "houses",
     "A table",
-    "tables.table",
+    "tables:TableSource",
     examples=90,
     validation_examples=8,
     test_examples=2,
@@ -56,7 +57,7 @@ def survey_is(monkeypatch: pytest.MonkeyPatch, entry: DatasetEntry) -> list[Data
 
 
 def test_a_file_is_looked_at_without_reading_it(run_command, npz):
-    result = run_command(f"data {npz} --validation-split 0.2 --split ordered")
+    result = run_command(f"data {npz} --brief --validation-split 0.2 --split ordered")
     assert result.status == 0
     rows = [line.split() for line in result.lines]
     assert ["inputs", "float32", "4"] in rows
@@ -66,9 +67,17 @@ def test_a_file_is_looked_at_without_reading_it(run_command, npz):
     assert not any(row[:1] == ["test"] for row in rows)
 
 
+def test_the_examples_of_a_file_are_looked_at(run_command, npz):
+    result = run_command(f"data {npz}")
+    rows = [line.split("  ", 1) for line in result.lines]
+    assert ["constant", "     column 0, column 1, column 2, column 3"] in rows
+    assert ["duplicates", "   44 of 45 examples equal another one"] in rows
+    assert any(row[0] == "baseline" and "most frequent class" in row[1] for row in rows)
+
+
 def test_columns_missing_values_and_examples_are_listed_without_control_characters(run_command, npz, monkeypatch):
     asked = survey_is(monkeypatch, HOUSES)
-    result = run_command(f"data {npz} --target price --ignore id,name --window 3")
+    result = run_command(f"data {npz} --brief --target price --ignore id,name --window 3")
     assert result.status == 0
     assert asked[0] == DataOptions(target=("price",), ignore=("id", "name"), window=3, takes_texts=True)
     assert "\x1b" not in result.out
@@ -93,7 +102,7 @@ def test_the_balance_of_classes_is_drawn(run_command, npz, monkeypatch):
 
 def test_of_many_classes_the_largest_and_the_smallest_are_shown(run_command, npz, monkeypatch):
     survey_is(monkeypatch, replace(PETS, classes=100, class_names=(), class_counts=tuple(range(1, 101))))
-    lines = run_command(f"data {npz}").lines
+    lines = run_command(f"data {npz} --brief").lines
     start = next(index for index, line in enumerate(lines) if line.startswith("CLASS "))
     table = lines[start + 1 :]
     assert table[0].split()[:2] == ["99", "100"]
@@ -157,7 +166,7 @@ def test_what_is_understood_is_shown_before_what_is_wrong_with_an_example(run_co
     path.write_text(
         "rooms (all),price\n" + "".join(f"{row % 7},{row * 1.5 if row != 4 else ''}\n" for row in range(50))
     )
-    command = f"data {path} --features 'rooms (all)'"
+    command = f"data {path} --brief --features 'rooms (all)'"
     result = run_command(command)
     assert result.status == 1
     assert any(line.startswith("rooms (all)") for line in result.lines)

@@ -21,7 +21,7 @@ from accel_tui.predictions.files import image_names
 
 SPEC = {"shape": [2], "dtype": "float32"}
 NUMBERS = TableFormat(
-    (ColumnFormat("area", "number"), ColumnFormat("city", "category")), (), (), (), (), (), {}, {}, {}
+    (ColumnFormat("area", "number"), ColumnFormat("city", "category")), (), (), (), (), (), (), {}, {}, {}
 )
 TABLE = DataFormat("classification", "classification", "table", SPEC, None, ValueRange(), table=NUMBERS)
 

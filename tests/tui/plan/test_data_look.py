@@ -7,7 +7,7 @@ from accel_tui.plan import data_look
 
 
 def entry(*columns: EntryColumn, **more: object) -> DatasetEntry:
-    return DatasetEntry("mine", "", "tables.table", columns=columns, **{"kind": "table", **more})  # type: ignore[arg-type]
+    return DatasetEntry("mine", "", "tables:TableSource", columns=columns, **{"kind": "table", **more})  # type: ignore[arg-type]
 
 
 def test_inputs_and_targets_are_put_in_a_line() -> None:

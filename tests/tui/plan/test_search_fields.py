@@ -6,11 +6,12 @@ import pytest
 
 from accel_engine.errors import UsageError
 from accel_engine.plan import Plan
+from accel_engine.plan.options import specs_of
 from accel_engine.plan.resolved_plan import resolve
 from accel_engine.search.definition import Objective, Parameter
 from accel_engine.search.new_study import define
-from accel_tui.plan import search_start
 from accel_tui.plan.search_fields import describe_parameters, is_range, search_command, split
+from accel_tui.plan.search_start import SearchStart, first_texts
 
 
 @pytest.mark.parametrize(
@@ -71,36 +72,47 @@ def test_questions_before_a_search_have_sensible_answers(tmp_path: Path, monkeyp
     for name in ("a.keras", "b.keras"):
         Path(name).touch()
     filled = resolve(Plan(model="cnn", data="digits"))
-    texts = search_start.default_texts(filled)
-    assert texts == {"name": "cnn-digits", "trials": "40", "monitor": "validation_accuracy", "within": ""}
+    texts = first_texts(filled)
+    assert texts == {"name": "cnn-digits", "monitor": "validation_accuracy", "direction": ""}
     parameters = (Parameter("model", choices=("a.keras", "b.keras")),)
-    request = search_start.search_request(
-        filled.plan, parameters, texts | {"within": "2h", "monitor": "val_loss maximize"}
-    )
-    defined = define(request.plan, ("epochs",), request.options)
+    chosen = texts | {"within": "2h", "monitor": "val_loss", "direction": "maximize"}
+    options = SearchStart(**chosen).with_parameters(parameters)
+    defined = define(filled.plan.replace(monitor=options.monitor), ("epochs",), options)
     assert (defined.name, defined.trials, defined.within) == ("cnn-digits", 40, 7200.0)
     assert defined.objectives == (Objective("validation_loss", maximize=True),)
     assert defined.plan == {"epochs": Plan().epochs} | ({"data": "digits"} if Plan().data != "digits" else {})
     assert defined.parameters[0].choices == tuple(str(Path(name).absolute()) for name in ("a.keras", "b.keras"))
-    again = search_start.default_texts(resolve(Plan(monitor="bleurgh", monitor_mode="min")))
-    assert again["monitor"] == "bleurgh minimize"
+    again = first_texts(resolve(Plan(monitor="bleurgh", monitor_mode="min")))
+    assert (again["monitor"], again["direction"]) == ("bleurgh", "minimize")
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
-    [("", "use a metric"), ("bleurgh", "choose the direction"), ("loss up", "no direction"), ("time", "a metric")],
+    ("monitor", "direction", "words"),
+    [
+        ("", "", "use a metric"),
+        ("bleurgh", "", "choose the direction"),
+        ("loss", "up", "no direction"),
+        ("time", "", "a metric"),
+    ],
 )
-def test_a_monitor_needs_a_name_and_a_direction(text: str, words: str) -> None:
+def test_a_monitor_needs_a_name_and_a_direction(monitor: str, direction: str, words: str) -> None:
     with pytest.raises(UsageError, match=words):
-        search_start.parse_monitor(text)
-    assert search_start.parse_monitor("bleurgh maximize") == Objective("bleurgh", maximize=True)
-    assert search_start.parse_monitor("val_loss") == Objective("validation_loss", maximize=False)
+        SearchStart(monitor=monitor, direction=direction)
+
+
+@pytest.mark.parametrize(
+    ("monitor", "direction", "found"),
+    [("bleurgh", "maximize", ("bleurgh", "maximize")), ("val_loss", "", ("validation_loss", "minimize"))],
+)
+def test_what_is_searched_for_has_its_name_and_direction(monitor: str, direction: str, found: tuple[str, str]) -> None:
+    options = SearchStart(monitor=monitor, direction=direction).with_parameters(())
+    assert (options.monitor, options.direction) == found
 
 
 @pytest.mark.parametrize(
     ("name", "expected"), [("", "cnn-digits"), ("Größe 1!", "gr-e-1"), ("1e-4..1:log", "cnn-digits")]
 )
 def test_the_name_that_is_suggested_is_one_that_a_search_can_have(home: Path, name: str, expected: str) -> None:
-    suggested = search_start.default_texts(resolve(Plan(model="cnn", name=name), ()))["name"]
+    suggested = first_texts(resolve(Plan(model="cnn", name=name), ()))["name"]
     assert suggested == expected
-    assert search_start.parse_name(suggested) == suggested
+    assert specs_of(SearchStart)["name"].value_of("name", suggested) == suggested

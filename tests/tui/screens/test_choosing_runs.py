@@ -21,8 +21,8 @@ from accel_tui.formatting.table_columns import SortOrder
 from accel_tui.host import Screens
 from accel_tui.screens.compare_screen import CompareScreen
 from accel_tui.screens.new_run_screen import NewRunScreen
+from accel_tui.screens.options_screen import OptionsScreen
 from accel_tui.screens.question_screen import QuestionScreen
-from accel_tui.screens.run_questions import EditRunScreen
 from accel_tui.screens.run_screen import RunScreen
 from accel_tui.screens.runs_screen import RunsScreen
 from accel_tui.widgets.runs import runs_table as runs_table
@@ -163,14 +163,14 @@ async def test_a_live_run_is_renamed_noted_and_tagged(made: Callable[..., Path])
     async with StubApp().run_test(size=SMALL) as pilot:
         await open_runs(pilot)
         await pilot.press("e")
-        await until(pilot, lambda: isinstance(pilot.app.screen, EditRunScreen), "the question")
+        await until(pilot, lambda: isinstance(pilot.app.screen, OptionsScreen), "the question")
         await pilot.press(*"better", "down", *"with care", "down", *"a, b c!")
         await shows(pilot, "invalid tag")
         await pilot.press("enter", "backspace", "enter")
         await shows(pilot, "better", "with care", "#a  #b  #c")
         assert list_runs()[0].info.annotations == Annotations("better", "with care", ("a", "b", "c"))  # type: ignore[union-attr]
         await pilot.press("e")
-        await until(pilot, lambda: isinstance(pilot.app.screen, EditRunScreen), "the question")
+        await until(pilot, lambda: isinstance(pilot.app.screen, OptionsScreen), "the question")
         assert [field.value for field in pilot.app.screen.query(Input)] == ["better", "with care", "a b c"]
         await pilot.press("ctrl+u", "escape")
         assert list_runs()[0].info.name == "better"  # type: ignore[union-attr]
@@ -181,7 +181,7 @@ async def test_what_is_typed_right_after_enter_is_not_saved(made: Callable[..., 
     async with StubApp().run_test(size=SMALL) as pilot:
         await open_runs(pilot)
         await pilot.press("e")
-        await until(pilot, lambda: isinstance(pilot.app.screen, EditRunScreen), "the question")
+        await until(pilot, lambda: isinstance(pilot.app.screen, OptionsScreen), "the question")
         for key, character in (("a", "a"), ("enter", "\r"), ("b", "b")):
             pilot.app.post_message(Key(key, character))  # all at once, as pasted keys come
         await until(pilot, lambda: isinstance(pilot.app.screen, RunsScreen), "the list")

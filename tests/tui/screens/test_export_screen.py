@@ -128,7 +128,7 @@ async def test_formats_folder_checkpoint_and_tolerance_are_chosen(run: FakeEngin
         await open_export(pilot, run)
         await pilot.press("space")
         assert "keras" not in pilot.app.screen.query_one(Checklist).value.split(",")
-        fields = {"#checkpoint Input": "last", "#folder": "served", "#tolerance": "0.5", "#target_latency": "20ms"}
+        fields = {"#checkpoint Input": "last", "#output": "served", "#tolerance": "0.5", "#target_latency": "20ms"}
         for name, text in fields.items():
             field = pilot.app.screen.query_one(name)
             field.focus()
@@ -162,8 +162,8 @@ async def test_a_latency_is_asked_for_with_a_savedmodel_only(run: FakeEngine, qu
         pytest.param("#tolerance", "-1", "'-1' must be a number of at least 0", marks=pytest.mark.campaign),
         ("#checkpoint Input", "7", "'7' must be auto, best, last or a step of 100"),
         pytest.param("#target_latency", "20", "'20' is no latency: give one with its unit", marks=pytest.mark.campaign),
-        ("#folder", "", "give a folder"),
-        ("#folder", "taken", "taken is a file"),
+        ("#output", "", "give a folder"),
+        ("#output", "taken", "taken is a file"),
     ],
 )
 async def test_mistakes_are_told_before_the_engine_starts(
@@ -325,7 +325,7 @@ async def test_tab_completes_the_folder_and_then_goes_to_the_next_field(run: Fak
     Path("serving").mkdir()
     async with StubApp().run_test(size=(80, 24)) as pilot:
         await open_export(pilot, run)
-        folder = pilot.app.screen.query_one("#folder")
+        folder = pilot.app.screen.query_one("#output")
         folder.focus()
         folder.value = ""
         await pilot.press(*"serv")

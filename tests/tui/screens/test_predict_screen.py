@@ -305,14 +305,14 @@ async def test_what_the_engine_says_is_shown(run: FakeEngine, query: Any) -> Non
         await shows(pilot, query.problem)
 
 
-async def test_predictions_are_saved_and_files_overwritten_after_a_second_enter(run: FakeEngine, query: Any) -> None:
+async def test_predictions_are_saved_and_files_overwritten_after_a_question(run: FakeEngine, query: Any) -> None:
     query.may_answer.set()
     async with StubApp().run_test(size=(80, 24)) as pilot:
         await open_prediction(pilot, run, PETS)
         await pilot.press(*"photos", "enter")
         await shows(pilot, "w Save")
         await pilot.press("w")
-        await shows(pilot, f"{run.directory.name}-predictions.csv", "enter saves")
+        await shows(pilot, f"{run.directory.name}-predictions.csv", "ctrl+s saves")
         await pilot.press("enter")
         path = Path(f"{run.directory.name}-predictions.csv")
         await until(pilot, path.is_file, "the file")
@@ -323,11 +323,11 @@ async def test_predictions_are_saved_and_files_overwritten_after_a_second_enter(
         await shows(pilot, "out.txt must end with .csv, .jsonl, .npz")
         Path("out.jsonl").write_text("before")
         field.value = "out.jsonl"
-        await shows(pilot, "enter saves")
+        await shows(pilot, "ctrl+s saves")
         await pilot.press("enter")
-        await shows(pilot, "enter overwrites out.jsonl")
+        await shows(pilot, "Overwrite 1 file?", "out.jsonl")
         assert Path("out.jsonl").read_text() == "before"
-        await pilot.press("enter")
+        await pilot.press("o")
         await until(pilot, lambda: Path("out.jsonl").read_text() != "before", "the file")
     first = json.loads(Path("out.jsonl").read_text().splitlines()[0])
     assert (first["example"], first["label"]) == ("a.png", "cat")
@@ -344,7 +344,7 @@ async def test_any_error_of_saving_is_told(run: FakeEngine, query: Any, monkeypa
         await pilot.press(*"photos", "enter")
         await shows(pilot, "w Save")
         await pilot.press("w")
-        await shows(pilot, "enter saves")
+        await shows(pilot, "ctrl+s saves")
         await pilot.press("enter")
         await until(pilot, lambda: pilot.app._notifications, "the reason")
         (told,) = pilot.app._notifications
@@ -359,7 +359,7 @@ async def test_names_of_files_that_are_no_text_are_escaped(run: FakeEngine, quer
         await pilot.press(*"photos", "enter")
         await shows(pilot, "w Save")
         await pilot.press("w")
-        await shows(pilot, "enter saves")
+        await shows(pilot, "ctrl+s saves")
         await pilot.press("enter")
         path = Path(f"{run.directory.name}-predictions.csv")
         await until(pilot, path.is_file, "the file")
@@ -368,7 +368,7 @@ async def test_names_of_files_that_are_no_text_are_escaped(run: FakeEngine, quer
 
 async def _file_field(pilot: Any) -> Any:
     await shows(pilot, "Save predictions")
-    return pilot.app.screen.query_one("#file")
+    return pilot.app.screen.query_one("#output")
 
 
 @pytest.mark.parametrize("place", ["Runs", "Run"])

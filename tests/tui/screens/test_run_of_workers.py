@@ -8,6 +8,7 @@ import pytest
 from accel_engine.events import Outcome, Phase
 from accel_engine.run.directory.run_paths import WORKERS
 from accel_tui.widgets.log import log_view
+from accel_tui.widgets.run.worker_list import WorkerTable
 from tui.fake_engine import FakeEngine, dead_pid
 from tui.screens.test_run_screen import opened
 from tui.stand_in_workers import PLAN, Worker, meet
@@ -47,7 +48,11 @@ async def test_workers_are_told_from_their_coming_to_their_end(chief: FakeEngine
             pilot, "2 workers, all-reduce ring   ● active: all", "step 50/400", "worker 1 cpu:0", " 91%", " 37%"
         )
         if size[1] > 24:
-            await shows(pilot, "worker 1 gpu:0", "all-reduce     ring", f"2 on {HERE}, node2", "node2, 10.0.0.1:2222")
+            await shows(pilot, "worker 1 gpu:0", "all-reduce     ring", f"2 on {HERE}, node2")
+            await pilot.press("tab")
+            assert isinstance(pilot.app.focused, WorkerTable)
+            await pilot.press("down")
+            await shows(pilot, "node2, 10.0.0.1:2222")
         worker.end(Outcome.FAILED, "out of memory")
         await shows(pilot, "✗ failed: worker 1   ● active: worker 0")
         if size[0] == 80:

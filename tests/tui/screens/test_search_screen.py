@@ -22,8 +22,8 @@ from accel_engine.search.trial import TrialReport, TrialState
 from accel_tui.host import Screens
 from accel_tui.screens.compare_screen import CompareScreen
 from accel_tui.screens.new_run_screen import NewRunScreen
+from accel_tui.screens.options_screen import OptionsScreen
 from accel_tui.screens.run_screen import RunScreen
-from accel_tui.screens.search_questions import StartSearchScreen
 from accel_tui.screens.search_screen import SearchScreen
 from accel_tui.screens.searches_screen import SearchesScreen
 from accel_tui.study_state import study_follower
@@ -270,13 +270,13 @@ async def test_a_form_with_ranges_searches(home: Path, monkeypatch: pytest.Monke
         await pilot.press("s")
         await shows(pilot, "2 fields of the form vary")
         await pilot.press("S")
-        await until(pilot, lambda: isinstance(pilot.app.screen, StartSearchScreen), "the questions")
-        await shows(pilot, "number of trials", "validation_accuracy", "enter searches")
+        await until(pilot, lambda: isinstance(pilot.app.screen, OptionsScreen), "the questions")
+        await shows(pilot, "trials", "validation_accuracy", "ctrl+s searches")
         assert not pilot.app.screen.query("Toast")
         pilot.app.screen.query_one("#within", Input).value = "2"
         await shows(pilot, "needs a unit")
         pilot.app.screen.query_one("#within", Input).value = "2h"
-        await shows(pilot, "enter searches")
+        await shows(pilot, "ctrl+s searches")
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(pilot.app.screen, SearchScreen), "the search")
         ((plan, given, options),) = started

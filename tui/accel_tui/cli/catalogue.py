@@ -10,7 +10,7 @@ from accel_engine import data as datasets
 from accel_engine import devices as hardware
 from accel_engine import models as architectures
 from accel_engine import strategies as distributions
-from accel_engine.data.dataset_entry import DescribedData
+from accel_engine.data_profile.described_data import DescribedData
 from accel_engine.errors import join_words
 from accel_engine.models.choose import default_for
 from accel_engine.plan import Plan

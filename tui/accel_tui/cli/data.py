@@ -1,13 +1,18 @@
 """``accel-tui data``: lists the built-in datasets, or shows what is understood of the user's data before training."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import zip_longest
 from typing import Any
 
 import click
+import numpy as np
+from rich.style import Style
 
 from accel_engine import data as datasets
 from accel_engine.data.data_options import PLAN_FIELDS
-from accel_engine.data.dataset_entry import DescribedData, EntryColumn
+from accel_engine.data.dataset_entry import EntryColumn
+from accel_engine.data_profile.described_data import DescribedData, describe_loaded
+from accel_engine.data_profile.picture import ColumnValues, DataPicture, ShownPicture, ShownSound
 from accel_engine.errors import AccelError, DataError, FieldValue
 from accel_engine.plan import DEFAULTS, Plan
 from accel_engine.process.ask import ask
@@ -15,10 +20,12 @@ from accel_engine.requests.describe_data import DataRequest
 from accel_engine.words import numbers
 from accel_engine.words.numbers import percent
 from accel_tui.cli.catalogue import list_data
-from accel_tui.cli.output import json_option, readable, table, write, write_json
+from accel_tui.cli.output import json_option, readable, table, terminal_columns, write, write_json
 from accel_tui.cli.plan_options import PlanCommand, given, plan_option
 from accel_tui.formatting.text import shorten
 from accel_tui.settings.user_settings import load
+from accel_tui.widgets.devices.device_lines import sparkline
+from accel_tui.widgets.diagnostics.pixels import draw_image, size_within
 
 EPILOG = """\b
 Examples:
@@ -35,18 +42,21 @@ _LARGEST, _SMALLEST = 12, 5
 _BAR = 30
 _NAME = 24
 _SAMPLE = 300
+_PICTURE = 24
+_NAMED = 6
 
 
 @click.command(cls=PlanCommand, epilog=EPILOG)
 @click.argument("data", metavar="[DATA]", required=False)
+@click.option("--brief", is_flag=True, help="Look at names, headers and first rows only, which is faster.")
 @json_option
-def data(data: str | None, as_json: bool, **flags: Any) -> None:
-    """Show what is understood of DATA before training; without DATA, list the built-in datasets.
+def data(data: str | None, brief: bool, as_json: bool, **flags: Any) -> None:
+    """Show what DATA is like before training; without DATA, list the built-in datasets.
 
     DATA is a name, a file, a folder or a Python function, as for 'accel-tui train --data'. It shows
-    columns and their kinds, shapes, classes and their balance, ranges, missing values, splits and a
-    few examples. Names, headers and first rows are read; a Python function is run, which first
-    imports TensorFlow.
+    columns and their kinds, shapes, classes and their balance, distributions, missing values, splits,
+    some examples, duplicates, what reading changes, and what a prediction reaches that has learned
+    nothing. A Python function is run, which first imports TensorFlow.
     """
     if data is None:
         if unused := [str(FieldValue(name)) for name in given(flags)]:
@@ -56,11 +66,11 @@ def data(data: str | None, as_json: bool, **flags: Any) -> None:
     plan = Plan.from_mapping({**load().plan, **given(flags), "data": data})
     problem = None
     try:
-        known = look(plan)
+        known = look(plan, reads=not brief)
     except DataError as error:  # show what is understood without the invalid examples, and then the error
         if plan.invalid_examples == "skip":
             raise
-        problem, known = error, _look_without_invalid(plan, error)
+        problem, known = error, _look_without_invalid(plan, error, reads=not brief)
     if as_json:
         write_json(known.to_json())
     else:
@@ -69,15 +79,22 @@ def data(data: str | None, as_json: bool, **flags: Any) -> None:
         raise problem
 
 
-def look(plan: Plan) -> DescribedData:
-    """What is known of a plan's data without training; runs the user's function, or reads what is elsewhere."""
+def look(plan: Plan, *, reads: bool = False) -> DescribedData:
+    """What is known of a plan's data without training; runs the user's function, or reads what is elsewhere.
+
+    Args:
+        plan: Names the data, and how it is read and split.
+        reads: Whether the data is read, to show what examples are like.
+    """
     entry = datasets.survey(datasets.find(plan.data), plan.data_options)
-    return ask(DataRequest(plan)) if entry.needs_engine else DescribedData.of(entry)
+    if entry.needs_engine:
+        return ask(DataRequest(plan))
+    return describe_loaded(plan.data, plan.data_options, entry) if reads else DescribedData.of(entry)
 
 
-def _look_without_invalid(plan: Plan, problem: DataError) -> DescribedData:
+def _look_without_invalid(plan: Plan, problem: DataError, *, reads: bool) -> DescribedData:
     try:
-        return look(plan.replace(invalid_examples="skip"))
+        return look(plan.replace(invalid_examples="skip"), reads=reads)
     except AccelError:
         raise problem from None
 
@@ -87,15 +104,22 @@ def _page(known: DescribedData) -> Iterator[str]:
     yield f"{entry.name}: {entry.summary}"
     yield ""
     yield from _rows(_facts(known))
+    picture = known.picture or DataPicture()
+    values = {column.name: column for column in picture.columns}
     if columns := entry.columns:
         yield ""
-        yield table(("COLUMN", "KIND", "ROLE", "MISSING", "VALUES"), [_column(column) for column in columns])
+        heads = ("COLUMN", "KIND", "ROLE", "MISSING", "DISTRIBUTION", "VALUES")
+        yield table(heads, [_column(column, values.get(column.name)) for column in columns])
     if counts := entry.class_counts:
         yield ""
         yield from _balance(entry.class_names or [str(index) for index in range(len(counts))], counts)
     if samples := entry.samples:
         yield ""
         yield table(("EXAMPLE", "VALUES"), [(name, shorten(text, _SAMPLE)) for name, text in samples])
+    if known.picture:
+        yield from _pictures(picture)
+        yield ""
+        yield from _rows(_findings(picture))
     for note in (*entry.notes, *map(str, entry.changes)):
         yield f"\nNote: {note}"
 
@@ -133,9 +157,73 @@ def _arrays(spec: Mapping[str, str]) -> str:
     return ", ".join(f"{name}: {text}" if name else text for name, text in spec.items())
 
 
-def _column(column: EntryColumn) -> tuple[str, ...]:
+def _column(column: EntryColumn, values: ColumnValues | None) -> tuple[str, ...]:
     missing = "" if column.missing is None else numbers.count(column.missing)
-    return (shorten(column.name, _NAME), column.kind, column.role, missing, column.detail)
+    distribution = readable(_histogram(values)) if values else ""
+    return (shorten(column.name, _NAME), column.kind, column.role, missing, distribution, column.detail)
+
+
+def _histogram(values: ColumnValues) -> str:
+    """A bar of each bin; empty bins are blank."""
+    counts = [count or None for count in values.counts]
+    return sparkline(counts, len(counts), 0, max(values.counts, default=1))
+
+
+def _pictures(picture: DataPicture) -> Iterator[str]:
+    """Some pictures in shading characters side by side, with their classes; sounds as waveforms."""
+    across = max(1, terminal_columns() // (_PICTURE + 2))
+    for first in range(0, len(picture.pictures), across):
+        row = picture.pictures[first : first + across]
+        drawn = [_drawn(shown) for shown in row]
+        yield ""
+        yield "  ".join(f"{shorten(shown.label, _PICTURE):<{_PICTURE}}" for shown in row).rstrip()
+        lines = zip_longest(*drawn, fillvalue=" " * _PICTURE)
+        yield "\n".join("  ".join(parts).rstrip() for parts in lines)
+    if picture.sounds:
+        yield ""
+        yield table(("SOUND", ""), [_sound(sound) for sound in picture.sounds])
+
+
+def _drawn(picture: ShownPicture) -> list[str]:
+    pixels = np.frombuffer(picture.pixels, np.uint8).reshape(picture.shape)
+    columns, lines = size_within(pixels, _PICTURE, _PICTURE)
+    strips = draw_image(pixels, columns, lines, blocks=False, dark=True, background=(0, 0, 0), style=Style.null())
+    return [strip.text.ljust(_PICTURE) for strip in strips]
+
+
+def _sound(sound: ShownSound) -> tuple[str, str]:
+    loudest = max(*sound.peaks, 1e-9)
+    return shorten(sound.label, _NAME), readable(sparkline(sound.peaks, len(sound.peaks), 0, loudest))
+
+
+def _findings(picture: DataPicture) -> list[tuple[str, str]]:
+    """What a look at the examples found, and what is to be expected of a model."""
+    equal = picture.equal
+    constant = [column.name for column in picture.columns if column.is_constant]
+    unique = [column.name for column in picture.columns if column.is_nearly_unique]
+    reached = ", ".join(f"{name} {numbers.metric(value)}" for name, value in picture.metrics)
+    found = [
+        ("duplicates", f"{_of(equal.duplicates, equal.compared)} equal another one" if equal.duplicates else ""),
+        (
+            "conflicts",
+            f"{numbers.counted(equal.conflicts, 'equal example')} of other classes" if equal.conflicts else "",
+        ),
+        ("in two splits", f"{_of(equal.leaked, equal.compared_validation)} of validation" if equal.leaked else ""),
+        ("constant", _named(constant)),
+        ("nearly unique", _named(unique)),
+        ("default model", picture.model),
+        ("baseline", f"{picture.baseline}: {reached}" if picture.baseline else ""),
+    ]
+    return [(name, text) for name, text in found if text]
+
+
+def _of(count: int, total: int) -> str:
+    return f"{numbers.count(count)} of {numbers.counted(total, 'example')}"
+
+
+def _named(names: Sequence[str]) -> str:
+    more = f", and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(shorten(name, _NAME) for name in names[:_NAMED]) + more
 
 
 def _balance(names: Sequence[str], counts: Sequence[int]) -> Iterator[str]:

@@ -2,29 +2,27 @@
 
 import io
 import sys
-from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import Any, TextIO, cast
+from typing import TextIO, cast
 
 import click
 
 from accel_engine.errors import RunError, UsageError
 from accel_engine.files import replacing
 from accel_engine.formats import all_formats
-from accel_engine.model_export.export_targets import ExportOptions
+from accel_engine.model_export.export_targets import STANDARD_OUTPUT, ExportOptions, refused_for_tables
 from accel_engine.models.model_files import is_model_file
+from accel_engine.plan import Plan
 from accel_engine.run import RunReader, find
 from accel_engine.user_paths import exists, is_directory
-from accel_tui.cli.export_model import MODEL_FORMATS, export_trained_model
+from accel_tui.cli.export_model import export_trained_model
 from accel_tui.cli.options import takes
 from accel_tui.cli.output import print_to_stderr, write
 from accel_tui.cli.trained_models import find_model
 from accel_tui.formatting.runs import left_out
 
 _ABOUT_FORMATS = "\n".join(f"  {each.name:<12} {each.about}" for each in all_formats())
-
-PRECISIONS = tuple(dict.fromkeys(each.name for kind in all_formats() for each in kind.precisions))
 
 EPILOG = f"""\b
 Formats:
@@ -50,51 +48,13 @@ Examples:
   accel-tui export model.keras --data photos/ --to onnx
 """
 
-FORMATS = ("csv", "json", "parquet", "tensorboard")
-
-TABLES = ("steps", "validation", "samples", "events")
-
-STANDARD_OUTPUT = "-"
-
-
-def _only_one(context: click.Context, option: click.Parameter, formats: tuple[str, ...]) -> str:
-    """The format, of which the last would be written, and the others not, if there were several."""
-    if len(formats) > 1:
-        raise click.BadParameter("takes one format: export to each, or to all", context, option)
-    return formats[0]
-
 
 @click.command(epilog=EPILOG)
 @click.argument("run", metavar="RUN|MODEL")
-@click.option(
-    "--to",
-    "file_format",
-    required=True,
-    multiple=True,
-    callback=_only_one,
-    type=click.Choice((*FORMATS, *MODEL_FORMATS)),
-    help="Output format.",
-)
-@click.option(
-    "-o", "--output", metavar="PATH", help="Output path; - for standard output (csv, json).  [default: RUN.csv]"
-)
+@takes(ExportOptions, "options")
 @click.option("--data", default="", metavar="DATA", help="The data of a MODEL (a FILE.keras or FILE.h5), as in train.")
-@click.option("--table", type=click.Choice(TABLES), help="Table to write to a csv or parquet file.  [default: steps]")
-@click.option("--force", is_flag=True, help="Overwrite an existing file.")
-@click.option("--quantize", type=click.Choice(PRECISIONS), help="Precision, such as int8 of tflite.  [default: none]")
-@takes(ExportOptions, "chosen", only=("checkpoint", "tolerance", "target_latency"), if_given=True)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per model.")
-def export(
-    run: str,
-    file_format: str,
-    output: str | None,
-    data: str,
-    table: str | None,
-    force: bool,
-    quantize: str | None,
-    chosen: Mapping[str, Any],
-    as_json: bool,
-) -> None:
+def export(run: str, options: ExportOptions, data: str, as_json: bool) -> None:
     """Export RUN, live or ended, to a file: its tables, or its trained model; or a MODEL, with --data.
 
     Steps are numbered from 0; values are exact. Memory use does not grow with the length of the run. The path of the
@@ -103,72 +63,46 @@ def export(
     A model takes raw examples and gives named outputs. Each file is loaded by its own runtime and run on the test or
     validation examples. It is written only if its outputs are those of the trained model within the tolerance.
     """
-    given = {
-        "--quantize": quantize,
-        **{f"--{name.replace('_', '-')}": value for name, value in chosen.items()},
-        "--json": as_json or None,
-    }
-    _check_options(file_format, output, table, given)
-    if file_format in MODEL_FORMATS:
-        model = find_model(run, data)
-        if isinstance(model, Path) and data:
-            raise click.UsageError("--data is for the file of a model; a run is verified on its own data")
-        if not isinstance(model, Path) and "checkpoint" in chosen:
-            raise click.UsageError("--checkpoint is for runs; a file has its weights")
-        export_trained_model(
-            model,
-            file_format,
-            output,
-            quantize=quantize or "none",
-            force=force,
-            as_json=as_json,
-            **{"checkpoint": "auto", "tolerance": None, **chosen},
-        )
+    if len(options.formats) > 1:  # the last would be written, and the others not
+        raise click.BadParameter("takes one format: export to each, or to all", param_hint="'--to'")
+    if options.is_of_model:
+        export_trained_model(_model(run, data, options.checkpoint), options, as_json=as_json)
         return
+    (file_format,), table = options.formats, options.table or "steps"
+    if as_json:
+        raise refused_for_tables("--json", file_format)
     if data or is_model_file(run):
         raise click.UsageError(f"{file_format} contains the tables of a run: leave out --data, and name a run")
-    table = table or "steps"
-    directory = find(run)
-    if output == STANDARD_OUTPUT:
-        if file_format not in ("csv", "json"):
-            raise click.UsageError(f"{file_format} cannot be written to standard output: give a PATH")
-        _write(file_format, table, directory, cast(TextIO, _Terminal()) if sys.stdout.isatty() else sys.stdout)
+    _export_tables(find(run), file_format, table, options)
+
+
+def _model(run: str, data: str, checkpoint: str) -> Path | Plan:
+    """The directory of a run, or the plan of a model's file.
+
+    Raises:
+        UsageError: There is none, or an option is not for it.
+    """
+    model = find_model(run, data)
+    if isinstance(model, Path) and data:
+        raise click.UsageError("--data is for the file of a model; a run is verified on its own data")
+    if not isinstance(model, Path) and checkpoint != "auto":
+        raise click.UsageError("--checkpoint is for runs; a file has its weights")
+    return model
+
+
+def _export_tables(directory: Path, file_format: str, table: str, options: ExportOptions) -> None:
+    """Write the tables of a run, and the path."""
+    if options.output == STANDARD_OUTPUT:
+        stream = cast(TextIO, _Terminal()) if sys.stdout.isatty() else sys.stdout
+        _write(file_format, table, directory, stream)
         return
-    path = Path(output or _default_path(directory, file_format, table))
-    _check(path, to_directory=file_format == "tensorboard", force=force)
+    path = Path(options.output or _default_path(directory, file_format, table))
+    _check(path, to_directory=file_format == "tensorboard", force=options.force)
     try:
         _write_to(path, file_format, table, directory)
     except OSError as error:
         raise RunError(f"cannot write {path}: {error.strerror or error}") from error
     write(path)
-
-
-def _check_options(
-    file_format: str,
-    output: str | None,
-    table: str | None,
-    of_models: Mapping[str, object],
-) -> None:
-    """Raise an error for an option that the format does not take; ``of_models`` are those of models."""
-    if file_format in MODEL_FORMATS:
-        if table is not None:
-            raise click.UsageError(f"--table is for csv and parquet; {file_format} is a format of models")
-        if output == STANDARD_OUTPUT:
-            raise click.UsageError("a model cannot be written to standard output: give a PATH")
-        quantize = of_models["--quantize"] or "none"
-        able = [each.name for each in all_formats() if quantize in [precision.name for precision in each.precisions]]
-        if quantize != "none" and file_format not in able:
-            more = "; all has each" if file_format == "all" else ""
-            raise click.UsageError(f"--quantize is for {', '.join(able)}{more}")
-        served = [each.name for each in all_formats() if each.is_served]
-        if "--target-latency" in of_models and file_format not in (*served, "all"):
-            raise click.UsageError(f"--target-latency is for {', '.join(served)}, whose requests are batched")
-        return
-    if table is not None and file_format not in ("csv", "parquet"):
-        raise click.UsageError(f"--table is for csv and parquet; {file_format} contains all tables")
-    for name, value in of_models.items():
-        if value is not None:
-            raise click.UsageError(f"{name} is for formats of models; {file_format} contains tables")
 
 
 class _Terminal(io.TextIOBase):

@@ -64,14 +64,16 @@ def _option(kind: type, name: str, *, if_given: bool) -> click.Option:
     flags = spec.flags or (f"--{name.replace('_', '-')}",)
     parameter = max(flags, key=len).removeprefix("--").replace("-", "_")
     if spec.type is bool:
-        flags = (f"{flags[0]}/--no-{flags[0].removeprefix('--')}",)
-        return click.Option([*flags, parameter], default=None if if_given else default, help=_help(spec, default))
+        flag = f"{flags[0]}/--no-{flags[0].removeprefix('--')}" if default else flags[0]
+        unset = None if if_given else default
+        return click.Option([flag, parameter], is_flag=True, default=unset, help=_help(spec, default or None))
     return click.Option(
         [*flags, parameter],
         default=None if if_given else (() if spec.repeats else default),
         callback=None if spec.repeats else partial(_read, spec, name),
-        type=click.UNPROCESSED,
+        type=click.Choice(spec.choices) if spec.repeats and spec.choices else click.UNPROCESSED,
         multiple=spec.repeats,
+        required=spec.is_required,
         metavar=_metavar(spec),
         help=_help(spec, default),
         shell_complete=partial(_complete, spec),
@@ -81,14 +83,15 @@ def _option(kind: type, name: str, *, if_given: bool) -> click.Option:
 def _metavar(spec: OptionSpec) -> str:
     if spec.metavar:
         return spec.metavar
-    if spec.choices and spec.type is not tuple:
+    if spec.choices and (spec.repeats or spec.type is not tuple):
         return f"[{'|'.join(spec.choices)}]"
     return f"{spec.choices[0]},..." if spec.choices else _METAVARS.get(spec.type, "TEXT")
 
 
 def _help(spec: OptionSpec, default: Any) -> str:
     """What it is, with its default where there is one that the user does not expect."""
-    names = f"{', '.join(spec.choices)}; " if spec.choices and spec.type is tuple and not spec.metavar else ""
+    is_list = spec.choices and spec.type is tuple and not spec.metavar and not spec.repeats
+    names = f"{', '.join(spec.choices)}; " if is_list else ""
     if default is None or default in ("", ()):
         return f"{spec.doc}  [{names.removesuffix('; ')}]" if names else spec.doc
     shown = {True: "yes", False: "no"}[default] if isinstance(default, bool) else text_of(default)

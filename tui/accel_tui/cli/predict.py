@@ -13,7 +13,7 @@ import click
 
 from accel_engine.errors import AccelError, RunError, UsageError
 from accel_engine.process.ask import ask
-from accel_engine.requests.predict import ExamplePredictions, PredictionRequest
+from accel_engine.requests.predict import ExamplePredictions, PredictionOptions, PredictionRequest
 from accel_engine.requests.write_text import WritingOptions, WritingRequest, WrittenPart
 from accel_engine.run import diagnostics
 from accel_engine.run.diagnostics import DataFormat
@@ -22,7 +22,7 @@ from accel_engine.user_paths import exists, is_directory
 from accel_tui.cli.options import takes
 from accel_tui.cli.output import print_to_stderr, table, write, write_json
 from accel_tui.cli.trained_models import custom_objects_option, run_or_file
-from accel_tui.predictions.files import check_output, write_predictions
+from accel_tui.predictions.files import SavingOptions, write_predictions
 from accel_tui.predictions.inputs import files_of
 from accel_tui.predictions.objects import objects
 from accel_tui.predictions.rows import prediction_tables
@@ -48,30 +48,18 @@ _HEAD = 1 << 16
 @click.command(epilog=EPILOG)
 @click.argument("run", metavar="RUN|MODEL")
 @click.argument("inputs", metavar="[INPUT...]", nargs=-1, type=click.Path(path_type=Path))
-@click.option(
-    "--top", default=3, show_default=True, type=click.IntRange(1), metavar="K", help="Number of classes to show."
-)
-@click.option("--text", "texts", multiple=True, metavar="TEXT", help="A text to predict; may be repeated.")
+@takes(PredictionOptions, "examples", only=("texts", "top"))
 @takes(WritingOptions, "writing")
 @custom_objects_option
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    metavar="PATH",
-    help="Write to a .csv, .jsonl or .npz file, or images into a folder.",
-)
-@click.option("--force", is_flag=True, help="Overwrite an existing file.")
+@takes(SavingOptions, "saving")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per example.")
 def predict(
     run: str,
     inputs: tuple[Path, ...],
-    top: int,
-    texts: tuple[str, ...],
+    examples: PredictionOptions,
     writing: WritingOptions,
     custom_objects: str,
-    output: Path | None,
-    force: bool,
+    saving: SavingOptions,
     as_json: bool,
 ) -> int:
     """Predict each INPUT with the model of RUN, or of a FILE.keras or FILE.h5.
@@ -88,22 +76,21 @@ def predict(
     """
     target, _ = run_or_file(run)
     if writing.prompt:
-        if inputs or texts or output:
+        if inputs or examples.texts or saving.output:
             raise UsageError("--prompt takes no other input, and writes to the terminal: leave out files and --output")
         return _write_text(target, writing, as_json=as_json)
-    if not inputs and not texts:
+    if not inputs and not examples.texts:
         raise UsageError(
             "nothing to predict: give images or other files of the kind of the run's data, --text or --prompt"
         )
     if missing := [str(path) for path in inputs if str(path) != _STANDARD_INPUT and not exists(path)]:
         raise UsageError(f"no such file: {', '.join(missing)}")
-    if output is not None:
-        check_output(output)
-        if exists(output) and not force:
-            raise UsageError(f"{output} already exists: add --force to overwrite it")
+    if saving.path and exists(saving.path) and not saving.force:
+        raise UsageError(f"{saving.path} already exists: add --force to overwrite it")
     files = [file for path in inputs for file in ([path] if str(path) == _STANDARD_INPUT else files_of(path))]
     form = diagnostics.read(target).format if is_directory(target) else None
-    return _predict(target, form, files, texts, top, writing.checkpoint, custom_objects, output, as_json=as_json)
+    chosen = replace(examples, checkpoint=writing.checkpoint)
+    return _predict(target, form, files, chosen, custom_objects, saving.path, as_json=as_json)
 
 
 def _write_text(target: Path, options: WritingOptions, *, as_json: bool) -> int:
@@ -134,36 +121,34 @@ def _predict(
     target: Path,
     form: DataFormat | None,
     files: list[Path],
-    texts: tuple[str, ...],
-    top: int,
-    checkpoint: str,
+    options: PredictionOptions,
     custom_objects: str,
     output: Path | None,
     *,
     as_json: bool,
 ) -> int:
-    if texts and form is not None and form.kind != "text":
+    if options.texts and form is not None and form.kind != "text":
         raise UsageError(f"run {target.name} does not take texts: its data is {form.kind}")
     with _read_files(files, form) as readable:
         if form is not None:
             check_files(target.name, form, readable)
-        found = ask(PredictionRequest(target, tuple(readable), texts, checkpoint, custom_objects))
+        found = ask(PredictionRequest(target, tuple(readable), options.texts, options.checkpoint, custom_objects))
     saved = {str(path) for path in readable} - {str(path) for path in files}
     found = replace(found, names=tuple(("" if path in saved else path, name) for path, name in found.names))
-    lines = list(objects(found, top)) if as_json else []
+    lines = list(objects(found, options.top)) if as_json else []
     shown = {f"{values['image']}: {note}" for values in lines for note in values.get("notes", ())}
     for note in found.notes:
         if note not in shown:
             print_to_stderr(note)
     if output is not None:
-        write_predictions(output, found, top)
+        write_predictions(output, found, options.top)
         if not as_json:
             write(output)
     if as_json:
         for values in lines:
             write_json({"run": found.name, "step": found.step, **values})
     elif output is None and found.readable:
-        write(_prediction_table(found, top))
+        write(_prediction_table(found, options.top))
     for problem in found.problems.values():
         print_to_stderr(problem)
     return int(bool(found.problems))

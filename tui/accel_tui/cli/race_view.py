@@ -3,6 +3,7 @@
 import shutil
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from typing import Any, TextIO
 
 from rich.text import Text
@@ -12,15 +13,15 @@ from accel_engine.text import printable_line
 from accel_engine.words import numbers
 from accel_tui.appearance.glyphs import to_ascii
 from accel_tui.cli.live import LiveArea, Size
-from accel_tui.cli.output import print_to_stderr, write_json
+from accel_tui.cli.output import paragraph, print_to_stderr, table, write_json
 from accel_tui.formatting import race
-from accel_tui.formatting.race import Span, bars
+from accel_tui.formatting.race import bars
 
 REDRAW_SECONDS = 0.1
 """Seconds between two pictures of the bars, at least."""
 
-_COLOURS = {"best": "green", "bar": "cyan", "faint": "bright_black", "error": "red"}
-"""Colours of styles."""
+_COLOURS = {"success": "green", "primary": "cyan", "note": "bright_black", "error": "red"}
+"""Colours of a terminal for colours of a theme."""
 
 _WITHOUT_LINE = (ConfigurationState.WAITING, ConfigurationState.MEASURING, ConfigurationState.NOT_MEASURED)
 """States without a line of their own while a race runs; the page at the end lists what is not measured."""
@@ -67,7 +68,7 @@ class LiveBars:
         lines = bars(shown, min(self._live.width, 150))
         self._live.show(Text("\n", no_wrap=True, overflow="crop").join(map(self._painted, lines)))
 
-    def _painted(self, line: Sequence[Span]) -> Text:
+    def _painted(self, line: Sequence[tuple[str, str]]) -> Text:
         plain = str if self._live.has_unicode else to_ascii
         return Text.assemble(*((plain(text), _COLOURS.get(style, "")) for text, style in line))
 
@@ -91,6 +92,12 @@ def _show_line(result: ConfigurationResult) -> None:
     if result.state is ConfigurationState.FINISHED and result.examples_per_second is not None:
         text = f"{numbers.compact(result.examples_per_second)} examples/s ({race.tolerance_text(result)})"
     print_to_stderr(f"{printable_line(result.title)}: {text}")
+
+
+def results_page(results: Sequence[ConfigurationResult]) -> list[str]:
+    """The table of what was measured, and what it means."""
+    header, rows = race.table_of(results)
+    return [*([table(header, rows), ""] if rows else []), *map(paragraph, race.notes_on(results))]
 
 
 def show_json(result: ConfigurationResult) -> None:
@@ -127,4 +134,5 @@ def configuration_values(result: ConfigurationResult) -> dict[str, Any]:
         "losses": race.losses_text(result) or None,
         "loss_difference": check.difference if check else None,
         "loss_steps": check.steps if check else 0,
+        **({"learned": asdict(result.learned)} if result.learned else {}),
     }

@@ -1,16 +1,20 @@
 """The results of a race as texts, a table and conclusions: for the command and the screen."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 
 from accel_engine.plan.placement import process_count
 from accel_engine.race.comparison import find_best, has_enough_turns, winners
-from accel_engine.race.configuration import Best, ConfigurationResult, ConfigurationState
-from accel_engine.text import printable_line
+from accel_engine.race.configuration import Best, ConfigurationResult, ConfigurationState, LearnedValue
 from accel_engine.words import numbers
+from accel_tui.formatting.table_columns import GAP, Column, laid_out
 from accel_tui.formatting.text import fit
+
+if TYPE_CHECKING:  # its imports are slow
+    from accel_engine.race.cure_race import CureRace
 
 TABLE_TITLE = 22
 """The most columns of a title in the table."""
@@ -34,7 +38,9 @@ def marks_text(marks: Sequence[str]) -> str:
 
 
 def state_text(result: ConfigurationResult) -> str:
-    """How far a configuration is, and why it has ended, if it has."""
+    """How far a configuration is, and why it has ended, if it has; what it has learned, where that is compared."""
+    if result.learned:
+        return f"{result.learned.metric} {learned_text(result.learned)}"
     match result.state:
         case ConfigurationState.COMPILING:
             return "starting a process and compiling…"
@@ -43,6 +49,13 @@ def state_text(result: ConfigurationResult) -> str:
         case ConfigurationState.FAILED | ConfigurationState.REFUSED | ConfigurationState.ENDED_EARLY:
             return f"{result.state}: {result.reason}"
     return result.state.value
+
+
+def learned_text(learned: LearnedValue) -> str:
+    """What a plan has learned, with its interval: ``0.2867, between 0.2801 and 0.2933``."""
+    low, high = learned.between or (0.0, 0.0)
+    between = f", between {numbers.metric(low)} and {numbers.metric(high)}" if learned.between else ""
+    return f"{numbers.metric(learned.value)}{between}"
 
 
 def is_alone(result: ConfigurationResult) -> bool:
@@ -58,8 +71,8 @@ def ratio_text(result: ConfigurationResult) -> str:
 
 
 def memory_text(result: ConfigurationResult) -> str:
-    """The memory: ``177M``; empty if it is unknown."""
-    return "" if result.memory is None else numbers.short_size(result.memory)
+    """The memory: ``177 MiB``; empty if it is unknown."""
+    return "" if result.memory is None else numbers.size(result.memory)
 
 
 def tolerance_text(result: ConfigurationResult) -> str:
@@ -94,13 +107,17 @@ def losses_text(result: ConfigurationResult) -> str:
 
 def table_of(results: Sequence[ConfigurationResult]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """The headings and the rows of the configurations that were measured, the fastest first."""
+    learned = [(each.title, each.learned) for each in results if each.learned]
+    if learned:
+        metric = learned[0][1].metric.upper()
+        return ("CONFIGURATION", metric), [(title, learned_text(value)) for title, value in learned]
     marks = marks_of(results)
     has_energy = any(each.joules is not None for each in results)
     measured = sorted(
         (each for each in results if each.is_measured), key=lambda each: each.examples_per_second or 0.0, reverse=True
     )
     energy = ("J/EXAMPLE",) if has_energy else ()
-    header = ("CONFIGURATION", "EXAMPLES/S", "SPREAD", "SPEED", "MEMORY", "COMPILE", *energy, "LOSSES")
+    header = ("CONFIGURATION", "EXAMPLES/S", "SPEED", "MEMORY", "COMPILE", *energy, "LOSSES")
     return header, [_row(each, marks, has_energy=has_energy) for each in measured]
 
 
@@ -111,8 +128,7 @@ def _row(result: ConfigurationResult, marks: Mapping[str, tuple[str, ...]], *, h
     energy = ("" if result.joules is None else numbers.compact(result.joules),) if has_energy else ()
     return (
         fit(result.title, min(cell_len(result.title), TABLE_TITLE)),
-        numbers.compact(result.examples_per_second or 0.0),
-        tolerance_text(result),
+        f"{numbers.compact(result.examples_per_second or 0.0)} {tolerance_text(result)}".rstrip(),
         ratio_text(result),
         memory_text(result),
         compile_text(result),
@@ -173,6 +189,22 @@ def verdict(results: Sequence[ConfigurationResult]) -> str:
     return f"{', '.join(titles[:-1])} and {titles[-1]} are about as fast; {first}: {options}"
 
 
+def cure_verdict(raced: "CureRace") -> str:
+    """Whether a cure helps, in a sentence."""
+    without, cure = raced.results
+    if raced.quantity == "speed":
+        return verdict(raced.results)
+    if raced.quantity == "memory":
+        does, is_least = "takes less memory than", "takes clearly less memory than"
+        values = [memory_text(each) or "out of memory" for each in (cure, without)]
+    else:
+        does, is_least = "learns better than", "learns clearly better than"
+        values = [numbers.metric(each.learned.value) for each in (cure, without) if each.learned]
+    if not raced.is_better:
+        return f"No configuration {is_least} this plan."
+    return f"{cure.title.capitalize()} {does} this plan, {' instead of '.join(values)}: {cure.configuration.options}"
+
+
 def _about_as_fast(results: Sequence[ConfigurationResult], best: ConfigurationResult) -> list[ConfigurationResult]:
     """The other configurations that beat the plan, and whose intervals overlap with the fastest one's."""
     if best.between is None:
@@ -186,17 +218,17 @@ def best_of(results: Sequence[ConfigurationResult]) -> ConfigurationResult | Non
     return find_best(results).get(Best.FASTEST)
 
 
-Span = tuple[str, str]
-"""A text and its style: ``best``, ``bar``, ``faint``, ``error`` or empty."""
-
 TITLE_WIDTH = 26
 """The most columns of a title beside a bar."""
+
+TITLE = "configuration"
+"""The header of the titles."""
 
 LEAST_BAR = 4
 """The fewest columns of a bar."""
 
-MARKS = 23
-"""Columns of two marks, with the gap before them."""
+MARKS = 21
+"""Columns of two marks."""
 
 WIDE = 104
 """Columns from which compile times, energy and losses have room."""
@@ -207,111 +239,116 @@ ENDED = (
     ConfigurationState.REFUSED,
     ConfigurationState.NOT_MEASURED,
 )
-"""States in which a configuration is faint."""
+"""States in which a configuration is a note."""
 
 
-@dataclass(frozen=True, slots=True)
-class BarColumn:
-    """A column of figures beside the bars.
+def columns_of(
+    results: Sequence[ConfigurationResult], width: int, title: str = ""
+) -> list[Column[ConfigurationResult]]:
+    """The columns of a table: a bar, whose dashed end is the spread, and figures; or how far a configuration is.
 
-    Attributes:
-        heading: Its heading.
-        width: Its width, with the gap before it.
-        text: The figure of a configuration.
+    Args:
+        results: The rows.
+        width: Cells of a line.
+        title: The header of the titles.
     """
-
-    heading: str
-    width: int
-    text: Callable[[ConfigurationResult], str]
-
-
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """Where things are in a line.
-
-    Attributes:
-        titles: Columns of the titles.
-        bar: Columns of the bars.
-        columns: The figures.
-        marks: Columns of the marks; 0 without them.
-        longest: Examples a second of a bar of full length.
-    """
-
-    titles: int
-    bar: int
-    columns: tuple[BarColumn, ...]
-    marks: int
-    longest: float
-
-
-def layout_of(results: Sequence[ConfigurationResult], width: int) -> Layout:
-    """Lay lines of a width out."""
-    has_two = any(len(each) > 1 for each in marks_of(results).values())
-    share = width // 4 if has_two else width // 3
+    marks = marks_of(results)
+    has_two = any(len(each) > 1 for each in marks.values())
+    share = width // 4 - 2 if has_two else width // 3
     titles = min(max((cell_len(each.title) for each in results), default=0), TITLE_WIDTH, max(share, 8))
-    columns = [
-        BarColumn("examples/s", 11, lambda each: numbers.compact(each.examples_per_second or 0.0)),
-        BarColumn("speed", 8, ratio_text),
-        BarColumn("memory", 8, memory_text),
-    ]
-    if width >= WIDE:
-        columns.insert(1, BarColumn("spread", 8, tolerance_text))
-        columns.append(BarColumn("compile", 9, compile_text))
-        if any(each.joules is not None for each in results):
-            columns.append(BarColumn("J/example", 11, lambda each: energy_text(each) if each.joules else ""))
-        columns.append(BarColumn("losses", 18, lambda each: each.losses.text if each.losses else ""))
-    figures = sum(each.width for each in columns)
-    room = width - titles - 2 - figures
-    fits_two = has_two and room - MARKS > LEAST_BAR
-    marks = MARKS if fits_two else 15 if room - 15 >= max(LEAST_BAR, 7) else 0
+    titles = max(titles, cell_len(title))
+    figures = _figures(results, is_wide=width >= WIDE)
+    room = width - titles - GAP - sum(each.width + GAP for each in figures)
+    marks_width = MARKS if has_two and room - MARKS - GAP >= LEAST_BAR else 13 if room - 13 - GAP >= LEAST_BAR else 0
+    bar = max(room - (marks_width and marks_width + GAP), LEAST_BAR)
     longest = max((each.between[1] for each in results if each.between and each.is_measured), default=0.0)
-    return Layout(titles, max(room - marks, LEAST_BAR), tuple(columns), marks, longest)
+
+    def colour(result: ConfigurationResult) -> str:
+        is_best = Best.FASTEST in marks.get(result.title, ())
+        return "note" if result.state in ENDED else "success" if is_best else ""
+
+    def bar_colour(result: ConfigurationResult) -> str:
+        if not _has_bar(result) and not result.learned:
+            return "error" if result.state is ConfigurationState.FAILED else "note"
+        return colour(result) or "primary"
+
+    noted: Column[ConfigurationResult] = Column(
+        "",
+        marks_width,
+        lambda each, _: marks_text(marks.get(each.title, ())) or _note(each),
+        colour=lambda each: "success" if marks.get(each.title) else "note",
+    )
+    return [
+        Column(title, titles, lambda each, _: each.title, colour=colour),
+        Column(
+            "", bar, lambda each, _: _bar(each, bar, longest) if _has_bar(each) else state_text(each), colour=bar_colour
+        ),
+        *(replace(each, colour=colour) for each in figures),
+        *([replace(noted, text=_of_measured(noted.text))] if marks_width else []),
+    ]
 
 
-def heading(results: Sequence[ConfigurationResult], width: int) -> str:
-    """The headings above the bars."""
-    layout = layout_of(results, width)
-    figures = "".join(f"{each.heading:>{each.width}}" for each in layout.columns)
-    return f"{'configuration':{layout.titles + 2 + layout.bar}}{figures}"
+_Text = Callable[[ConfigurationResult, float], str]
 
 
-def bars(results: Sequence[ConfigurationResult], width: int) -> list[list[Span]]:
-    """A line for each configuration: its bar, whose dashed end is the spread, and its figures; or how far it is.
+def _figures(results: Sequence[ConfigurationResult], *, is_wide: bool) -> list[Column[ConfigurationResult]]:
+    """The columns of figures."""
+
+    def figure(title: str, width: int, text: Callable[[ConfigurationResult], str]) -> Column[ConfigurationResult]:
+        return Column(title, width, _of_measured(lambda each, _: text(each)), right=True)
+
+    rate = figure("examples/s", 10, lambda each: numbers.compact(each.examples_per_second or 0.0))
+    common = [figure("speed", 5, ratio_text), figure("memory", 8, memory_text)]
+    if not is_wide:
+        return [rate, *common]
+    has_energy = any(each.joules is not None for each in results)
+    energy = figure("J/example", 9, lambda each: energy_text(each) if each.joules else "")
+    return [
+        rate,
+        figure("spread", 6, tolerance_text),
+        *common,
+        figure("compile", 7, compile_text),
+        *([energy] if has_energy else []),
+        figure("losses", 16, lambda each: each.losses.text if each.losses else ""),
+    ]
+
+
+def _has_bar(result: ConfigurationResult) -> bool:
+    return result.is_measured and result.between is not None and result.examples_per_second is not None
+
+
+def _of_measured(text: _Text) -> _Text:
+    """A text that only configurations with a bar have, so that the state of others has its room."""
+    return lambda each, now: text(each, now) if _has_bar(each) else ""
+
+
+def _bar(result: ConfigurationResult, width: int, longest: float) -> str:
+    """A bar that is solid up to the lower end of the spread, and dashed up to its upper end."""
+    low, high = result.between or (0.0, 0.0)
+    ends = [max(round(width * each / longest), 1) for each in (low, result.examples_per_second or 0.0, high)]
+    solid, value, last = ends[0], max(ends[:2]), max(ends)
+    return "━" * solid + "╍" * (value - solid) + "┄" * (last - value)
+
+
+def heading(results: Sequence[ConfigurationResult], width: int) -> list[tuple[str, str]]:
+    """The titles above :func:`bars`; nothing where no configuration has figures."""
+    if not any(map(_has_bar, results)):
+        return []
+    columns = columns_of(results, width, TITLE)
+    return list(laid_out([(each, each.width) for each in columns], [(each.title, "note") for each in columns]))
+
+
+def bars(results: Sequence[ConfigurationResult], width: int, title: str = "") -> list[list[tuple[str, str]]]:
+    """A line for each configuration: texts, each with a theme colour or none.
 
     Args:
         results: The results.
-        width: Columns of a line.
+        width: Cells of a line.
+        title: The header of the titles, which have room for it.
     """
-    layout, marks = layout_of(results, width), marks_of(results)
-    return [_line(each, layout, width, marks.get(each.title, ())) for each in results]
-
-
-def _line(result: ConfigurationResult, layout: Layout, width: int, marks: tuple[str, ...]) -> list[Span]:
-    style = "faint" if result.state in ENDED else "best" if Best.FASTEST in marks else ""
-    title = (f"{fit(printable_line(result.title), layout.titles)}  ", style)
-    if not result.is_measured or result.between is None or result.examples_per_second is None:
-        how = "error" if result.state is ConfigurationState.FAILED else "faint"
-        return [title, (fit(printable_line(state_text(result)), width - layout.titles - 2), how)]
-    faint = "faint" if style == "faint" else ""
-    figures = [(f" {fit(each.text(result), each.width - 1, right=True)}", faint) for each in layout.columns]
-    figures[0] = (figures[0][0], style)
-    note = marks_text(marks) or _note(result)
-    end = [(fit(f"  {note}", layout.marks), "best" if marks else "faint")] if layout.marks else []
-    return [title, *_bar(result, layout, style), *figures, *end]
-
-
-def _bar(result: ConfigurationResult, layout: Layout, style: str) -> list[Span]:
-    """A bar that is solid up to the lower end of the spread, and dashed up to its upper end."""
-    low, high = result.between or (0.0, 0.0)
-    ends = [
-        max(round(layout.bar * each / layout.longest), 1) for each in (low, result.examples_per_second or 0.0, high)
-    ]
-    solid, value, last = ends[0], max(ends[:2]), max(ends)
-    shown = style or "bar"
-    return [
-        ("━" * solid + "╍" * (value - solid), shown),
-        ("┄" * (last - value) + " " * (layout.bar - last), "faint"),
-    ]
+    columns = [(each, each.width) for each in columns_of(results, width, title)]
+    lines = ([(each.text(result, 0.0), each.colour(result)) for each, _ in columns] for result in results)
+    return [list(laid_out(columns, line)) for line in lines]
 
 
 def _note(result: ConfigurationResult) -> str:

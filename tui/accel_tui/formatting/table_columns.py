@@ -1,10 +1,13 @@
 """Columns of tables: what they show of a row, by what they sort, and how wide they are."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 from rich.cells import cell_len
+
+from accel_engine.text import printable_line
+from accel_tui.formatting.text import fit
 
 GAP = 2
 """Cells between two columns."""
@@ -37,6 +40,7 @@ class Column(Generic[T]):
         right: Whether it is aligned to the right.
         descending: Whether its default order is descending.
         colour: The theme colour of a row's cell; empty for none.
+        title_colour: The theme colour of its header.
         drop_priority: The highest is hidden first where there is no room; 0 never.
         widest: Cells to which it grows where there is room.
     """
@@ -48,6 +52,7 @@ class Column(Generic[T]):
     right: bool = False
     descending: bool = False
     colour: Callable[[T], str] = lambda _: ""
+    title_colour: str = ""
     drop_priority: int = 0
     widest: int = 0
 
@@ -116,6 +121,24 @@ def widths(columns: Sequence[Column[T]], room: int) -> list[int]:
         found.append(column.width + more)
         spare -= more
     return found
+
+
+def laid_out(columns: Sequence[tuple[Column[T], int]], cells: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """A line of a table: the text of each column at its width, with the gap after it, and its colour.
+
+    The last text has the room of the empty columns after it.
+
+    Args:
+        columns: With their widths in cells.
+        cells: A text and a colour for each column.
+    """
+    last = max((at for at, (text, _) in enumerate(cells) if text), default=len(columns) - 1)
+    for at, ((column, width), (text, colour)) in enumerate(zip(columns, cells, strict=True)):
+        if at == last and not column.right:
+            yield fit(printable_line(text), sum(each + GAP for _, each in columns[at:]) - GAP), colour
+            return
+        end = " " * GAP if at < len(columns) - 1 else ""
+        yield fit(printable_line(text), width, right=column.right) + end, colour
 
 
 def width_of(title: str, texts: Iterable[str], widest: int) -> int:

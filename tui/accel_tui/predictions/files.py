@@ -6,6 +6,7 @@ import json
 import re
 import tempfile
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,9 @@ from accel_engine.data.data_options import OF_CLASSES
 from accel_engine.errors import RunError, UsageError
 from accel_engine.files import replacing
 from accel_engine.image_files import encode_png
+from accel_engine.plan.options import FORCE, OptionSpec, option
 from accel_engine.requests.predict import ExamplePredictions, OutputPrediction
-from accel_engine.user_paths import exists, is_directory
+from accel_engine.user_paths import exists, is_directory, user_path
 from accel_tui.predictions.objects import MOST_COLUMNS, objects, records
 
 SUFFIXES = (".csv", ".jsonl", ".npz")
@@ -28,6 +30,42 @@ _NOT_IN_NAMES = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|]+')
 
 _STEM_LENGTH = 60
 """Characters of a file's name, of up to four bytes each: file systems take 255 bytes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SavingOptions:
+    """Where predictions are written.
+
+    Attributes:
+        output: The file, or the folder of images; empty for nowhere.
+        force: Whether an existing file is overwritten.
+
+    Raises:
+        UsageError: They cannot be written there, not even over what is there.
+    """
+
+    output: str = option(
+        "",
+        OptionSpec(
+            "Write to a .csv, .jsonl or .npz file, or images into a folder.",
+            str,
+            label="file",
+            flags=("-o", "--output"),
+            metavar="PATH",
+            suffixes=SUFFIXES,
+            read=str.strip,
+        ),
+    )
+    force: bool = option(default=False, spec=FORCE)
+
+    def __post_init__(self) -> None:
+        if self.path:
+            check_output(self.path)
+
+    @property
+    def path(self) -> Path | None:
+        """The file, or the folder; ``None`` for nowhere."""
+        return user_path(self.output) if self.output else None
 
 
 def check_output(path: Path) -> None:

@@ -9,6 +9,7 @@ from textual import getters, on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
+from textual.content import Content
 from textual.events import ScreenResume
 from textual.widgets import Static
 
@@ -67,7 +68,7 @@ class CompareScreen(RunActionsScreen):
         with Container(id="body"):
             yield CompareCharts()
             with Container(id="comparison"):
-                yield Static(id="equal", markup=False)
+                yield Static(id="about", markup=False)
                 yield CompareTable()
         yield KeyBar()
 
@@ -117,11 +118,19 @@ class CompareScreen(RunActionsScreen):
         found = compared_runs(runs)
         self._charts.runs = runs
         self._table.comparison = found
-        self.query_one("#equal", Static).update(found.summary)
+        self._describe()
 
     def on_resize(self) -> None:
         """Resize the table to the room that there is."""
         self._table.on_resize()
+        self._describe()
+
+    def _describe(self) -> None:
+        """Show the names of the runs, if the table has no room for them, and what is equal."""
+        about, found = self.query_one("#about", Static), self._table.comparison
+        texts = [self._table.legend, Content(found.summary if found else "")]
+        about.update(Content("\n").join(text for text in texts if text))
+        about.styles.max_width = None if self.has_class("-narrow") else self._table.virtual_size.width
 
     def _set_full_screen(self, full: bool) -> None:
         self.set_class(full, "-full")

@@ -19,17 +19,12 @@ from accel_engine.model_export.export_targets import (
     existing_folder,
     overwritten,
 )
-from accel_engine.requests.export_model import (
-    Export,
-    ExportRequest,
-    MeasuredModel,
-    WritingFormat,
-)
+from accel_engine.plan.options import specs_of
+from accel_engine.requests.export_model import Export, ExportRequest, MeasuredModel, WritingFormat
 from accel_engine.requests.protocol.model_reference import ModelReference, check_steps
 from accel_engine.requests.protocol.request import ExamplesDone
 from accel_engine.text import printable
 from accel_engine.user_paths import user_path
-from accel_engine.words import numbers
 from accel_tui.formatting.model_export import (
     FASTEST,
     FASTEST_EXPORT,
@@ -48,12 +43,10 @@ from accel_tui.formatting.runs import device_warnings
 from accel_tui.plan.form import FieldChoice
 from accel_tui.screens.job import Job
 from accel_tui.screens.job_screen import JobScreen
-from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
+from accel_tui.screens.question_screen import QuestionScreen, overwrite_question
 from accel_tui.widgets.jobs.checklist import Checklist
 from accel_tui.widgets.jobs.option_form import OptionForm
 from accel_tui.widgets.text_table import table_content
-
-OVERWRITE = Answer("overwrite", "Overwrite", "o", is_destructive=True)
 
 _MARKS = {
     FASTEST: "bold $text-success",
@@ -101,10 +94,17 @@ class ExportScreen(JobScreen):
         """A list of formats, and where to write them."""
         precisions = {target_name(*kind): format_named(kind[0]).precision(kind[1]) for kind in FORMATS}
         formats = [FieldChoice(name, each.missing or each.about, not each.missing) for name, each in precisions.items()]
+        specs = specs_of(ExportOptions)
         return OptionForm(
             ExportOptions,
-            ("formats", "checkpoint", "folder", "tolerance", "target_latency"),
-            texts={"folder": default_folder(self._directory.name)},
+            ("formats", "checkpoint", "output", "tolerance", "target_latency"),
+            texts={"output": default_folder(self._directory.name)},
+            specs={
+                "formats": replace(
+                    specs["formats"], doc="What to write.", choices=tuple(precisions), is_required=False
+                ),
+                "output": replace(specs["output"], doc="Where to.", is_required=True),
+            },
             editors={"formats": Checklist(formats)},
             directories=(self._directory,),
         )
@@ -117,7 +117,7 @@ class ExportScreen(JobScreen):
     def prepare(self, options: ExportOptions) -> PreparedExport:
         """The targets, each with a path that can be written."""
         check_steps((self._directory,), options.checkpoint)
-        folder = user_path(options.folder).absolute()
+        folder = user_path(options.output).absolute()
         chosen = [kind for kind in FORMATS if target_name(*kind) in options.formats]
         targets = tuple(all_targets(self._directory.name, folder, options.tolerance, chosen))
         for target in targets:
@@ -133,12 +133,8 @@ class ExportScreen(JobScreen):
 
     def question(self, prepared: PreparedExport) -> QuestionScreen | None:
         """Whether files are overwritten."""
-        if not prepared.there:
-            return None
-        names = printable(", ".join(path.name for path in prepared.there))
-        folder = printable(str(prepared.there[0].parent))
-        detail = f"In {folder}: {names}. A file is replaced only by a model within the tolerance."
-        return QuestionScreen(f"Overwrite {numbers.counted(len(prepared.there), 'file')}?", detail, (CANCEL, OVERWRITE))
+        more = "A file is replaced only by a model within the tolerance."
+        return overwrite_question(prepared.there, more) if prepared.there else None
 
     def run(self, job: Job, prepared: PreparedExport) -> Export:
         """Write the formats, compare and measure them."""

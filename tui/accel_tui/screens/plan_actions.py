@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from textual.screen import Screen
 
@@ -11,16 +10,15 @@ from accel_engine.devices.device_types import Device
 from accel_engine.errors import AccelError
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import ResolvedPlan
-from accel_engine.search.definition import Parameter
+from accel_engine.search.definition import Parameter, SearchOptions
+from accel_engine.search.over import format_values
 from accel_engine.text import printable
 from accel_engine.words import numbers
 from accel_tui.host import Screens, host_of, open_screen
+from accel_tui.plan import field_labels
 from accel_tui.screens.asking import ask_user
 from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
 from accel_tui.widgets.plan.plan_form import PlanForm
-
-if TYPE_CHECKING:
-    from accel_tui.plan.search_start import SearchRequest
 
 _START = Answer("start", "Start now", "s")
 _QUEUE = Answer("queue", "Queue", "q")
@@ -86,26 +84,31 @@ async def ask_to_search(
         parameters: What varies.
         given: Fields that the user has changed.
     """
-    from accel_tui.screens.search_questions import StartSearchScreen  # the first frame does not need it
+    from accel_tui.plan.search_start import ROWS, SearchStart, first_texts  # the first frame does not need them
+    from accel_tui.screens.options_screen import OptionsScreen
+    from accel_tui.widgets.jobs.option_form import OptionForm
 
     screen.app.clear_notifications()  # a toast would cover the questions
-    request = await ask_user(screen, StartSearchScreen(filled, parameters))
-    if request is None:
+    ranges = ", ".join(f"{field_labels.label(each.name)} {format_values(each)}" for each in parameters)
+    form = OptionForm(SearchStart, ROWS, ranges, texts=first_texts(filled), does="searches")
+    chosen: SearchStart | None = await ask_user(screen, OptionsScreen("Search for the best plan", form))
+    if chosen is None:
         return
-    chosen = {*given} - {each.name for each in parameters}
+    options = chosen.with_parameters(parameters)
+    plan = filled.plan.replace(monitor=options.monitor)
     try:
-        directory = await asyncio.to_thread(_start_search, request, chosen)
+        directory = await asyncio.to_thread(_start_search, plan, {*given} - {each.name for each in parameters}, options)
     except AccelError as error:
         screen.notify(str(error), title="The search was not started", severity="error", markup=False)
     else:
         open_screen(screen, Screens.SEARCH, directory)
 
 
-def _start_search(request: "SearchRequest", given: Collection[str]) -> Path:
+def _start_search(plan: Plan, given: Collection[str], options: SearchOptions) -> Path:
     """Start a search, in a thread: its imports are slow."""
     from accel_engine.search.start_study import start_study
 
-    return start_study(request.plan, given, request.options)
+    return start_study(plan, given, options)
 
 
 def explain_ranges(screen: Screen[None], count: int) -> None:

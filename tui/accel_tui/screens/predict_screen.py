@@ -1,7 +1,7 @@
 """Predict screen: what the trained model of a run says about examples, or the text that it writes."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -12,43 +12,29 @@ from textual.binding import Binding, BindingType
 from textual.containers import Container
 
 from accel_engine.errors import AccelError, PlanError, UsageError
-from accel_engine.plan.options import OptionSpec, option, specs_of
-from accel_engine.requests.predict import ExamplePredictions, PredictionRequest
-from accel_engine.requests.protocol.model_reference import CHECKPOINT, check_steps
+from accel_engine.plan.options import specs_of
+from accel_engine.requests.predict import ExamplePredictions, PredictionOptions, PredictionRequest
+from accel_engine.requests.protocol.model_reference import check_steps
 from accel_engine.requests.protocol.request import ExamplesDone
 from accel_engine.requests.write_text import WritingOptions, WritingRequest, WrittenPart, WrittenText
 from accel_engine.run.diagnostics import DataFormat, read
 from accel_engine.trained.prediction_files import ARRAYS, SUFFIXES, check_files
 from accel_engine.user_paths import exists, user_path
 from accel_engine.words import numbers
-from accel_tui.predictions.files import write_predictions
+from accel_tui.predictions.files import SavingOptions, write_predictions
 from accel_tui.predictions.inputs import files_of
 from accel_tui.predictions.rows import most_examples
 from accel_tui.screens.asking import ask_user, awaiting
 from accel_tui.screens.job import Job, reported
 from accel_tui.screens.job_screen import JobScreen
-from accel_tui.screens.save_predictions_screen import SavePredictionsScreen
+from accel_tui.screens.options_screen import OptionsScreen
+from accel_tui.screens.question_screen import OVERWRITE, overwrite_question
 from accel_tui.widgets.jobs.growing_text import GrowingText
 from accel_tui.widgets.jobs.option_form import OptionForm
-from accel_tui.widgets.jobs.prediction_tables import MOST_ROWS, TOP, PredictionTables, ShownTable, shown_tables
+from accel_tui.widgets.jobs.prediction_tables import MOST_ROWS, PredictionTables, ShownTable, shown_tables
 from accel_tui.widgets.text_table import TextTable
 
 _KINDS_OF_FILES = {"images": "images or folders of images", "audio": "WAV files or folders of them"}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChosenExamples:
-    """What is to be predicted.
-
-    Attributes:
-        text: A text that is an example; empty for none.
-        path: A file or folder with examples; empty for none.
-        checkpoint: The checkpoint.
-    """
-
-    text: str = option("", OptionSpec("A text to predict.", str, hint="a text to predict", read=str))
-    path: str = option("", OptionSpec("", str, label="examples", hint="a path"))
-    checkpoint: str = option("auto", CHECKPOINT)
 
 
 def writes_text(form: DataFormat | None) -> bool:
@@ -110,10 +96,25 @@ class PredictScreen(JobScreen):
 
     @awaiting
     async def action_save(self) -> None:
-        """Ask for a file, then save the predictions."""
-        path = await ask_user(self, SavePredictionsScreen(f"{self._directory.name}-predictions.csv"))
+        """Ask for a file, and whether to overwrite it, then save the predictions."""
+        path = await self._ask_where()
         if path and self._found:
-            self._save(path, self._found)
+            self._save(path.absolute(), self._found)
+
+    async def _ask_where(self) -> Path | None:
+        """Where to save the predictions; ``None`` for nowhere."""
+        form = OptionForm(
+            SavingOptions,
+            ("output",),
+            texts={"output": f"{self._directory.name}-predictions.csv"},
+            specs={"output": replace(specs_of(SavingOptions)["output"], is_required=True)},
+            does="saves",
+        )
+        saving: SavingOptions | None = await ask_user(self, OptionsScreen("Save predictions", form))
+        path = saving.path if saving else None
+        if path is None or not exists(path):
+            return path
+        return path if await ask_user(self, overwrite_question([path])) == OVERWRITE.id else None
 
     @work(thread=True, exit_on_error=False, group="form")
     def _read_format(self) -> None:
@@ -137,16 +138,16 @@ class PredictScreen(JobScreen):
         kind = data.kind if data else ""
         suffixes = SUFFIXES.get(kind, ARRAYS)
         takes = f"{_KINDS_OF_FILES.get(kind, 'a file')}: {' '.join(suffixes)}"
-        path = replace(specs_of(ChosenExamples)["path"], suffixes=suffixes, doc="File or folder with the examples.")
-        names = ("text", "path", "checkpoint") if kind == "text" else ("path", "checkpoint")
-        return OptionForm(ChosenExamples, names, takes, specs={"path": path}, directories=(self._directory,))
+        path = replace(specs_of(PredictionOptions)["path"], suffixes=suffixes)
+        names = [name for name in specs_of(PredictionOptions) if name != "texts" or kind == "text"]
+        return OptionForm(PredictionOptions, names, takes, specs={"path": path}, directories=(self._directory,))
 
-    def prepare(self, options: ChosenExamples | WritingOptions) -> PredictionRequest | WritingRequest:
+    def prepare(self, options: PredictionOptions | WritingOptions) -> PredictionRequest | WritingRequest:
         """The request, with the files of a folder."""
         check_steps((self._directory,), options.checkpoint)
         if isinstance(options, WritingOptions):
             return WritingRequest(self._directory, options)
-        if not options.path and not options.text:
+        if not options.path and not options.texts:
             is_text = self._format is not None and self._format.kind == "text"
             raise UsageError("nothing to predict: give a path" + (" or a text" if is_text else ""))
         path = user_path(options.path) if options.path else None
@@ -155,13 +156,12 @@ class PredictScreen(JobScreen):
         files = files_of(path) if path else []
         if self._format:
             check_files(self._directory.name, self._format, files)
-        texts = (options.text,) if options.text else ()
-        return PredictionRequest(self._directory, tuple(files), texts, options.checkpoint)
+        return PredictionRequest(self._directory, tuple(files), options.texts, options.checkpoint)
 
     def run(self, job: Job, prepared: PredictionRequest | WritingRequest) -> tuple[Any, list[ShownTable]]:
         """Predict, or write."""
         found = job.ask(prepared)
-        return found, [] if isinstance(found, WrittenText) else shown_tables(found)
+        return found, [] if isinstance(found, WrittenText) else shown_tables(found, self.options.top)
 
     def begin(self, prepared: PredictionRequest | WritingRequest) -> None:
         """Begin with the prompt, or without tables."""
@@ -204,7 +204,7 @@ class PredictScreen(JobScreen):
     def _save(self, path: Path, found: ExamplePredictions) -> None:
         app = self.app
         with reported(partial(app.notify, title="Not saved", severity="error", markup=False)):
-            write_predictions(path, found, TOP)
+            write_predictions(path, found, self.options.top)
             app.notify(str(path), title="Saved", markup=False)
 
 

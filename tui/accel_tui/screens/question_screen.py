@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 
 from textual import on
@@ -12,6 +13,8 @@ from textual.content import Content
 from textual.events import Resize
 from textual.widgets import Button, Label
 
+from accel_engine.text import printable
+from accel_engine.words import numbers
 from accel_tui.screens.asking import Dialog
 from accel_tui.terminal.textual_private import bind
 
@@ -35,6 +38,9 @@ class Answer:
 
 CANCEL = Answer("cancel", "Cancel", "escape")
 """Leaves everything as it is."""
+
+
+OVERWRITE = Answer("overwrite", "Overwrite", "o", is_destructive=True)
 
 
 class Answers(Horizontal):
@@ -92,3 +98,15 @@ class QuestionScreen(Dialog[str]):
     @on(Button.Pressed)
     def _pressed(self, event: Button.Pressed) -> None:
         self.dismiss(event.button.id)
+
+
+def overwrite_question(there: Sequence[Path], more: str = "") -> QuestionScreen:
+    """Ask whether to overwrite what is there already.
+
+    Args:
+        there: Files and folders of one folder.
+        more: A further sentence.
+    """
+    names = printable(", ".join(path.name for path in there))
+    detail = " ".join((f"In {printable(str(there[0].absolute().parent))}: {names}.", more)).rstrip()
+    return QuestionScreen(f"Overwrite {numbers.counted(len(there), 'file')}?", detail, (CANCEL, OVERWRITE))

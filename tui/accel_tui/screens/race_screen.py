@@ -26,7 +26,7 @@ from accel_tui.screens.job import Job
 from accel_tui.screens.job_screen import JobScreen
 from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
 from accel_tui.widgets.jobs.option_form import OptionForm
-from accel_tui.widgets.jobs.race_list import RaceList, details
+from accel_tui.widgets.jobs.race_table import RaceTable, details
 
 TAKE = Answer("take", "Stop and take it", "t")
 
@@ -54,7 +54,7 @@ class RaceScreen(JobScreen):
         Binding("c", "copy", "Copy", id="race.copy", tooltip="Copy the command that trains this configuration"),
     ]
 
-    _configurations = getters.query_one(RaceList)
+    _configurations = getters.query_one(RaceTable)
 
     def __init__(self, plan: Plan) -> None:
         super().__init__()
@@ -79,21 +79,13 @@ class RaceScreen(JobScreen):
     def compose_result(self) -> ComposeResult:
         """Compose the configurations, and what is known of the selected one."""
         with Vertical(id="result"):
-            yield Static(classes="heading", markup=False)
-            yield RaceList()
+            yield RaceTable()
             yield Static(classes="details", markup=False)
-
-    def on_resize(self) -> None:
-        """Show the headings of the columns that fit."""
-        self.call_after_refresh(self._show_heading)
-
-    def _show_heading(self) -> None:
-        self.query_one(".heading", Static).update(self._configurations.heading)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Take a configuration that this machine allows."""
         if action in ("take", "copy"):
-            selected = self._configurations.selected if self.is_mounted and not self.has_class("-form") else None
+            selected = self._configurations.current if self.is_mounted and not self.has_class("-form") else None
             return selected is not None and selected.state is not ConfigurationState.REFUSED
         return super().check_action(action, parameters)
 
@@ -105,7 +97,7 @@ class RaceScreen(JobScreen):
     @awaiting
     async def action_take(self) -> None:
         """Fill the form in with the selected configuration; asks first while the race runs."""
-        if result := self._configurations.selected:
+        if result := self._configurations.current:
             detail = f"{self._progress} so far. The race stops, and this screen closes."
             question = QuestionScreen(f"Take {printable(result.title)}?", detail, (CANCEL, TAKE))
             if not self.is_working or await ask_user(self, question) == TAKE.id:
@@ -119,19 +111,15 @@ class RaceScreen(JobScreen):
 
     def action_copy(self) -> None:
         """Copy the command that trains the selected configuration."""
-        if result := self._configurations.selected:
+        if result := self._configurations.current:
             self.app.copy_to_clipboard(settings_of(self).command(result.configuration.plan))
             self.notify("Command copied", timeout=2)
 
-    @on(RaceList.Selected)
-    def _show_details(self, event: RaceList.Selected) -> None:
-        event.stop()
-        self.query_one(".details", Static).update(details(event.result))
+    @on(RaceTable.Moved)
+    def _show_details(self) -> None:
+        current = self._configurations.current
+        self.query_one(".details", Static).update(details(current) if current else "")
         self.refresh_bindings()
-
-    @on(RaceList.OptionSelected)
-    def _take_clicked(self, event: RaceList.OptionSelected) -> None:
-        event.stop()  # a click selects
 
     def run(self, job: Job, prepared: RaceOptions) -> tuple[ConfigurationResult, ...]:
         """Race all configurations; those that were measured, if it is cancelled."""
@@ -158,7 +146,6 @@ class RaceScreen(JobScreen):
     def draw(self) -> None:
         """Show the bars, and how far the race is."""
         self._configurations.show(self._sorted)
-        self._show_heading()
         if self._results and self.is_working:
             now = next((each for each in self._sorted if each.state is ConfigurationState.COMPILING), None)
             doing = f"compiling {now.title}" if now else "taking turns"
@@ -173,7 +160,8 @@ class RaceScreen(JobScreen):
 
     async def finish(self, found: tuple[ConfigurationResult, ...] | None) -> Sequence[str]:
         """Show the fastest configuration."""
-        if not self._configurations.highlighted and (best := race.best_of(self._sorted)):  # nobody has moved
+        best, has_moved = race.best_of(self._sorted), self._configurations.current not in self._configurations.shown[:1]
+        if best and not has_moved:
             self._configurations.select(best.title)
         verdict = race.verdict(self._sorted)
         return (verdict or "Nothing was measured.",) if verdict or found is not None else ()

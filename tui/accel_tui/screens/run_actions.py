@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial, partialmethod
 from pathlib import Path
 from typing import ClassVar
@@ -11,12 +11,13 @@ from textual.binding import Binding
 from textual.reactive import reactive
 
 from accel_engine.errors import AccelError, RunError
+from accel_engine.plan.options import specs_of
 from accel_engine.process.start_run import CONTINUABLE
 from accel_engine.requests.protocol.model_reference import check_checkpoint
 from accel_engine.run import Annotations, RunInfo, Status, request
 from accel_engine.run.runs.listing import summarize
 from accel_engine.run.runs.removal import Contents, contents, remove
-from accel_engine.run.store.annotations import set_tags, write_annotations
+from accel_engine.run.store.annotations import TagChanges, set_tags, write_annotations
 from accel_engine.text import printable, printable_fields, printable_line
 from accel_engine.words import numbers
 from accel_tui.host import Screens, host_of, open_screen
@@ -24,16 +25,17 @@ from accel_tui.plan.trained_run import TrainedRun
 from accel_tui.run_list.comparison import MAX_COMPARED_RUNS, mixed
 from accel_tui.run_state.state import RunState
 from accel_tui.screens.asking import AskingScreen, awaiting
+from accel_tui.screens.options_screen import OptionsScreen
 from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
 from accel_tui.screens.run_questions import (
     CANCEL_RUN,
-    EditRunScreen,
     LearningRateScreen,
     TrainLongerScreen,
     cancel_question,
     stop_command,
     stop_question,
 )
+from accel_tui.widgets.jobs.option_form import OptionForm
 
 DELETE = Answer("delete", "Delete", "d", is_destructive=True)
 
@@ -351,13 +353,29 @@ async def _edit(screen: RunActionsScreen, runs: Runs) -> None:
     info = runs[0].info
     if info is None:
         return
-    shown = printable_fields(info)
     ids = [printable_line(run.id) for run in runs]
-    change = await screen.ask(EditRunScreen(ids, shown.annotations, str(shown.plan_values.get("name") or "")))
-    if isinstance(change, Annotations):
-        await screen.change(lambda: write_annotations(info.directory, lambda _: change))
-    elif change:
-        await screen.change(*(partial(set_tags, run.directory, change) for run in runs))
+    if len(runs) == 1:
+        change = await screen.ask(OptionsScreen(f"Edit {ids[0]}", _annotation_form(printable_fields(info))))
+        if change is not None:
+            await screen.change(lambda: write_annotations(info.directory, lambda _: change))
+        return
+    form = OptionForm(TagChanges, tuple(specs_of(TagChanges)), ", ".join(ids), does="saves")
+    changes = await screen.ask(OptionsScreen(f"Tag {len(runs)} runs", form))
+    if changes is not None and changes.tags:
+        await screen.change(*(partial(set_tags, run.directory, changes.tags) for run in runs))
+
+
+def _annotation_form(info: RunInfo) -> OptionForm:
+    """The annotations of a run; its plan's name stands where it has no other."""
+    specs, now = specs_of(Annotations), info.annotations
+    planned = str(info.plan_values.get("name") or "") or specs["name"].hint
+    return OptionForm(
+        Annotations,
+        tuple(specs),
+        texts={"name": now.name, "note": now.note, "tags": " ".join(now.tags)},
+        specs={"name": replace(specs["name"], hint=planned)},
+        does="saves",
+    )
 
 
 async def _duplicate(screen: RunActionsScreen, runs: Runs) -> None:

@@ -2,11 +2,9 @@
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from accel_engine.errors import UsageError
-from accel_engine.run import Annotations
-from accel_engine.run.store.annotations import apply_tag_changes, validate_name, validate_note, validate_tags
 from accel_engine.words import numbers
 from accel_tui.plan.trained_run import TrainedRun, parse_epochs
 from accel_tui.run_state.state import RunState
@@ -171,43 +169,3 @@ class TrainLongerScreen(EntryScreen[int]):
     def effect(self, value: int) -> str:
         """Count the epochs."""
         return f"trains {value - self._run.trained:,} more, {numbers.counted(value, 'epoch')} in total"
-
-
-AnnotationChange = Annotations | tuple[str, ...]
-"""New annotations of one run, or changes of tags for several, e.g. ``+paper -old``."""
-
-
-class EditRunScreen(EntryScreen[AnnotationChange]):
-    """Edits the annotations of a run, or the tags of several.
-
-    Args:
-        ids: Ids of the runs.
-        labels: Current annotations, of a single run.
-        planned: The name in the run's plan.
-    """
-
-    def __init__(self, ids: Sequence[str], labels: Annotations, planned: str) -> None:
-        self._are_several = len(ids) > 1
-        if self._are_several:
-            tags = Entry("tags", label="Tags to add (+) or remove (-)", placeholder="+paper -old")
-            super().__init__(f"Tag {len(ids)} runs", ", ".join(ids), tags)
-        else:
-            super().__init__(
-                f"Edit {ids[0]}",
-                "",
-                Entry("name", labels.name, "Name", planned or "optional"),
-                Entry("note", labels.note, "Note"),
-                Entry("tags", " ".join(labels.tags), "Tags", "paper baseline"),
-            )
-
-    def parse(self, texts: Mapping[str, str]) -> AnnotationChange:
-        """Validate the annotations."""
-        words = texts["tags"].replace(",", " ").split()
-        if self._are_several:
-            apply_tag_changes((), words)
-            return tuple(words)
-        return Annotations(validate_name(texts["name"]), validate_note(texts["note"]), validate_tags(words))
-
-    def effect(self, value: AnnotationChange) -> str:  # noqa: ARG002 (it is the same for all)
-        """Save them."""
-        return "saves"

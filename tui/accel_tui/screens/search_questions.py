@@ -1,61 +1,19 @@
-"""What is asked before a search begins, or is changed."""
+"""What is asked before a search is changed."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from accel_engine.errors import AccelError, PlanError, UsageError
-from accel_engine.plan.resolved_plan import ResolvedPlan
-from accel_engine.search.definition import Parameter, StudyDefinition
+from accel_engine.search.definition import StudyDefinition
 from accel_engine.search.over import format_over, format_values, parameter_of
 from accel_engine.words import numbers
-from accel_tui.formatting import field_labels
-from accel_tui.formatting.field_labels import word
-from accel_tui.plan import search_start
-from accel_tui.plan.search_start import SearchRequest
+from accel_tui.plan import field_labels
+from accel_tui.plan.field_labels import word
 from accel_tui.plan.whole_number import parse_count
 from accel_tui.screens.entry_screen import Entry, EntryScreen
 
 SearchChange = tuple[str, Any]
 """A command to the search, and its argument."""
-
-LABELS = {
-    "name": "name of the search",
-    "trials": "number of trials",
-    "monitor": "monitor (e.g. val_loss, or my_metric maximize)",
-    "within": "no further trial after (e.g. 2h)",
-}
-"""What is asked before a search begins."""
-
-
-class StartSearchScreen(EntryScreen[SearchRequest]):
-    """Asks what a search needs besides the form; returns the search to begin.
-
-    Args:
-        filled: The form.
-        parameters: What varies.
-    """
-
-    def __init__(self, filled: ResolvedPlan, parameters: Sequence[Parameter]) -> None:
-        ranges = (f"{field_labels.label(each.name)} {format_values(each)}" for each in parameters)
-        entries = (
-            Entry(name, text, LABELS[name], "no limit" if name == "within" else "")
-            for name, text in search_start.default_texts(filled).items()
-        )
-        super().__init__("Search for the best plan", ", ".join(ranges), *entries)
-        self._plan, self._parameters = filled.plan, tuple(parameters)
-
-    def parse(self, texts: Mapping[str, str]) -> SearchRequest:
-        """Parse the answers; the first mistake names its question."""
-        for name, text in texts.items():
-            try:
-                search_start.PARSERS[name](text)
-            except AccelError as error:
-                raise UsageError(f"{LABELS[name].partition(' (')[0]}: {_problem(error)}") from None
-        return search_start.search_request(self._plan, self._parameters, texts)
-
-    def effect(self, value: SearchRequest) -> str:  # noqa: ARG002 (it is the same for all)
-        """Search."""
-        return "searches"
 
 
 class ChangeSearchScreen(EntryScreen[Sequence[SearchChange]]):

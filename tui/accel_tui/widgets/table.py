@@ -16,12 +16,14 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from accel_engine.text import printable_line
-from accel_tui.formatting.table_columns import GAP, Column, SortOrder, fitting, ordered, widths
+from accel_tui.formatting.table_columns import GAP, Column, SortOrder, fitting, laid_out, ordered, widths
 from accel_tui.formatting.text import fit
 from accel_tui.widgets.list_keys import LIST_KEYS, SIDEWAYS_KEYS
 
 _MARK = 3  # width of the selection mark
-_COLOURS = {name: name for name in ("accent", "primary", "success", "warning", "error")} | {"note": "text-muted"}
+_COLOURS = {name: name for name in ("accent", "primary", "secondary", "success", "warning", "error")} | {
+    "note": "text-muted"
+}
 _PARTS = ("row", "header", "order", "cursor", "mark")
 
 T = TypeVar("T")
@@ -301,26 +303,30 @@ class Table(ScrollView, Generic[T], can_focus=True):
         return _MARK if self.selectable else 1
 
     @property
+    def room(self) -> int:
+        """Cells for the columns."""
+        return self.size.width - self._lead - 1
+
+    @property
     def _lines_visible(self) -> int:
         return max(1, self.scrollable_content_region.height - 1)
 
     def _lay_out(self) -> None:
         """Choose the columns that fit, and repaint what has changed by it."""
-        room = self.size.width - self._lead - 1
-        chosen = list(self.columns) if self.sideways else fitting(self.columns, room, self.shown)
-        visible = list(zip(chosen, widths(chosen, room), strict=True))
+        chosen = list(self.columns) if self.sideways else fitting(self.columns, self.room, self.shown)
+        visible = list(zip(chosen, widths(chosen, self.room), strict=True))
         if [(each.title, width) for each, width in visible] != [(each.title, width) for each, width in self._visible]:
             self._painted.clear()
             self.refresh()
         self._visible = visible
-        width = self._lead + sum(width + GAP for _, width in visible) if self.sideways else self.size.width - 1
+        width = self._lead + sum(width + GAP for _, width in visible) - GAP if self.sideways else self.size.width - 1
         self.virtual_size = Size(max(1, width), max(1, len(self.shown)) + 1)
         self.repaint_changed()
 
     def repaint_changed(self) -> None:
         """Repaint the lines whose texts have changed, as those with a relative time do by themselves."""
         top = self.scroll_offset.y
-        lines = range(top, top + self.size.height)
+        lines = range(top, top + self.size.height - 1)
         self._repaint(line for line in lines if self._painted.get(line) != self._cells(line))
 
     def _repaint(self, lines: Iterable[int]) -> None:
@@ -348,13 +354,12 @@ class Table(ScrollView, Generic[T], can_focus=True):
             look = self._style("row") + self._style("note")
             return self._placed([Segment(" " * self._lead + "".join(cells), look)], look)
         at_cursor = line == self._cursor
+        in_focus = at_cursor and self.has_focus
         plain = self._style("cursor" if at_cursor else "row")
         mark, *texts = cells
         segments = [Segment(f" {mark} "[-self._lead :], plain + self._style("mark"))]
-        for (column, width), (text, colour) in zip(self._visible, texts, strict=True):
-            look = plain + self._style(colour) if colour and not (at_cursor and self.has_focus) else plain
-            segments.append(Segment(fit(printable_line(text), width, right=column.right), look))
-            segments.append(Segment(" " * GAP, plain))
+        for text, colour in laid_out(self._visible, texts):
+            segments.append(Segment(text, plain + self._style(colour) if colour and not in_focus else plain))
         return self._placed(segments, plain)
 
     def _placed(self, segments: list[Segment], style: Style) -> Strip:
@@ -372,6 +377,8 @@ class Table(ScrollView, Generic[T], can_focus=True):
             is_order = column.sort_key is not None and column.title == self.order.column
             arrow = ("▼" if self.order.is_descending(column) else "▲") if is_order else " "
             look = self._style("order") if is_order else plain
+            if column.title_colour:
+                look += self._style(column.title_colour)
             title = printable_line(column.title)
             if column.right:  # the arrow is in the gap, so that the longest title fits
                 segments[-1] = Segment(segments[-1].text[:-1], plain)

@@ -26,7 +26,7 @@ def survey(entry: DatasetEntry, options: DataOptions) -> DatasetEntry:
     sound = EntryColumn(
         "audio", "audio", "input", detail=f"{samples} samples, {samples / rate:.3g} s at {rate} samples per second"
     )
-    return replace(surveyed, value_range=None, columns=(sound, *surveyed.columns[1:]))
+    return replace(surveyed, value_range=None, sample_rate=rate, columns=(sound, *surveyed.columns[1:]))
 
 
 def scan_audio_folder(entry: DatasetEntry, options: DataOptions) -> tuple[ClassFolder, int, int]:

@@ -1,9 +1,14 @@
 """A stream of batches that is read pass by pass, and can be read again from any position."""
 
+import random
+import sys
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
+
+import numpy as np
 
 from accel_engine.data.dataset import spec_of
 from accel_engine.data.structure import ArraySpec, Batch, flatten, map_structure, named_leaves
@@ -31,6 +36,12 @@ class PassStream(ABC):
         batch_size: Examples of a batch but the last; ``None`` if unknown.
         explained: Converts errors of the user's code.
     """
+
+    batched_here = False
+    """Whether the user's data is not in batches, so that these are made here."""
+
+    read_again = ""
+    """What is read again from its first batch to continue a run; empty if that is not needed."""
 
     def __init__(self, spec: Batch, batches: int | None, batch_size: int | None, explained: Explained) -> None:
         self.spec = spec
@@ -132,3 +143,61 @@ def common_spec(batches: list[Batch]) -> Batch:
 
     spec: Batch = map_structure(common, *batches)
     return spec
+
+
+_lock = threading.RLock()
+"""Held while a source's states are the global ones: sources may be read by several threads."""
+
+
+class OwnRandomState:
+    """The global random states of Python, NumPy and, if it is imported, PyTorch, for one source.
+
+    Args:
+        seed: Numbers that the states depend on. A single one gives the states of ``keras.utils.set_random_seed``.
+    """
+
+    def __init__(self, *seed: int) -> None:
+        number = seed[0] if len(seed) == 1 else int(np.random.SeedSequence(seed).generate_state(1)[0])
+        with own_states():
+            _seed(number)
+            self._states = _states()
+
+    @contextmanager
+    def active(self) -> Iterator[None]:
+        """Use these states, and keep what they have become."""
+        with own_states():
+            _set(self._states)
+            try:
+                yield
+            finally:
+                self._states = _states()
+
+
+@contextmanager
+def own_states() -> Iterator[None]:
+    """Restore the global random states afterwards."""
+    with _lock:
+        before = _states()
+        try:
+            yield
+        finally:
+            _set(before)
+
+
+def _seed(number: int) -> None:
+    random.seed(number)
+    np.random.seed(number)
+    if torch := sys.modules.get("torch"):
+        torch.manual_seed(number)
+
+
+def _states() -> tuple[Any, Any, Any]:
+    torch = sys.modules.get("torch")
+    return random.getstate(), np.random.get_state(), torch.get_rng_state() if torch else None
+
+
+def _set(states: tuple[Any, Any, Any]) -> None:
+    random.setstate(states[0])
+    np.random.set_state(states[1])
+    if states[2] is not None:
+        sys.modules["torch"].set_rng_state(states[2])

@@ -1,13 +1,15 @@
 """Streams of a ``tf.data.Dataset``."""
 
+import _thread
+import ctypes
 import re
+import sys
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import tensorflow as tf
 
-from accel_engine.data.python_source.freed_iterator import FreedIterator
 from accel_engine.data.python_source.pass_stream import Explained, PassStream
 from accel_engine.data.structure import ArraySpec, Batch, flatten, map_structure
 from accel_engine.errors import DataError
@@ -18,6 +20,38 @@ _KEEPS_STATE = re.compile("PyFunc|GeneratorDataset|Assign|Rng|Scatter|Insert|Que
 
 _SECONDS = 0.05
 """About how long batches are collected for a stack."""
+
+
+class FreedIterator(Iterator[Any]):
+    """An iterator of a ``tf.data.Dataset`` that is freed in a thread of its own, without waiting for TensorFlow.
+
+    An iterator has a thread that tunes its pipeline, and sleeps for up to as long as the iterator exists, a minute at
+    most. When the iterator is freed, TensorFlow wakes this thread and waits for its end. But it wakes it before it
+    tells it to end (``CancellationManager::StartCancelWithStatus`` sets ``is_cancelled_`` after it has called the
+    callbacks), so that the thread may go to sleep again. Seen in TensorFlow 2.21, in one of five pauses of a run.
+
+    Args:
+        iterator: The iterator, to which nothing else refers then.
+    """
+
+    def __init__(self, iterator: Any) -> None:
+        self._held = [iterator]
+
+    @property
+    def inner(self) -> Any:
+        """TensorFlow's iterator; keep no reference to it."""
+        return self._held[0]
+
+    def __next__(self) -> Any:
+        """The next element."""
+        return next(self._held[0])
+
+    def __del__(self) -> None:
+        """Free the iterator, unless Python ends: the process will free it."""
+        if sys.is_finalizing():
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._held))
+        else:  # without a lock, unlike threading.Thread, as this may be called anywhere
+            _thread.start_new_thread(self._held.clear, ())
 
 
 class TfDataStream(PassStream):
@@ -56,6 +90,9 @@ class TfDataStream(PassStream):
         self.endless = cardinality == tf.data.INFINITE_CARDINALITY
         self._replay = _effects(self._dataset) if ordered else "nothing"
         spec = _as_batch(self._dataset.element_spec)
+        if self._replay == "all":
+            unsaved = "TensorFlow cannot save the position of this tf.data.Dataset, e.g. because of from_generator"
+            self.read_again = f"{unsaved}: its batches"
         known = None if cardinality < 0 else cardinality
         size = batch_size if self.batched_here else flatten(spec)[0].shape[0]
         super().__init__(map_structure(_example_spec, spec), known, size, explained)
@@ -73,11 +110,6 @@ class TfDataStream(PassStream):
             stack, number, drawn = item
             self._position = position + drawn
             yield _as_batch(stack), number
-
-    @property
-    def replays(self) -> bool:
-        """Whether continuing in a later pass reads all passes before it."""
-        return self._replay == "all"
 
     def _prepared(self, dataset: tf.data.Dataset) -> tf.data.Dataset:
         return dataset.batch(self._size).prefetch(tf.data.AUTOTUNE) if self.batched_here else dataset

@@ -10,9 +10,8 @@ from accel_engine.data.array_file import Header
 from accel_engine.data.data_options import DataOptions
 from accel_engine.data.dataset import Dataset
 from accel_engine.data.dataset_entry import DatasetEntry, EntryColumn
-from accel_engine.data.series.series import check_kind
-from accel_engine.data.series.series_columns import SeriesColumns, choose_columns, role_of
-from accel_engine.data.series.series_survey import describe_windows
+from accel_engine.data.series.series import SeriesColumns, check_kind, choose_columns, role_of
+from accel_engine.data.series.series_parts import describe_windows
 from accel_engine.data.series.windowed import windowed
 from accel_engine.errors import DataError, FieldValue, PlanError, join_words
 

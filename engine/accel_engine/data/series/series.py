@@ -1,21 +1,29 @@
-"""The columns of time series: checked, and in the order of time."""
+"""The columns of time series: chosen, checked, and in the order of time."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from accel_engine.data.changes import Change
 from accel_engine.data.data_options import DataOptions
-from accel_engine.data.series.series_columns import SeriesColumns, choose_columns
-from accel_engine.errors import DataError, FieldValue, join_words
+from accel_engine.errors import DataError, FieldValue, PlanError, join_words
+from accel_engine.text import suggestion
 from accel_engine.words import numbers
 
 _LARGEST = float(np.finfo(np.float32).max)
 
 _TOLERANCE = 0.1
 """Relative difference from the usual step up to which a step is regular, as months of 28 to 31 days are."""
+
+
+class SeriesColumns(NamedTuple):
+    """Names of the columns of the inputs, and of those to predict."""
+
+    inputs: tuple[str, ...]
+    targets: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,6 +37,7 @@ class Series:
         valid: Whether all numbers of a row are finite, ``[rows]``.
         order: Number of each row before the rows were put in order, ``[rows]``.
         notes: Notes for the user.
+        changes: What is changed.
     """
 
     values: Mapping[str, npt.NDArray[Any]]
@@ -37,6 +46,7 @@ class Series:
     valid: npt.NDArray[np.bool_]
     order: npt.NDArray[np.intp]
     notes: tuple[str, ...]
+    changes: tuple[Change, ...]
 
 
 def order_series(table: Mapping[str, npt.NDArray[Any]], options: DataOptions) -> Series:
@@ -81,10 +91,40 @@ def order_series(table: Mapping[str, npt.NDArray[Any]], options: DataOptions) ->
     if problems and options.invalid_examples != "skip":
         skip = FieldValue("invalid_examples", "skip")
         raise DataError(join_words(("; ".join(problems), ". To leave out windows with such rows, use ", skip)))
-    if problems:
-        notes.append(f"windows with invalid rows are left out: {'; '.join(problems)}")
-    lengths = np.bincount(group[order])
-    return Series(values, columns, lengths, valid, order, tuple(notes))
+    changes = (Change("left out", "windows with invalid rows", detail="; ".join(problems)),) if problems else ()
+    return Series(values, columns, np.bincount(group[order]), valid, order, tuple(notes), changes)
+
+
+def choose_columns(names: Iterable[str], options: DataOptions) -> SeriesColumns:
+    """Choose columns as a plan says.
+
+    By default, the inputs are all columns, those to predict included, as a forecast needs their past. Without a target,
+    all columns of the inputs are predicted.
+
+    Args:
+        names: Names of all columns.
+        options: The plan's target, features, ignored columns, time and group.
+
+    Raises:
+        PlanError: There is no such column, or none is left.
+    """
+    names = tuple(names)
+    for field in ("time", "group", "target", "features", "ignore"):
+        value = getattr(options, field)
+        for name in (value,) if isinstance(value, str) else value:
+            if name and name not in names:
+                raise PlanError(field, value, f"no column {name!r}; {suggestion(name, names)}")
+    unused = {options.time, options.group, *options.ignore}
+    inputs = options.features or tuple(name for name in names if name not in unused)
+    if not inputs:
+        raise PlanError("features", options.features, "no column is left for the inputs")
+    return SeriesColumns(inputs, options.target or inputs)
+
+
+def role_of(name: str, columns: SeriesColumns, options: DataOptions) -> str:
+    """The role of a column, for :class:`accel_engine.data.dataset_entry.EntryColumn`."""
+    roles = {options.time: "time", options.group: "group", **dict.fromkeys(columns.inputs, "input")}
+    return {**roles, **dict.fromkeys(columns.targets, "target")}.get(name, "unused")
 
 
 def check_kind(name: str, dtype: np.dtype[Any], options: DataOptions) -> None:

@@ -1,4 +1,4 @@
-"""Divides the rows of a time series into parts for training, validation and test, in order.
+"""Divides the rows of a time series into parts for training, validation and test, in order, and describes the windows.
 
 An example spans some rows: its window, and the horizon that follows. All of them are in one part, so that training
 never sees a row that validation uses, be it as an input or as a target.
@@ -7,9 +7,19 @@ never sees a row that validation uses, be it as an input or as a target.
 from dataclasses import replace
 from typing import NamedTuple
 
+from accel_engine.data.changes import Change
 from accel_engine.data.data_options import DataOptions
-from accel_engine.data.splits import choose_split, has_other_validation, split_counts
+from accel_engine.data.dataset_entry import DatasetEntry
+from accel_engine.data.pixel_scaling import ValueRange
+from accel_engine.data.series.series import SeriesColumns
+from accel_engine.data.splits import choose_split, has_other_validation, split_counts, without_shares
+from accel_engine.data.structure import ArraySpec, Batch
 from accel_engine.errors import FieldValue, PlanError
+
+STANDARDIZED = Change(
+    "standardized", "all columns", detail="also those to predict, by mean and standard deviation of the training rows"
+)
+"""What is said of windows that are standardised."""
 
 
 class Counts(NamedTuple):
@@ -49,15 +59,6 @@ def parts_of(options: DataOptions) -> Counts:
     kind = choose_split(options, ordered=True)
     validation = kind != "none" and options.validation_split > 0 and not has_other_validation(options)
     return Counts(1, int(validation), int(options.test_split > 0))
-
-
-def without_shares(options: DataOptions, *, validation: bool, test: bool) -> DataOptions:
-    """Options for rows whose validation or test examples are elsewhere."""
-    return replace(
-        options,
-        validation_split=0.0 if validation else options.validation_split,
-        test_split=0.0 if test else options.test_split,
-    )
 
 
 def divide(rows: int, options: DataOptions) -> Counts | None:
@@ -107,3 +108,62 @@ def too_few_rows(rows: int, options: DataOptions) -> PlanError:
         return PlanError("window", options.window, f"{each}, but the longest series has {rows:,} rows")
     least = f"in each of {parts} parts, {parts * span:,} rows at least, but the longest series has {rows:,}"
     return PlanError("window", options.window, f"{each} {least}; use fewer or ", FieldValue("split", "none"))
+
+
+def example_shapes(columns: SeriesColumns, options: DataOptions) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Shapes of one example's inputs and targets.
+
+    Inputs are ``[window, columns]``. Targets are ``[horizon]`` for one column, ``[columns]`` for several columns and a
+    horizon of 1, and ``[horizon, columns]`` otherwise.
+    """
+    count, horizon = len(columns.targets), options.horizon
+    targets = (horizon,) if count == 1 else (count,) if horizon == 1 else (horizon, count)
+    return (window_of(options), len(columns.inputs)), targets
+
+
+def describe_windows(
+    entry: DatasetEntry,
+    columns: SeriesColumns,
+    rows: int | None,
+    options: DataOptions,
+    *,
+    validation_rows: int = 0,
+    test_rows: int = 0,
+) -> DatasetEntry:
+    """Complete an entry with shapes, and with numbers of windows where the number of rows tells them.
+
+    Args:
+        entry: The entry of the file.
+        columns: What the columns are used for.
+        rows: Number of rows; ``None`` if it is unknown.
+        options: The plan's window, horizon and split.
+        validation_rows: Number of rows of separate validation data; 0 if there is none.
+        test_rows: Number of rows of separate test data; 0 if there is none.
+
+    Raises:
+        PlanError: The split does not fit a series, or there are too few rows.
+    """
+    options = without_shares(options, validation=validation_rows > 0, test=test_rows > 0)
+    inputs, targets = example_shapes(columns, options)
+    examples = validation_examples = test_examples = None
+    if rows is not None and not options.group:  # otherwise only reading tells where each series ends
+        examples, validation_examples, test_examples = window_counts(rows, options)
+        if validation_rows:
+            validation_examples = max(0, validation_rows - span_of(options) + 1)
+        elif options.validation_data:
+            validation_examples = None
+        if test_rows:
+            test_examples = max(0, test_rows - span_of(options) + 1)
+    return replace(
+        entry,
+        kind="series",
+        task="regression",
+        shape=inputs,
+        classes=0,
+        spec=Batch(ArraySpec(inputs, "float32"), ArraySpec(targets, "float32")),
+        value_range=ValueRange(),
+        changes=(STANDARDIZED,) if options.scale == "auto" else (),
+        examples=examples,
+        validation_examples=validation_examples,
+        test_examples=test_examples,
+    )

@@ -9,11 +9,10 @@ import numpy.typing as npt
 
 from accel_engine.data.data_options import DataOptions
 from accel_engine.data.dataset import Dataset, Split, materialise
-from accel_engine.data.series.normalization_model import WindowNormalization
-from accel_engine.data.series.series import Series, order_series
-from accel_engine.data.series.series_columns import SeriesColumns, example_shapes
-from accel_engine.data.series.series_parts import divide, span_of, too_few_rows, window_of, without_shares
-from accel_engine.data.standardization import Standardization
+from accel_engine.data.series.series import Series, SeriesColumns, order_series
+from accel_engine.data.series.series_parts import STANDARDIZED, divide, example_shapes, span_of, too_few_rows, window_of
+from accel_engine.data.splits import without_shares
+from accel_engine.data.standardization import Standardization, WindowNormalization
 from accel_engine.errors import AccelError, DataError
 
 TRAIN, VALIDATION, TEST = range(3)
@@ -37,7 +36,7 @@ def windowed(
     """Make a dataset of the windows of a table.
 
     An example is a window of consecutive rows; its targets are in the rows that follow the window. Their shapes are
-    those of :func:`accel_engine.data.series.series_columns.example_shapes`.
+    those of :func:`accel_engine.data.series.series_parts.example_shapes`.
 
     Args:
         name: The dataset's name, for titles.
@@ -62,12 +61,14 @@ def windowed(
         _check_count(len(of_part[each]), f"{_NAMES[each]} data", series, options)
     scalings = _scalings(series, series.valid & (part == TRAIN)) if options.scale == "auto" else None
     splits = list(map(_reader(series, scalings, options), of_part))
+    changes = list(series.changes)
     for number, own_table in others.items():
         other = _other_series(own_table, _NAMES[number], series.columns, options)
         starts = _window_starts(other, np.zeros_like(other.order), options)
         _check_count(len(starts), f"{_NAMES[number]} data", other, options)
         splits[number] = _reader(other, scalings, options)(starts)
         notes += tuple(f"{_NAMES[number]} data: {note}" for note in other.notes)
+        changes += [replace(each, what=f"{each.what} of the {_NAMES[number]} data") for each in other.changes]
     splits = materialise(splits)
     inputs, targets = series.columns
     return Dataset(
@@ -82,6 +83,7 @@ def windowed(
         preprocess=scalings and _normalization(series, part == TRAIN, scalings, options),
         target_scaling=scalings and scalings.targets,
         notes=(*series.notes, *notes, *_notes(splits, options)),
+        changes=(*changes, *([STANDARDIZED] if scalings else [])),
     )
 
 
@@ -184,8 +186,6 @@ def _notes(splits: list[Split], options: DataOptions) -> Iterator[str]:
     yield f"windows of {options.window} rows, and {options.horizon} to predict: {counts}; no row is in two splits"
     if not options.target:
         yield "no target is given: all columns of the inputs are predicted"
-    if options.scale == "auto":
-        yield "columns, also those to predict, are standardised by mean and standard deviation of the training rows"
 
 
 class _Windows:

@@ -1,14 +1,18 @@
-"""Tells the kind of a table's column, and converts its cells to values of that kind; without TensorFlow."""
+"""Reads the columns of a file: tells the kind of each, and converts its cells to it; without TensorFlow."""
 
 import re
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from accel_engine.data.changes import Change
 from accel_engine.data.column_format import ColumnFormat
+from accel_engine.data.data_options import DataOptions, Progress, no_progress
 from accel_engine.data.tables.category_values import (
     default_words,
     differ_by_zeros,
@@ -17,6 +21,7 @@ from accel_engine.data.tables.category_values import (
     truth_of,
     truth_words,
 )
+from accel_engine.data.tables.columns import Columns, TableColumn, check_names, declared_kinds
 from accel_engine.data.tables.dates import (
     UNIX,
     is_ambiguous,
@@ -26,8 +31,7 @@ from accel_engine.data.tables.dates import (
     timestamps,
     unix_unit,
 )
-from accel_engine.data.tables.table_column import TableColumn
-from accel_engine.data.tables.table_file import MISSING
+from accel_engine.data.tables.table_file import MISSING, read_cells
 from accel_engine.errors import DataError
 
 NUMBERS_SHARE = 0.95
@@ -56,6 +60,44 @@ _KEY_NAME = re.compile(
     r"|__index_level_\d+__)|.*[a-z]I[dD]"
 )
 _UNNAMED = "column 1"
+
+
+def read_columns(
+    path: Path,
+    options: DataOptions,
+    progress: Progress = no_progress,
+    *,
+    limit: int | None = None,
+    like: Mapping[str, ColumnFormat] | None = None,
+) -> Columns:
+    """Read a CSV, TSV, Parquet or JSON lines file.
+
+    Args:
+        path: The file.
+        options: Columns that the plan names, their kinds, and whether to skip rows that cannot be parsed.
+        progress: Reports the number of rows read.
+        limit: Read so many rows at most; all by default.
+        like: Columns of the training file: this file's are read as the same kinds of values.
+
+    Raises:
+        DataError: PyArrow is not installed, the file cannot be read, or a column has no value of its kind.
+        PlanError: The file lacks a column that the plan names, or a kind is unknown.
+    """
+    cells = read_cells(path, skip_invalid=options.invalid_examples == "skip", limit=limit, progress=progress)
+    check_names(options, cells.table.column_names)
+    kinds = declared_kinds(options)
+    columns = {}
+    for position, name in enumerate(cells.table.column_names):
+        may_count = position == 0 and options.window is None
+        reading = ColumnReading(name, (like or {}).get(name), kinds.get(name, ""), cells.decimal_comma, may_count)
+        try:
+            columns[name] = reading.convert(cells.table[name])
+        except DataError as error:
+            raise DataError(f"{path}: {error}") from error
+    changes = (*cells.changes, *(change for column in columns.values() for change in column.changes))
+    return Columns(
+        columns, cells.table.num_rows, cells.complete, cells.rows, cells.bytes, cells.invalid, cells.notes, changes
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,13 +206,13 @@ class ColumnReading:
         if recorded not in UNIX:
             seconds, written, failed = parse_dates(cells, recorded, declared=bool(kind))
             if written and (kind or failed <= (1 - NUMBERS_SHARE) * known) and failed < known:
-                notes = _unparsed(self.name, "dates", failed, cells, np.isnan(seconds))
+                changes = _unparsed(self.name, "dates", failed, cells, np.isnan(seconds))
                 if failed and self.known:
                     self._refuse_other_format(cells, seconds, written)
                 if not recorded and is_ambiguous(cells, written):
-                    first = cells.drop_null()[0].as_py()
-                    notes += (f"dates of column {self.name}, such as {first}, are read as {readable_format(written)}",)
-                return self._dates(seconds, written, notes)
+                    detail = f"such as {cells.drop_null()[0].as_py()} as {readable_format(written)}"
+                    changes += (Change("read as dates", f"values of {self.name}", detail=detail),)
+                return self._dates(seconds, written, changes)
         if not kind:
             return None
         numbers, failed = _parse_numbers(cells, self.decimal_comma)
@@ -192,7 +234,7 @@ class ColumnReading:
                 f"{row + 1:,} is {readable_format(other)}, not {wanted}; write all like {wanted} or 2024-12-31"
             )
 
-    def _from_unix_times(self, numbers: npt.NDArray[np.float64], notes: tuple[str, ...] = ()) -> TableColumn:
+    def _from_unix_times(self, numbers: npt.NDArray[np.float64], changes: tuple[Change, ...] = ()) -> TableColumn:
         """Dates of numbers: 20241231, 2024, or the time since 1970."""
         recorded = self.known.date_format if self.known else ""
         unit = recorded if recorded in UNIX else unix_unit(numbers)
@@ -203,23 +245,23 @@ class ColumnReading:
             dates = pa.chunked_array([texts], "string")
             seconds, written, failed = parse_dates(dates, recorded, declared=True)
             if written and not failed:
-                return self._dates(seconds, written, notes)
-        return self._dates(numbers / UNIX[unit], unit, notes)
+                return self._dates(seconds, written, changes)
+        return self._dates(numbers / UNIX[unit], unit, changes)
 
-    def _dates(self, seconds: npt.NDArray[np.float64], written: str, notes: tuple[str, ...] = ()) -> TableColumn:
+    def _dates(self, seconds: npt.NDArray[np.float64], written: str, changes: tuple[Change, ...] = ()) -> TableColumn:
         missing = int(np.isnan(seconds).sum())
-        return TableColumn(self.name, "date", seconds, missing, date_format=written, notes=notes)
+        return TableColumn(self.name, "date", seconds, missing, date_format=written, changes=changes)
 
-    def _numbers(self, numbers: npt.NDArray[np.float64], notes: tuple[str, ...] = ()) -> TableColumn:
+    def _numbers(self, numbers: npt.NDArray[np.float64], changes: tuple[Change, ...] = ()) -> TableColumn:
         known = numbers[~np.isnan(numbers)]
-        if notes and not len(known):
-            raise DataError(notes[0].removesuffix(": treated as missing") + "; not one value is")
+        if changes and not len(known):
+            raise DataError(f"{changes[0]}; not one value is a number")
         integers = bool(len(known)) and bool(np.all(known == np.floor(known))) and bool(np.all(np.isfinite(known)))
         missing = len(numbers) - len(known)
         if not self.kind and not missing and integers and self._is_row_number(numbers):
             return TableColumn(self.name, "key", numbers, missing, integers=True)
         kind = "number" if self.kind or len(known) else "empty"
-        return TableColumn(self.name, kind, numbers, missing, integers=integers, notes=notes)
+        return TableColumn(self.name, kind, numbers, missing, integers=integers, changes=changes)
 
     def _is_row_number(self, numbers: npt.NDArray[np.float64]) -> bool:
         """Whether whole numbers tell rows apart and nothing else: a name of keys says so, or they count the rows.
@@ -242,8 +284,9 @@ class ColumnReading:
 
         found = self._categories(cells, "category")
         kind = _kind_of_texts(pa.chunked_array([found.values.tolist()], "string"))
-        note = f"column {self.name} has whole numbers of more digits than a number keeps: used as names"
-        return replace(found, kind=kind, categories=found.categories if kind == "category" else (), notes=(note,))
+        why = "whole numbers of more digits than a number keeps"
+        change = Change("read as categories", f"values of {self.name}", detail=why)
+        return replace(found, kind=kind, categories=found.categories if kind == "category" else (), changes=(change,))
 
     def _categories(self, cells: Any, kind: str) -> TableColumn:
         """A column of texts. Equal texts are one Python object, so that categories take little memory."""
@@ -336,10 +379,10 @@ def _parse_numbers(cells: Any, decimal_comma: bool, *, truths: bool = False) -> 
     return pc.if_else(valid, texts, pa.scalar(None, texts.type)).cast(pa.float64()).to_numpy(), failed
 
 
-def _unparsed(name: str, noun: str, failed: int, cells: Any, missing: npt.NDArray[np.bool_]) -> tuple[str, ...]:
-    """A note on values that are no numbers or dates."""
+def _unparsed(name: str, noun: str, failed: int, cells: Any, missing: npt.NDArray[np.bool_]) -> tuple[Change, ...]:
+    """Values that are no numbers or dates."""
     if not failed:
         return ()
     row = int(np.flatnonzero(missing & cells.is_valid().to_numpy())[0])
-    example = f"such as {cells[row].as_py()[:40]!r} in row {row + 1:,}"
-    return (f"{failed:,} values of column {name} are no {noun}, {example}: treated as missing",)
+    detail = f"no {noun}, such as {cells[row].as_py()[:40]!r} in row {row + 1:,}"
+    return (Change("read as missing", f"values of {name}", failed, len(cells) - cells.null_count, detail),)

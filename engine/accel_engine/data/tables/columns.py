@@ -1,19 +1,76 @@
-"""Reads the columns of a table as NumPy arrays; without TensorFlow."""
+"""The columns of a table as NumPy arrays, and checks of the columns that a plan names; without TensorFlow."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
+from accel_engine.data.changes import Change
 from accel_engine.data.column_format import ColumnFormat
-from accel_engine.data.data_options import DataOptions, Progress, no_progress
-from accel_engine.data.tables.column_names import check_names, declared_kinds
-from accel_engine.data.tables.column_reading import ColumnReading
-from accel_engine.data.tables.table_column import TableColumn
-from accel_engine.data.tables.table_file import read_cells
-from accel_engine.errors import DataError
+from accel_engine.data.data_options import DataOptions
+from accel_engine.errors import PlanError
+from accel_engine.text import suggestion
+
+KINDS = ("number", "category", "text", "date", "boolean")
+"""Kinds of columns that a plan's ``kinds`` can name."""
+
+SPLIT_COLUMN = "column:"
+"""A plan's ``split`` starts so if it names a column."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TableColumn:
+    """A column of a table.
+
+    Attributes:
+        name: Its name, unique in its file.
+        kind: One of :data:`~accel_engine.data.tables.columns.KINDS`; ``key`` for numbers or names of the rows,
+            ``empty`` if all values are missing, ``other`` for lists, bytes and so on.
+        values: One value per row: float64 with NaN for numbers; seconds since 1970 as float64 with NaN for dates;
+            otherwise an object array of texts with ``None``.
+        missing: Number of missing values.
+        categories: The different texts, sorted, of a category or a boolean; empty for other kinds.
+        truth_words: The words for false and true of categories that are those two; empty for others.
+        as_spelled: See :class:`~accel_engine.data.column_format.ColumnFormat`.
+        integers: Whether all numbers are whole.
+        date_format: How dates were written.
+        changes: What reading changed.
+    """
+
+    name: str
+    kind: str
+    values: npt.NDArray[Any]
+    missing: int
+    categories: tuple[str, ...] = ()
+    truth_words: tuple[str, ...] = ()
+    as_spelled: bool = False
+    integers: bool = False
+    date_format: str = ""
+    changes: tuple[Change, ...] = ()
+
+    @property
+    def format(self) -> ColumnFormat:
+        """How it was read."""
+        is_numbered = self.kind == "key" and self.values.dtype != object
+        kind = "number" if is_numbered else self.kind
+        return ColumnFormat(self.name, kind, self.date_format, self.truth_words, self.as_spelled)
+
+    @property
+    def truths(self) -> npt.NDArray[np.float64]:
+        """1 for true, 0 for false, NaN where there is neither, ``[rows]``."""
+        found = np.full(len(self.values), np.nan)
+        for number, word in enumerate(self.truth_words):
+            found[self.values == word] = number
+        return found
+
+    @property
+    def missing_rows(self) -> npt.NDArray[np.bool_]:
+        """Whether each value is missing, ``[rows]``."""
+        if self.values.dtype != object:
+            return np.asarray(np.isnan(self.values))
+        return np.asarray(np.equal(self.values, np.array(None, object)), bool)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,6 +85,7 @@ class Columns:
         bytes: Size of these rows in the file, about; 0 if unknown.
         invalid: Number of rows that were left out, as they cannot be parsed.
         notes: Notes for the user.
+        changes: What reading changed in rows and columns.
     """
 
     columns: dict[str, TableColumn]
@@ -37,6 +95,7 @@ class Columns:
     bytes: int
     invalid: int
     notes: tuple[str, ...]
+    changes: tuple[Change, ...]
 
     @property
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
@@ -49,37 +108,47 @@ class Columns:
         return {name: column.format for name, column in self.columns.items()}
 
 
-def read_columns(
-    path: Path,
-    options: DataOptions,
-    progress: Progress = no_progress,
-    *,
-    limit: int | None = None,
-    like: Mapping[str, ColumnFormat] | None = None,
-) -> Columns:
-    """Read a CSV, TSV, Parquet or JSON lines file.
-
-    Args:
-        path: The file.
-        options: Columns that the plan names, their kinds, and whether to skip rows that cannot be parsed.
-        progress: Reports the number of rows read.
-        limit: Read so many rows at most; all by default.
-        like: Columns of the training file: this file's are read as the same kinds of values.
+def declared_kinds(options: DataOptions) -> dict[str, str]:
+    """The kinds that a plan's ``kinds`` declares, by column.
 
     Raises:
-        DataError: PyArrow is not installed, the file cannot be read, or a column has no value of its kind.
-        PlanError: The file lacks a column that the plan names, or a kind is unknown.
+        PlanError: It has another format, or an unknown kind.
     """
-    cells = read_cells(path, skip_invalid=options.invalid_examples == "skip", limit=limit, progress=progress)
-    check_names(options, cells.table.column_names)
-    kinds = declared_kinds(options)
-    columns = {}
-    for position, name in enumerate(cells.table.column_names):
-        may_count = position == 0 and options.window is None
-        reading = ColumnReading(name, (like or {}).get(name), kinds.get(name, ""), cells.decimal_comma, may_count)
-        try:
-            columns[name] = reading.convert(cells.table[name])
-        except DataError as error:
-            raise DataError(f"{path}: {error}") from error
-    notes = (*cells.notes, *(note for column in columns.values() for note in column.notes))
-    return Columns(columns, cells.table.num_rows, cells.complete, cells.rows, cells.bytes, cells.invalid, notes)
+    kinds = {}
+    for declared in options.kinds:
+        name, equals, kind = declared.rpartition("=")
+        if not equals or not name:
+            raise PlanError("kinds", declared, f"must be NAME=KIND, e.g. {declared.strip('=') or 'zip'}=category")
+        if kind not in KINDS:
+            raise PlanError("kinds", declared, f"no such kind of column; {suggestion(kind, KINDS)}")
+        kinds[name] = kind
+    return kinds
+
+
+def check_names(options: DataOptions, available: Iterable[str]) -> None:
+    """Check that the file has every column that the plan names.
+
+    Raises:
+        PlanError: A column is missing, or is named for two purposes.
+    """
+    names = list(available)
+    known = frozenset(names)
+    named = {
+        "target": options.target,
+        "features": options.features,
+        "ignore": options.ignore,
+        "kinds": tuple(declared_kinds(options)),
+        "time": (options.time,) if options.time else (),
+        "group": (options.group,) if options.group else (),
+        "split": (options.split.removeprefix(SPLIT_COLUMN),) if options.split.startswith(SPLIT_COLUMN) else (),
+    }
+    for field, columns in named.items():
+        for column in columns:
+            if column not in known:
+                raise PlanError(field, column, f"the data has no such column; {suggestion(column, names)}")
+    for field in ("target", "features"):
+        if both := set(named[field]) & set(options.ignore):
+            raise PlanError("ignore", min(both), f"is also named by {field}")
+    # A forecast may need the past of what it predicts.
+    if options.window is None and (both := set(options.target) & set(options.features)):
+        raise PlanError("features", min(both), "is the target")

@@ -4,6 +4,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
 from itertools import compress
 from pathlib import Path
 from typing import Any
@@ -11,8 +13,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from accel_engine.data.column_format import ColumnFormat
+from accel_engine.data.data_options import Progress, no_progress
 from accel_engine.data.standardization import Standardization
-from accel_engine.data.tables.raw_inputs import MISSING_TEXT, RawInput
+from accel_engine.data.tables.raw_inputs import MISSING_TEXT, NUMBERS, RawInput, arrays_of
 from accel_engine.errors import DataError
 
 MAX_CATEGORIES = 1000
@@ -21,33 +25,54 @@ MAX_CATEGORIES = 1000
 MAX_WORDS = 1000
 """Words of a text column beyond the most frequent ones are encoded as one, as are unknown ones."""
 
+MANY_NUMBERS = 256
+"""More numbers than this are one input of the preprocessing model, as Keras' functional models take seconds for a
+thousand inputs, and more than in proportion for more of them."""
+
+_ROWS = 8192
+"""Rows that are converted at a time."""
+
 _PUNCTUATION = re.compile(r"""[!"#$%&()*+,\-./:;<=>?@\[\\\]^_`{|}~']""")
 """Removed by Keras' ``TextVectorization``."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Preprocessing:
-    """What was learned from the training rows.
+    """What was learned from the training rows. Called, it makes a Keras model of it; see :meth:`model`.
 
     Attributes:
+        columns: The columns of the inputs, in the order of the file.
         scaling: Means and standard deviations of the numbers.
         numbers: Their keys.
         precise: Keys of the numbers that float32 would lose digits of: the preprocessing model takes float64.
         flagged: Keys of the numbers that are missing in some training rows: whether they are is a feature, too.
+        joined: Keys of the numbers that the preprocessing model takes as one matrix, those that do not vary, too; empty
+            if each is an input.
         vocabularies: Categories of each column, the most frequent first.
         words: Words of each text column, the most frequent first.
         names: The column of each key.
     """
 
+    columns: tuple[ColumnFormat, ...]
     scaling: Standardization
     numbers: tuple[str, ...]
     precise: tuple[str, ...]
     flagged: tuple[str, ...]
+    joined: tuple[str, ...]
     vocabularies: Mapping[str, tuple[str, ...]]
     words: Mapping[str, tuple[str, ...]]
     names: Mapping[str, str]
 
-    @property
+    def __call__(self) -> Any:
+        """The Keras model."""
+        return self.model
+
+    @cached_property
+    def model(self) -> Any:
+        """A Keras model from a dictionary of raw inputs, as of :meth:`raw`, to the matrix of :meth:`apply`."""
+        return import_module("accel_engine.data.tables.preprocessing_model").build(self)
+
+    @cached_property
     def feature_names(self) -> tuple[str, ...]:
         """The names of the matrix' columns, such as ``age``, ``age is missing``, ``job=clerk`` and ``review: good``."""
         encoded = []
@@ -88,13 +113,130 @@ class Preprocessing:
             first += len(names)
         return found
 
+    def apply(
+        self, inputs: Sequence[RawInput], rows: npt.NDArray[np.intp], progress: Progress = no_progress
+    ) -> npt.NDArray[np.float32]:
+        """Convert some rows, to the numbers that :attr:`model` gives.
 
-def learn(inputs: Sequence[RawInput], rows: npt.NDArray[np.intp]) -> tuple[Preprocessing, tuple[str, ...]]:
+        Args:
+            inputs: The raw inputs, all rows.
+            rows: Row numbers.
+            progress: Reports the number of rows converted.
+
+        Returns:
+            float32 ``[len(rows), features]``, as :attr:`feature_names` names them.
+        """
+        matrix = np.zeros((len(rows), len(self.feature_names)), np.float32)
+        values = {each.key: each.values for each in inputs}
+        for start in range(0, len(rows), _ROWS):
+            part = rows[start : start + _ROWS]
+            self._fill(matrix[start : start + len(part)], {key: values[key][part] for key in self.names})
+            progress(start + len(part), len(rows))
+        return matrix
+
+    def raw(self, inputs: Sequence[RawInput], rows: npt.NDArray[np.intp]) -> dict[str, npt.NDArray[Any]]:
+        """What :attr:`model` takes for some rows: texts, numbers as float32, or float64 where that loses digits.
+
+        Args:
+            inputs: The raw inputs, all rows.
+            rows: Row numbers.
+
+        Returns:
+            An array ``[len(rows), 1]`` for each input that varies, by key; :data:`NUMBERS` has :attr:`joined` ones.
+        """
+        precise, types = frozenset(self.precise), dict[str, str]()
+        if self.joined:
+            types[NUMBERS] = "float64" if precise else "float32"
+        for each in inputs:
+            if each.key in self.names and not (self.joined and each.kind == "number"):
+                number = "float64" if each.key in precise else "float32"
+                types[each.key] = number if each.kind == "number" else "string"
+        return arrays_of(inputs, types, rows)
+
+    def _fill(self, matrix: npt.NDArray[np.float32], values: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Fill zeros, ``[rows, features]``, from the raw values of the rows."""
+        for dtype, places in self._places.items():
+            if places:
+                raw = np.stack([values[self.numbers[place]] for place in places], axis=1).astype(dtype)
+                scaled = _standardized(raw, self.scaling.mean[places], self.scaling.scale[places])
+                scaled[np.isnan(scaled)] = 0  # the mean
+                matrix[:, places if len(places) < len(self.numbers) else slice(len(places))] = scaled
+        first = len(self.numbers)
+        for key in self.flagged:
+            matrix[:, first] = np.isnan(values[key])
+            first += 1
+        rows = np.arange(len(matrix))
+        for key, known in self._encoded.items():
+            texts = values[key].tolist()
+            if key in self.words:
+                for row, text in zip(matrix, texts, strict=True):
+                    row[[first + known.get(word, 0) for word in words_of(text)]] = 1
+            else:
+                matrix[rows, [first + known.get(text, 0) for text in texts]] = 1
+            first += len(known) + 1
+
+    @cached_property
+    def _places(self) -> dict[type[np.floating[Any]], list[int]]:
+        """Where the numbers are that are computed with as float32, and as float64."""
+        precise = frozenset(self.precise)
+        places: dict[type[np.floating[Any]], list[int]] = {np.float32: [], np.float64: []}
+        for place, key in enumerate(self.numbers):
+            places[np.float64 if key in precise else np.float32].append(place)
+        return places
+
+    @cached_property
+    def _encoded(self) -> dict[str, dict[str, int]]:
+        """The place of each category or word among the features of its column; 0 is for all others."""
+        known = {**self.vocabularies, **self.words}
+        return {key: {text: place for place, text in enumerate(known[key], 1)} for key in sorted(known)}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LazyMatrix:
+    """Rows of the matrix, converted when they are needed.
+
+    Attributes:
+        learned: Converts them.
+        inputs: The raw inputs, all rows.
+        rows: The rows' numbers.
+    """
+
+    learned: Preprocessing
+    inputs: Sequence[RawInput]
+    rows: npt.NDArray[np.intp]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """``(rows, features)``."""
+        return len(self.rows), len(self.learned.feature_names)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """float32."""
+        return np.dtype(np.float32)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all rows."""
+        return 4 * self.shape[0] * self.shape[1]
+
+    def take(self, rows: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.float32]:
+        """Convert some rows."""
+        return self.learned.apply(self.inputs, self.rows[rows])
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+def learn(
+    inputs: Sequence[RawInput], rows: npt.NDArray[np.intp], columns: tuple[ColumnFormat, ...] = ()
+) -> tuple[Preprocessing, tuple[str, ...]]:
     """Learn the preprocessing from the training rows.
 
     Args:
         inputs: The raw inputs, all rows.
         rows: The training rows.
+        columns: The columns of the inputs, in the order of the file.
 
     Returns:
         The preprocessing, and the names of inputs that it leaves out, as they have one value in all training rows.
@@ -129,18 +271,25 @@ def learn(inputs: Sequence[RawInput], rows: npt.NDArray[np.intp]) -> tuple[Prepr
             constant.append(raw.name)
     if not names:
         raise DataError("each input column has the same value in all training rows: there is nothing to learn from")
-    columns = list(numbers.values())
-    scaling = Standardization.of_columns(columns)
+    known_numbers = list(numbers.values())
+    scaling = Standardization.of_columns(known_numbers)
+    precise = tuple(compress(numbers, scaling.lost_by_float32(known_numbers)))
+    joined = tuple(raw.key for raw in inputs if raw.kind == "number") if len(numbers) > MANY_NUMBERS else ()
+    if joined and precise:  # a matrix has one type
+        precise = tuple(numbers)
     preprocessing = Preprocessing(
-        scaling,
-        tuple(numbers),
-        tuple(compress(numbers, scaling.lost_by_float32(columns))),
-        tuple(flagged),
-        vocabularies,
-        words,
-        names,
+        columns, scaling, tuple(numbers), precise, tuple(flagged), joined, vocabularies, words, names
     )
     return preprocessing, tuple(constant)
+
+
+def _standardized(values: npt.NDArray[Any], mean: npt.NDArray[Any], scale: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Standardise to the last bit as :func:`accel_engine.data.standardization_model.standardized` does."""
+    centre = mean.astype(np.float32).astype(np.float64)
+    numbers = (-centre, 1 / scale, -(mean - centre) / scale)
+    centred, factor, rest = (each.astype(np.float32).astype(values.dtype) for each in numbers)  # as layers keep them
+    standardized: npt.NDArray[Any] = (values + centred) * factor + rest
+    return standardized
 
 
 def _most_frequent(counts: Mapping[str, int], limit: int) -> tuple[str, ...]:
@@ -195,9 +344,12 @@ def unseen_notes(
     return tuple(notes)
 
 
-def standardize_text(text: str) -> str:
-    """A text in lower case without punctuation, as ``TextVectorization`` makes it: only letters of ASCII change."""
-    return _PUNCTUATION.sub("", text.encode().lower().decode())
+def words_of(text: str) -> list[str]:
+    """The words of a text as ``TextVectorization`` finds them: without punctuation, between white space of ASCII.
+
+    They are in lower case, but for letters outside ASCII.
+    """
+    return [word.decode() for word in _PUNCTUATION.sub("", text.encode().lower().decode()).encode().split()]
 
 
 def _most_frequent_words(texts: Iterable[str]) -> tuple[str, ...]:
@@ -207,5 +359,5 @@ def _most_frequent_words(texts: Iterable[str]) -> tuple[str, ...]:
     """
     counts: Counter[str] = Counter()
     for text in texts:
-        counts.update(set(standardize_text(text).split()))
+        counts.update(set(words_of(text)))
     return _most_frequent({word: count for word, count in counts.items() if count > 1}, MAX_WORDS)

@@ -10,10 +10,14 @@ import numpy.typing as npt
 
 from accel_engine.data.column_format import ColumnFormat
 from accel_engine.data.tables.category_values import truth_words
-from accel_engine.data.tables.table_column import TableColumn
+from accel_engine.data.tables.columns import TableColumn
+from accel_engine.errors import DataError
 
 MISSING_TEXT = ""
 """The raw value of a missing category or text. A missing number is NaN."""
+
+NUMBERS = "table.numbers"
+"""The key of many numbers as one input of the model, in the order of their columns."""
 
 DATE_PARTS = ("year", "month", "day", "weekday", "hour")
 """Numbers that a date becomes; a week begins with Monday, which is 0."""
@@ -53,10 +57,50 @@ def raw_inputs(columns: Mapping[str, TableColumn], names: Iterable[str]) -> list
     for name, kind, values in found:
         key = base = re.sub(r"[^A-Za-z0-9_.-]", "_", name).lstrip("_-") or "column"
         copy = 2
-        while key in inputs:
+        while key in inputs or key == NUMBERS:
             key, copy = f"{base}_{copy}", copy + 1
         inputs[key] = RawInput(name, kind, values, key)
     return list(inputs.values())
+
+
+def arrays_of(
+    inputs: Sequence[RawInput], types: Mapping[str, str], rows: npt.NDArray[np.intp] | slice = slice(None)
+) -> dict[str, npt.NDArray[Any]]:
+    """The arrays that a preprocessing model takes.
+
+    Args:
+        inputs: The raw inputs, all rows.
+        types: NumPy's name of the type of each array, by key; ``string`` for texts.
+        rows: The rows that are taken.
+
+    Returns:
+        ``[rows, 1]`` each, but for :data:`NUMBERS`, ``[rows, numbers]``.
+    """
+    values, found = {each.key: each.values for each in inputs}, dict[str, npt.NDArray[Any]]()
+    for key, dtype in types.items():
+        columns = [each.values for each in inputs if each.kind == "number"] if key == NUMBERS else [values[key]]
+        array = np.stack([column[rows] for column in columns], axis=1)
+        found[key] = array if dtype == "string" else array.astype(dtype)
+    return found
+
+
+def check_numbers(source: str, inputs: Sequence[RawInput], wanted: int) -> None:
+    """Raise if a table has other numbers than a model takes as :data:`NUMBERS`.
+
+    Args:
+        source: The table, for messages.
+        inputs: Its raw inputs.
+        wanted: How many numbers the model takes so; 0 if it takes each by its name.
+
+    Raises:
+        DataError: It has more or fewer.
+    """
+    count = sum(each.kind == "number" for each in inputs)
+    if wanted and count != wanted:
+        raise DataError(
+            f"{source} has {count:,} columns of numbers, and the model takes {wanted:,}, in the order of the training "
+            "file, without their names: leave out the others"
+        )
 
 
 def formats_for(

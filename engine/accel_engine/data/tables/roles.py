@@ -1,11 +1,11 @@
 """Decides which columns of a table are inputs and targets; without TensorFlow."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from accel_engine.data.changes import Change
 from accel_engine.data.data_options import DataOptions
-from accel_engine.data.tables.column_names import SPLIT_COLUMN
-from accel_engine.data.tables.table_column import TableColumn
+from accel_engine.data.tables.columns import SPLIT_COLUMN, TableColumn
 from accel_engine.errors import DataError, PlanError
 
 TARGET_NAMES = (
@@ -25,6 +25,8 @@ TARGET_NAMES = (
 WEIGHT_NAMES = ("sample_weight", "sample_weights")
 """Names of a column with sample weights."""
 
+_MAX_LISTED = 5
+
 _INPUT_KINDS = ("number", "category", "text", "date", "boolean")
 
 
@@ -40,6 +42,7 @@ class TableRoles:
         order: Column that orders the rows; empty if they are in order.
         group: Column that tells several time series apart; empty if there is none.
         notes: Notes for the user.
+        changes: The columns that are left out.
     """
 
     targets: tuple[str, ...]
@@ -49,13 +52,12 @@ class TableRoles:
     order: str = ""
     group: str = ""
     notes: tuple[str, ...] = ()
+    changes: tuple[Change, ...] = ()
 
-    def of(self, name: str) -> str:
-        """The role of a column, as in :class:`~accel_engine.data.dataset_entry.EntryColumn`."""
+    def by_name(self) -> dict[str, str]:
+        """The role of each column that has one, as in :class:`~accel_engine.data.dataset_entry.EntryColumn`."""
         single = {self.weight: "weight", self.split: "split", self.order: "time", self.group: "group"}
-        if name in self.targets:
-            return "target"
-        return "input" if name in self.inputs else single.get(name, "unused")
+        return {**single, **dict.fromkeys(self.inputs, "input"), **dict.fromkeys(self.targets, "target")}
 
 
 def choose_table_roles(columns: Mapping[str, TableColumn], options: DataOptions) -> TableRoles:
@@ -73,7 +75,7 @@ def choose_table_roles(columns: Mapping[str, TableColumn], options: DataOptions)
     taken = {*options.ignore, split, options.time, options.group} - {""}
     weight = next((name for name in WEIGHT_NAMES if name in columns and name not in (*options.target, *taken)), "")
     taken.add(weight)
-    targets, notes = options.target, list[str]()
+    targets, notes, changes = options.target, list[str](), list[Change]()
     if not targets and options.task != "reconstruction":
         targets = (_default_target(columns, taken, options),)
         notes.append(f"the target is the column {targets[0]}: choose another one with --target")
@@ -85,31 +87,36 @@ def choose_table_roles(columns: Mapping[str, TableColumn], options: DataOptions)
         for name in options.features:
             if columns[name].kind not in (*_INPUT_KINDS, "key"):
                 raise PlanError("features", name, f"the column {_without_use(columns[name])}")
-        inputs = tuple(name for name in columns if name in options.features and name not in taken)
+        wanted = frozenset(options.features) - taken
+        inputs = tuple(name for name in columns if name in wanted)
     else:
         inputs = tuple(name for name in columns if name not in taken and columns[name].kind in _INPUT_KINDS)
         if not inputs:  # numbers of the rows are better than nothing, as in y = f(x)
             inputs = tuple(name for name in columns if name not in taken and columns[name].kind == "key")
-        left_out = [name for name in columns if name not in (*inputs, *taken)]
-        notes += [f"left out the column {name}: it {_without_use(columns[name])}" for name in left_out[:5]]
-        if len(left_out) > 5:
-            notes.append(f"left out {len(left_out) - 5} more columns without categories or numbers")
+        used = {*inputs, *taken}
+        changes += _left_out([column for name, column in columns.items() if name not in used])
     if not inputs:
         raise DataError("no column is left for the inputs; check --features, --ignore and --kinds")
     if weight:
         notes.append(f"sample weights are those of the column {weight}")
-    return TableRoles(targets, inputs, weight, split, options.time, options.group, tuple(notes))
+    return TableRoles(targets, inputs, weight, split, options.time, options.group, tuple(notes), tuple(changes))
 
 
 def _default_target(columns: Mapping[str, TableColumn], taken: set[str], options: DataOptions) -> str:
     """The column with a common name of targets, otherwise the last one that can be predicted."""
-    usable = [
-        name for name in columns if name not in (*taken, *options.features) and columns[name].kind in _INPUT_KINDS
-    ]
+    others = {*taken, *options.features}
+    usable = [name for name in columns if name not in others and columns[name].kind in _INPUT_KINDS]
     if not usable:
         raise PlanError("target", "", "no column is left to predict; check --features and --ignore")
     lowered = {name.lower(): name for name in reversed(usable)}
     return next((lowered[name] for name in TARGET_NAMES if name in lowered), usable[-1])
+
+
+def _left_out(columns: Sequence[TableColumn]) -> Iterator[Change]:
+    for column in columns[:_MAX_LISTED]:
+        yield Change("left out", f"column {column.name}", detail=f"it {_without_use(column)}")
+    if len(columns) > _MAX_LISTED:
+        yield Change("left out", "more columns without categories or numbers", len(columns) - _MAX_LISTED)
 
 
 def _without_use(column: TableColumn) -> str:

@@ -1,33 +1,169 @@
-"""Reads a table, a CSV, TSV, Parquet or JSON lines file, as a matrix of features and its targets."""
+"""Describes and loads a table: its columns, and the matrix and targets that they become; without TensorFlow."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from accel_engine.data.data_options import DataOptions, Progress
+from accel_engine.data.changes import Change
+from accel_engine.data.data_options import DataOptions, Progress, no_progress
 from accel_engine.data.dataset import Dataset, LazyArray, Split, fits_in_memory
 from accel_engine.data.dataset_entry import DatasetEntry
 from accel_engine.data.pixel_scaling import ValueRange
-from accel_engine.data.splits import Rows
+from accel_engine.data.splits import Rows, SplitRows
 from accel_engine.data.standardization import Standardization
-from accel_engine.data.structure import map_structure
-from accel_engine.data.tables.columns import Columns, read_columns
-from accel_engine.data.tables.preprocessing import learn, unseen_notes
-from accel_engine.data.tables.preprocessing_model import LazyMatrix, PreprocessingModel
+from accel_engine.data.structure import ArraySpec, Batch, map_structure
+from accel_engine.data.tables.column_reading import read_columns
+from accel_engine.data.tables.column_texts import describe_column, sample_rows
+from accel_engine.data.tables.columns import Columns
+from accel_engine.data.tables.preprocessing import LazyMatrix, Preprocessing, learn, unseen_notes
 from accel_engine.data.tables.roles import TableRoles, choose_table_roles
-from accel_engine.data.tables.table_series import read_series
-from accel_engine.data.tables.targets import choose_form, target_scaling
+from accel_engine.data.tables.table_series import describe_series, load_series
+from accel_engine.data.tables.targets import TargetColumnForm, choose_form, target_scaling
 from accel_engine.data.tables.valid_rows import ValidRows, read_validation_file, valid_rows
-from accel_engine.data.targets import standardized_note
+from accel_engine.data.targets import standardized
+
+LARGE = 4 << 20
+"""Files of more bytes than this are not read whole to describe them."""
+
+_ROWS = 2000
+"""Rows of large files that are looked at."""
 
 _MAX_LISTED = 6
 _SPLITS = ("training", "validation", "test")
 
 
-def read(entry: DatasetEntry, options: DataOptions, progress: Progress) -> Dataset:
-    """Read a table.
+@dataclass(frozen=True, slots=True, eq=False)
+class _Table:
+    """A table whose columns have their roles.
+
+    Attributes:
+        columns: Its columns.
+        roles: What they are for.
+        form: How targets become arrays.
+        rows: The rows that can be used.
+        options: How it is read and split.
+    """
+
+    columns: Columns
+    roles: TableRoles
+    form: TargetColumnForm
+    rows: ValidRows
+    options: DataOptions
+
+    @classmethod
+    def of(cls, path: Path, columns: Columns, options: DataOptions) -> "_Table":
+        """Understand the columns of a file."""
+        roles = choose_table_roles(columns.columns, options)
+        form = choose_form(columns.columns, roles.targets, options)
+        return cls(columns, roles, form, valid_rows(path, columns.columns, roles, form, options), options)
+
+    @property
+    def task(self) -> str:
+        return self.form.task if self.roles.targets else "reconstruction"
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return (*self.columns.notes, *self.roles.notes)
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        """What reading changes, before anything is learned from the training rows."""
+        return (*self.columns.changes, *self.roles.changes, *self.rows.changes)
+
+    def split(self) -> SplitRows:
+        return self.rows.split(self.roles, self.form, self.options)
+
+    def learn(self, train: Rows) -> tuple[Preprocessing | None, list[Change]]:
+        """What the training rows tell of the inputs, and what that changes; ``None`` if they are texts as they are."""
+        if self.rows.text_input(self.options):
+            return None, []
+        formats = tuple(self.columns.columns[name].format for name in self.roles.inputs)
+        learned, constant = learn(self.rows.inputs, train, formats)
+        changes = list(self._filled())
+        if unused := [name for name in constant if name in self.columns.columns]:  # parts of a date often are
+            changes.append(Change("left out", "columns", len(unused), None, _constant(unused)))
+        return learned, changes
+
+    def _filled(self) -> Iterator[Change]:
+        """What becomes of missing values of the inputs."""
+        columns = [column for name in self.roles.inputs if (column := self.columns.columns[name]).missing]
+        if not columns:
+            return
+        counts = _listed([f"{column.name} {column.missing:,}" for column in columns])
+        kinds = {"number" if column.values.dtype != object else column.kind for column in columns}
+        number = "; a number with the mean, and a feature says so" if "number" in kinds else ""
+        category = "; a category with one of its own" if kinds & {"category", "boolean"} else ""
+        total = sum(column.missing for column in columns)
+        yield Change("filled", "missing values", total, None, f"{counts}{number}{category}")
+
+
+def describe(entry: DatasetEntry, options: DataOptions) -> DatasetEntry:
+    """Complete an entry with columns, kinds, classes and counts; those of a large file are of its first rows.
+
+    Args:
+        entry: Has the file's path.
+        options: Targets, features, kinds of columns, and how the rows are split.
+
+    Raises:
+        DataError: The file cannot be read, or its first rows are invalid.
+        PlanError: A column that the plan names is missing or cannot be used.
+    """
+    path = _path(entry)
+    columns = read_columns(path, options, limit=_ROWS if path.stat().st_size > LARGE else None)
+    if options.window is not None:
+        return describe_series(entry, columns, options, limit=_ROWS)
+    table = _Table.of(path, columns, options)
+    if options.validation_data:
+        read_validation_file(columns, table.roles, options, limit=_ROWS)
+    is_classes = table.form.task == "classification"
+    counts = np.bincount(table.rows.targets, minlength=len(table.form.class_names)) if is_classes else ()
+    sampled = () if columns.complete else (f"these are the first {columns.rows:,} rows of {_rows(path, columns)}",)
+    roles = table.roles.by_name()
+    described = replace(
+        entry,
+        kind="table",
+        task=table.task,
+        value_range=ValueRange("float32"),
+        columns=tuple(describe_column(each, roles.get(name, "unused")) for name, each in columns.columns.items()),
+        class_names=table.form.class_names,
+        class_counts=tuple(map(int, counts)),
+        classes=len(table.form.class_names),
+        samples=tuple(sample_rows(columns, table.roles.inputs, table.roles.targets)),
+        notes=(*table.notes, *sampled),
+        changes=table.changes,
+    )
+    return _with_shapes(described, table)
+
+
+def _with_shapes(entry: DatasetEntry, table: _Table) -> DatasetEntry:
+    """Add shapes and counts of examples, and what training rows change, which only all rows tell."""
+    is_text = table.rows.text_input(table.options) is not None
+    inputs = ArraySpec((), "string") if is_text else ArraySpec((None,), "float32")
+    entry = replace(entry, kind="text", value_range=None, shape=()) if is_text else entry
+    if table.columns.complete:
+        parts = table.split()
+        learned, changes = table.learn(parts.train)
+        if learned:
+            features = len(learned.feature_names)
+            inputs, entry = ArraySpec((features,), "float32"), replace(entry, shape=(features,))
+        entry = replace(
+            entry,
+            examples=len(parts.train),
+            validation_examples=None if table.options.validation_data else len(parts.validation),
+            test_examples=len(parts.test),
+            changes=(*entry.changes, *changes),
+        )
+    targets = map_structure(lambda array: ArraySpec(array.shape[1:], _single_type(array.dtype)), table.rows.targets)
+    weights = None if table.rows.weights is None else ArraySpec((), "float32")
+    return replace(entry, spec=Batch(inputs, inputs if targets is None else targets, weights))
+
+
+def load(entry: DatasetEntry, options: DataOptions, progress: Progress = no_progress) -> Dataset:
+    """Read all rows of a table.
 
     Args:
         entry: Has the file's path.
@@ -38,71 +174,70 @@ def read(entry: DatasetEntry, options: DataOptions, progress: Progress) -> Datas
         DataError: The file cannot be read, or rows are invalid.
         PlanError: A column that the plan names is missing or cannot be used.
     """
-    assert entry.path is not None  # noqa: S101 (an entry of a file has a path)
-    table = read_columns(entry.path, options, progress, like={each.name: each for each in options.formats})
+    path = _path(entry)
+    columns = read_columns(path, options, progress, like={each.name: each for each in options.formats})
     if options.window is not None:
-        return read_series(entry.name, table, options, progress)
-    roles = choose_table_roles(table.columns, options)
-    form = choose_form(table.columns, roles.targets, options)
-    rows = valid_rows(entry.path, table.columns, roles, form, options)
-    parts = rows.split(roles, form, options)
+        return load_series(entry.name, columns, options, progress)
+    table = _Table.of(path, columns, options)
+    rows, form, parts = table.rows, table.form, table.split()
     scaling = target_scaling(rows.targets, parts.train)
-    notes = [*table.notes, *roles.notes, *rows.notes]
-    model, warnings = None, tuple[str, ...]()
-    if not rows.text_input(options):
-        learned, constant = learn(rows.inputs, parts.train)
-        model = PreprocessingModel(learned, tuple(table.columns[name].format for name in roles.inputs))
-        notes += _missing(table, roles)
-        if unused := [name for name in constant if name in table.columns]:  # parts of a date are often constant
-            notes.append(f"left out {_listed(unused)}: the same value in all training rows")
-        warnings = unseen_notes(learned.vocabularies, rows.inputs, parts.validation)
-    train, validation, test = (_examples(rows, part, model, scaling, progress) for part in parts)
+    learned, learned_changes = table.learn(parts.train)
+    vocabularies = learned.vocabularies if learned else {}
+    warnings = unseen_notes(vocabularies, rows.inputs, parts.validation)
+    changes = [*table.changes, *learned_changes]
+    train, validation, test = (_examples(rows, part, learned, scaling, progress) for part in parts)
     raw = {name: (rows.inputs, part) for name, part in zip(_SPLITS, parts, strict=True)}
     if options.validation_data:
-        path, other_table, other_roles = read_validation_file(table, roles, options, progress)
-        other = valid_rows(path, other_table.columns, other_roles, form, options)
+        other_path, other_columns, other_roles = read_validation_file(columns, table.roles, options, progress)
+        other = valid_rows(other_path, other_columns.columns, other_roles, form, options)
         every = np.arange(other.count)
-        validation = _examples(other, every, model, scaling, progress)
+        validation = _examples(other, every, learned, scaling, progress)
         raw["validation"] = other.inputs, every
-        warnings = tuple(f"{path.name}: {note}" for note in other_table.notes)
-        warnings += unseen_notes(model.learned.vocabularies, other.inputs, every, path) if model else ()
-        notes += other.notes
+        warnings = tuple(f"{other_path.name}: {note}" for note in (*other_columns.notes, *other_columns.changes))
+        warnings += unseen_notes(vocabularies, other.inputs, every, other_path)
+        changes += other.changes
     if scaling is not None:
-        notes.append(standardized_note(f"the target {', '.join(roles.targets)}"))
+        changes.append(standardized(", ".join(table.roles.targets)))
     return Dataset(
         entry.name,
         train,
         validation if validation is not None and len(validation) else None,
         test if len(test) else None,
         class_names=form.class_names,
-        task=form.task if roles.targets else "reconstruction",
-        kind="table" if model else "text",
-        feature_names=model.learned.feature_names if model else roles.inputs,
-        target_names=roles.targets,
+        task=table.task,
+        kind="table" if learned else "text",
+        feature_names=learned.feature_names if learned else table.roles.inputs,
+        target_names=table.roles.targets,
         target_classes={name: names for name, names in form.classes.items() if names and form.task == "auto"},
-        preprocess=model,
-        original=model.learned.original if model else None,
-        raw_inputs={name: LazyMatrix(model, *raw[name]) for name in raw} if model and options.keeps_raw else {},
+        preprocess=learned,
+        original=learned.original if learned else None,
+        raw_inputs={name: LazyMatrix(learned, *raw[name]) for name in raw} if learned and options.keeps_raw else {},
         target_scaling=scaling,
-        value_range=ValueRange("float32") if model else ValueRange(),
+        value_range=ValueRange("float32") if learned else ValueRange(),
         warnings=warnings,
-        notes=tuple(dict.fromkeys(notes)),
+        notes=table.notes,
+        changes=tuple(dict.fromkeys(changes)),
     )
 
 
+def _path(entry: DatasetEntry) -> Path:
+    assert entry.path is not None  # noqa: S101 (an entry of a file has a path)
+    return entry.path
+
+
 def _examples(
-    rows: ValidRows, part: Rows, model: PreprocessingModel | None, scaling: Standardization | None, progress: Progress
+    rows: ValidRows, part: Rows, learned: Preprocessing | None, scaling: Standardization | None, progress: Progress
 ) -> Split:
     """The examples of some rows; converted when they are needed if the matrix does not fit in memory.
 
-    Without a model, the inputs are the texts of the only column, as those of a folder of text files are.
+    If nothing was learned, the inputs are the texts of the only column, as those of a folder of text files are.
     """
-    if model is None:
+    if learned is None:
         inputs: npt.NDArray[Any] | LazyArray = rows.inputs[0].values[part]
     else:
-        inputs = LazyMatrix(model, rows.inputs, part)
+        inputs = LazyMatrix(learned, rows.inputs, part)
         if fits_in_memory(inputs.nbytes):
-            inputs = model.apply(rows.inputs, part, progress)
+            inputs = learned.apply(rows.inputs, part, progress)
     targets = map_structure(lambda array: _single(array[part], scaling), rows.targets)
     weights = None if rows.weights is None else rows.weights[part]
     return Split(inputs, inputs if targets is None else targets, weights)
@@ -115,16 +250,20 @@ def _single(targets: npt.NDArray[Any], scaling: Standardization | None) -> npt.N
     return targets.astype(np.float32) if scaling is None else scaling.apply(targets)
 
 
-def _missing(table: Columns, roles: TableRoles) -> list[str]:
-    """A note on missing values of the inputs."""
-    columns = [table.columns[name] for name in roles.inputs if table.columns[name].missing]
-    if not columns:
-        return []
-    counts = _listed([f"{column.name} {column.missing:,}" for column in columns])
-    kinds = {"number" if column.values.dtype != object else column.kind for column in columns}
-    number = "; a missing number becomes the mean, and has a feature that says so" if "number" in kinds else ""
-    category = "; a missing category is a category of its own" if kinds & {"category", "boolean"} else ""
-    return [f"missing values: {counts}{number}{category}"]
+def _single_type(dtype: np.dtype[Any]) -> str:
+    """The type of targets in training."""
+    return "float32" if dtype == np.float64 else dtype.name
+
+
+def _rows(path: Path, columns: Columns) -> str:
+    """The number of rows of a file, estimated if need be."""
+    if columns.file_rows is not None:
+        return f"{columns.file_rows:,}"
+    return f"about {float(f'{path.stat().st_size / max(columns.bytes, 1) * columns.rows:.2g}'):,.0f}"
+
+
+def _constant(names: Sequence[str]) -> str:
+    return f"{_listed(names)}: the same value in all training rows"
 
 
 def _listed(names: Sequence[Any]) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from accel_engine.data.changes import Change
 from accel_engine.data.data_options import Progress, no_progress
 from accel_engine.errors import DataError
 from accel_engine.files import regular
@@ -47,6 +48,7 @@ class Cells:
         invalid: Number of rows that were left out, as they cannot be parsed.
         decimal_comma: Whether numbers may be written as ``1,5``.
         notes: Notes for the user.
+        changes: The rows that were left out.
     """
 
     table: Any
@@ -56,6 +58,7 @@ class Cells:
     invalid: int = 0
     decimal_comma: bool = False
     notes: tuple[str, ...] = ()
+    changes: tuple[Change, ...] = ()
 
 
 def read_cells(path: Path, *, skip_invalid: bool, limit: int | None = None, progress: Progress = no_progress) -> Cells:
@@ -82,8 +85,8 @@ def read_cells(path: Path, *, skip_invalid: bool, limit: int | None = None, prog
         if not cells.table.num_rows:
             raise DataError(f"{path} has no rows{' that can be parsed' if cells.invalid else ''}")
         if cells.invalid:
-            note = f"left out {numbers.counted(cells.invalid, 'row')} of {path.name} that cannot be parsed"
-            return replace(cells, notes=(*cells.notes, note))
+            change = Change("left out", f"rows of {path.name}", cells.invalid, detail="they cannot be parsed")
+            return replace(cells, changes=(change,))
         return cells
 
 

@@ -7,20 +7,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from accel_engine.data.changes import Change
 from accel_engine.data.column_format import ColumnFormat
 from accel_engine.data.data_options import DataOptions, Progress, no_progress
 from accel_engine.data.dataset import Dataset, Split
 from accel_engine.data.dataset_entry import DatasetEntry
-from accel_engine.data.series.series import order_series
-from accel_engine.data.series.series_columns import choose_columns, role_of
-from accel_engine.data.series.series_survey import describe_windows
+from accel_engine.data.series.series import choose_columns, order_series, role_of
+from accel_engine.data.series.series_parts import describe_windows
 from accel_engine.data.series.windowed import windowed
 from accel_engine.data.splits import split_by_values
-from accel_engine.data.tables.column_names import SPLIT_COLUMN
-from accel_engine.data.tables.columns import Columns
+from accel_engine.data.tables.column_texts import describe_column, sample_rows
+from accel_engine.data.tables.columns import SPLIT_COLUMN, Columns, TableColumn
 from accel_engine.data.tables.roles import TableRoles
-from accel_engine.data.tables.table_column import TableColumn
-from accel_engine.data.tables.table_survey_columns import describe_column, sample_rows
 from accel_engine.data.tables.valid_rows import read_validation_file
 from accel_engine.errors import FieldValue
 
@@ -28,7 +26,7 @@ _NUMERIC = ("number", "boolean")
 """Kinds of columns that windows can have."""
 
 
-def read_series(name: str, table: Columns, options: DataOptions, progress: Progress) -> Dataset:
+def load_series(name: str, table: Columns, options: DataOptions, progress: Progress) -> Dataset:
     """Make windows of a table.
 
     Args:
@@ -44,7 +42,7 @@ def read_series(name: str, table: Columns, options: DataOptions, progress: Progr
     return _windows(name, table, _validation(table, options, progress), options)
 
 
-def survey_series(entry: DatasetEntry, table: Columns, options: DataOptions, limit: int | None) -> DatasetEntry:
+def describe_series(entry: DatasetEntry, table: Columns, options: DataOptions, limit: int | None) -> DatasetEntry:
     """Complete an entry with columns and windows, which are counted if all rows are known.
 
     Args:
@@ -61,10 +59,11 @@ def survey_series(entry: DatasetEntry, table: Columns, options: DataOptions, lim
     arrays = series_arrays(table)
     columns = choose_columns(arrays, own_options)
     validation = _validation(table, options, limit=limit)
-    notes = (*table.notes, *_notes(table, options))
+    notes, changes = (*table.notes, *_notes(table, options)), tuple(_changes(table, options))
     if table.complete and (validation is None or validation.complete):
         made = _windows(entry.name, table, validation, options)
-        described, notes = describe_windows(entry, columns, None, own_options), made.notes
+        described = describe_windows(entry, columns, None, own_options)
+        notes, changes = made.notes, made.changes
         counts = [len(split) if isinstance(split, Split) else 0 for split in (made.train, made.validation, made.test)]
         described = replace(described, examples=counts[0], validation_examples=counts[1], test_examples=counts[2])
     else:
@@ -77,7 +76,7 @@ def survey_series(entry: DatasetEntry, table: Columns, options: DataOptions, lim
         for name, column in table.columns.items()
     )
     shown = sample_rows(table, columns.inputs, ())
-    return replace(described, columns=tuple(listed), samples=tuple(shown), notes=notes)
+    return replace(described, columns=tuple(listed), samples=tuple(shown), notes=notes, changes=changes)
 
 
 def _windows(name: str, table: Columns, validation: Columns | None, options: DataOptions) -> Dataset:
@@ -89,7 +88,8 @@ def _windows(name: str, table: Columns, validation: Columns | None, options: Dat
     others = None if validation is None else series_arrays(validation)
     dataset = windowed(name, series_arrays(table), _without_unused(table, options), validation=others, parts=parts)
     notes, columns = (*table.notes, *_notes(table, options), *dataset.notes), _read_columns(dataset, table, options)
-    return replace(dataset, notes=notes, columns=columns)
+    changes = (*_changes(table, options), *dataset.changes)
+    return replace(dataset, notes=notes, changes=changes, columns=columns)
 
 
 def _read_columns(dataset: Dataset, table: Columns, options: DataOptions) -> tuple[ColumnFormat, ...]:
@@ -126,11 +126,17 @@ def _without_unused(table: Columns, options: DataOptions) -> DataOptions:
     return replace(options, ignore=(*options.ignore, *unused, *split))
 
 
-def _notes(table: Columns, options: DataOptions) -> Iterator[str]:
+def _changes(table: Columns, options: DataOptions) -> Iterator[Change]:
+    """What reading changes: its own changes, and columns that are left out."""
+    yield from table.changes
     unused = _without_numbers(table, options)
     if unused and not options.features:
         listed = ", ".join(f"{column.name} ({column.kind})" for column in unused)
-        yield f"left out columns without numbers: {listed}"
+        yield Change("left out", "columns without numbers", len(unused), None, listed)
+
+
+def _notes(table: Columns, options: DataOptions) -> Iterator[str]:
+    unused = _without_numbers(table, options)
     date = next((column.name for column in unused if column.kind == "date"), "")
     if date and not options.time:
         yield f"rows are in the order of the file; {FieldValue('time', repr(date))} puts them in order"

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from accel_engine.data.data_options import DataOptions
 from accel_engine.data.standardization import Standardization
 from accel_engine.data.structure import Structure
-from accel_engine.data.tables.table_column import TableColumn
+from accel_engine.data.tables.columns import TableColumn
 from accel_engine.data.targets import number_scaling
 from accel_engine.errors import PlanError
 

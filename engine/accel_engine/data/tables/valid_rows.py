@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from accel_engine.data.changes import Change
 from accel_engine.data.data_options import DataOptions, Progress, no_progress, or_skip
 from accel_engine.data.splits import Rows, SplitRows, split_by_values, split_rows
 from accel_engine.data.structure import Structure, map_structure
-from accel_engine.data.tables.columns import Columns, read_columns
+from accel_engine.data.tables.column_reading import read_columns
+from accel_engine.data.tables.columns import Columns, TableColumn
 from accel_engine.data.tables.raw_inputs import RawInput, raw_inputs
 from accel_engine.data.tables.roles import TableRoles
-from accel_engine.data.tables.table_column import TableColumn
 from accel_engine.data.tables.targets import TargetColumnForm, target_arrays
 from accel_engine.errors import DataError, PlanError
 from accel_engine.text import suggestion
@@ -32,7 +33,7 @@ class ValidRows:
         weights: Sample weights, float32 ``[rows]``; ``None`` without a column of them.
         names: Values of the column that splits the table; ``None`` without one.
         count: Number of rows.
-        notes: Notes for the user.
+        changes: The rows that are left out.
     """
 
     inputs: list[RawInput]
@@ -40,7 +41,7 @@ class ValidRows:
     weights: npt.NDArray[np.float32] | None
     names: npt.NDArray[Any] | None
     count: int
-    notes: tuple[str, ...]
+    changes: tuple[Change, ...]
 
     def text_input(self, options: DataOptions) -> RawInput | None:
         """The only input, if it is a text and the model takes texts as they are; ``None`` otherwise."""
@@ -90,7 +91,7 @@ def valid_rows(
         problems.append((~(weights >= 0), f"no weight of 0 or more in {_columns((roles.weight,))}"))
     if roles.order:
         problems.append((columns[roles.order].missing_rows, f"no value in {_columns((roles.order,))}"))
-    kept, notes = _drop(path, problems, rows, options)
+    kept, changes = _drop(path, problems, rows, options)
     if roles.order:
         kept = kept[np.argsort(columns[roles.order].values[kept], kind="stable")]
     inputs = raw_inputs(columns, roles.inputs)
@@ -100,7 +101,7 @@ def valid_rows(
         weights if weights is None else weights[kept],
         columns[roles.split].values[kept] if roles.split in columns else None,
         len(kept),
-        notes,
+        changes,
     )
 
 
@@ -139,9 +140,9 @@ def read_validation_file(
 
 def _drop(
     path: Path, problems: list[tuple[npt.NDArray[np.bool_], str]], rows: int, options: DataOptions
-) -> tuple[Rows, tuple[str, ...]]:
-    """The rows without a problem, and a note on each problem."""
-    keep, notes = np.ones(rows, bool), []
+) -> tuple[Rows, tuple[Change, ...]]:
+    """The rows without a problem, and what is left out for each problem."""
+    keep, changes = np.ones(rows, bool), list[Change]()
     for wrong, text in problems:
         count = int(wrong.sum())
         if not count:
@@ -151,10 +152,10 @@ def _drop(
             more = f", and {count - 1:,} more" if count > 1 else ""
             raise or_skip(DataError(f"{path}: row {row:,} has {text}{more}"))
         keep &= ~wrong
-        notes.append(f"left out {numbers.counted(count, 'row')} of {path.name} with {text}")
+        changes.append(Change("left out", f"rows of {path.name}", count, rows, text))
     if not keep.any():
-        raise DataError(f"{path} has no rows that can be used: {'; '.join(notes)}")
-    return np.flatnonzero(keep), tuple(notes)
+        raise DataError(f"{path} has no rows that can be used: {'; '.join(map(str, changes))}")
+    return np.flatnonzero(keep), tuple(changes)
 
 
 def _columns(names: tuple[str, ...]) -> str:

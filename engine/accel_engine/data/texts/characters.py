@@ -9,20 +9,33 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.data.data_options import Progress
-from accel_engine.data.texts.vocabulary import UNKNOWN
 from accel_engine.errors import DataError, FieldValue, join_words
+
+UNKNOWN = "\ufffd"
+"""The text of the token of characters that are not in the training part."""
+
+BYTES = tuple(chr(byte) if byte < 0x80 else f"<0x{byte:02X}>" for byte in range(256))
+"""The text of each byte."""
 
 CHUNK = 1 << 22
 """Bytes that are decoded at a time."""
 
 _NO_TOKEN = np.iinfo(np.uint16).max
 
+_MARKS = {
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+"""Encodings by the byte order mark that a file begins with; the first one counts."""
+
 
 class CharacterEncoder:
     """Gives every character of the training part a token, and all others one token together.
 
     Args:
-        replace: Whether bytes that are not UTF-8 become the character :data:`~.vocabulary.UNKNOWN`; otherwise they are
+        replace: Whether bytes that are not UTF-8 become the character :data:`UNKNOWN`; otherwise they are
             an error.
 
     Attributes:
@@ -101,16 +114,22 @@ class CharacterEncoder:
         return tokens
 
 
+def encoding_of(start: bytes) -> str:
+    """The encoding of a text, from its first four bytes: UTF-8 unless a byte order mark says another."""
+    return next((encoding for mark, encoding in _MARKS.items() if start.startswith(mark)), "utf-8-sig")
+
+
 def read_texts(path: Path, *, replace: bool = False, chunk: int | None = None) -> Iterator[str]:
     """Decode a text file in chunks of some bytes, :data:`CHUNK` by default; of an empty file, yield an empty text.
 
     Raises:
         DataError: The file cannot be read, or is not UTF-8 and nothing is replaced.
     """
-    decoder = codecs.getincrementaldecoder("utf-8-sig")("replace" if replace else "strict")
     done = 0
     try:
         with path.open("rb") as file:
+            decoder = codecs.getincrementaldecoder(encoding_of(file.read(4)))("replace" if replace else "strict")
+            file.seek(0)
             while content := file.read(chunk or CHUNK):
                 done += len(content)
                 yield decoder.decode(content)

@@ -19,6 +19,7 @@ class TableFormat:
         numbers: Keys of the numbers.
         precise: Keys of the numbers that need float64.
         flagged: Keys of the numbers that may be missing.
+        joined: Keys of the numbers that the model's file takes as one matrix.
         vocabularies: Categories of each column.
         words: Words of each text column.
         names: The column of each key.
@@ -30,6 +31,7 @@ class TableFormat:
     numbers: tuple[Text, ...]
     precise: tuple[Text, ...]
     flagged: tuple[Text, ...]
+    joined: tuple[Text, ...]
     vocabularies: Mapping[str, tuple[Text, ...]]
     words: Mapping[str, tuple[Text, ...]]
     names: Mapping[str, Text]

@@ -11,6 +11,7 @@ from typing import Any
 
 from accel_engine.errors import UsageError
 from accel_engine.json_values import encode
+from accel_engine.plan.options import OptionSpec, option
 from accel_engine.run.store.connection import check_writable, writing
 from accel_engine.run.store.meta import read_meta
 from accel_engine.text import printable
@@ -22,26 +23,6 @@ NOTE_LENGTH = 2000
 """Maximum characters of a note."""
 
 _TAG = re.compile(r"[^\W_][\w./@:-]{0,39}")
-
-
-@dataclass(frozen=True, slots=True)
-class Annotations:
-    """A run's name, note and tags.
-
-    Attributes:
-        name: Replaces the plan's name; empty if the run was not renamed.
-        note: Free text, one line.
-        tags: Words to filter by, sorted.
-    """
-
-    name: str = ""
-    note: str = ""
-    tags: tuple[str, ...] = ()
-
-
-def read_annotations(meta: Mapping[str, Any]) -> Annotations:
-    """The annotations of decoded rows of ``meta``."""
-    return Annotations(meta.get("name", ""), meta.get("note", ""), meta.get("tags", ()))
 
 
 def validate_name(text: str) -> str:
@@ -90,6 +71,58 @@ def apply_tag_changes(before: Sequence[str], changes: Iterable[str]) -> tuple[st
     return tuple(sorted(after))
 
 
+def _validate_line(text: str, kind: str, max_length: int) -> str:
+    line = " ".join(printable(text).split())
+    if len(line) > max_length:
+        raise UsageError(f"{kind} has at most {max_length} characters; this one has {len(line)}")
+    return line
+
+
+def _read_tags(text: str) -> tuple[str, ...]:
+    return validate_tags(text.replace(",", " ").split())
+
+
+def _read_changes(text: str) -> tuple[str, ...]:
+    changes = tuple(text.replace(",", " ").split())
+    apply_tag_changes((), changes)
+    return changes
+
+
+@dataclass(frozen=True, slots=True)
+class Annotations:
+    """A run's name, note and tags.
+
+    Attributes:
+        name: Replaces the plan's name; empty if the run was not renamed.
+        note: Free text, one line.
+        tags: Words to filter by, sorted.
+    """
+
+    name: str = option("", OptionSpec("Replaces the name of the plan.", str, hint="optional", read=validate_name))
+    note: str = option("", OptionSpec("A line of text.", str, read=validate_note))
+    tags: tuple[str, ...] = option(
+        (), OptionSpec("Words to filter runs by.", tuple, hint="paper baseline", read=_read_tags)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class TagChanges:
+    """Changes of tags.
+
+    Attributes:
+        tags: What :func:`apply_tag_changes` takes.
+    """
+
+    tags: tuple[str, ...] = option(
+        (), OptionSpec("Tags to add (+) or remove (-).", tuple, hint="+paper -old", read=_read_changes)
+    )
+
+
+def read_annotations(meta: Mapping[str, Any]) -> Annotations:
+    """The annotations of decoded rows of ``meta``."""
+    return Annotations(meta.get("name", ""), meta.get("note", ""), meta.get("tags", ()))
+
+
 def write_annotations(directory: Path, change: Callable[[Annotations], Annotations]) -> Annotations:
     """Change a run's annotations, also while an engine writes the run.
 
@@ -127,10 +160,3 @@ def set_tags(directory: Path, changes: Iterable[str]) -> Annotations:
     """Change a run's tags; see :func:`write_annotations` and :func:`apply_tag_changes`."""
     changes = tuple(changes)
     return write_annotations(directory, lambda before: replace(before, tags=apply_tag_changes(before.tags, changes)))
-
-
-def _validate_line(text: str, kind: str, max_length: int) -> str:
-    line = " ".join(printable(text).split())
-    if len(line) > max_length:
-        raise UsageError(f"{kind} has at most {max_length} characters; this one has {len(line)}")
-    return line

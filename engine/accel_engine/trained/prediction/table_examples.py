@@ -8,9 +8,10 @@ import numpy as np
 from accel_engine.data.column_format import ColumnFormat
 from accel_engine.data.data_options import DataOptions
 from accel_engine.data.structure import ArraySpec, map_structure
-from accel_engine.data.tables.columns import Columns, read_columns
+from accel_engine.data.tables.column_reading import read_columns
+from accel_engine.data.tables.columns import Columns
 from accel_engine.data.tables.preprocessing import unseen_notes
-from accel_engine.data.tables.raw_inputs import RawInput, formats_for, raw_inputs
+from accel_engine.data.tables.raw_inputs import NUMBERS, arrays_of, check_numbers, formats_for, raw_inputs
 from accel_engine.errors import DataError, FieldValue
 from accel_engine.run.diagnostics.data_format import TableFormat
 from accel_engine.trained.prediction.examples import Examples, without_problems
@@ -40,7 +41,7 @@ def read_rows(path: Path, table: TableFormat) -> Examples:
                 problems.setdefault(row, f"row {row + 1:,} of {path.name} has an infinite number in {column.name}")
     matrix = preprocessing_of(table).apply(raw, np.arange(found.rows))
     rows = tuple(str(row + 1) for row in range(found.rows))
-    notes = [note for name in names for note in found.columns[name].notes]
+    notes = [str(change) for name in names for change in found.columns[name].changes]
     notes += unseen_notes(table.vocabularies, raw, np.arange(found.rows), path)
     kept = without_problems(map_structure(np.asarray, matrix), problems)
     return Examples(rows, kept, problems, tuple(notes))
@@ -60,23 +61,23 @@ def read_raw_columns(
         DataError: The file cannot be read, lacks a column, or has no category that the model knows.
     """
     categories = categories or {}
+    types = {key: spec.dtype for key, spec in specs.items()}
     columns = read_all_rows(path, DataOptions())
-    check_columns(path, specs, _by_key(columns))
-    formats = formats_for(columns.columns, {key: spec.dtype for key, spec in specs.items()}, categories)
-    found = _by_key(columns := read_all_rows(path, DataOptions(), formats))
-    inputs, problems = {}, dict[int, str]()
-    for key, spec in specs.items():
-        values = found[key].values
-        if spec.dtype != "string":
-            values = values.astype(spec.dtype)
-            for row in np.flatnonzero(np.isinf(values)).tolist():
-                problems.setdefault(row, f"row {row + 1:,} of {path.name} has an infinite number in {found[key].name}")
-        inputs[key] = values[:, np.newaxis]
+    given = {each.key: each.name for each in raw_inputs(columns.columns, columns.columns)}
+    check_columns(path, types.keys() - {NUMBERS}, given)
+    columns = read_all_rows(path, DataOptions(), formats_for(columns.columns, types, categories))
+    raw = raw_inputs(columns.columns, columns.columns)
+    check_numbers(path.name, raw, specs[NUMBERS].shape[-1] or 0 if NUMBERS in specs else 0)
+    inputs, problems, names = arrays_of(raw, types), dict[int, str](), dict[str, None]()  # names in order
+    for key, array in inputs.items():
+        own = [each.name for each in raw if each.kind == "number"] if key == NUMBERS else [given[key]]
+        names |= dict.fromkeys(own)
+        for row, place in np.argwhere(np.isinf(array)).tolist() if types[key] != "string" else ():
+            problems.setdefault(row, f"row {row + 1:,} of {path.name} has an infinite number in {own[place]}")
+    changes = [change for name in names if name in columns.columns for change in columns.columns[name].changes]
+    notes = (*map(str, changes), *unseen_notes(categories, raw, np.arange(columns.rows), path))
     rows = tuple(str(row + 1) for row in range(columns.rows))
-    taken = {found[key].name for key in specs}
-    notes = [note for name in taken & columns.columns.keys() for note in columns.columns[name].notes]
-    notes += unseen_notes(categories, list(found.values()), np.arange(columns.rows), path)
-    return Examples(rows, without_problems(inputs, problems), problems, tuple(notes))
+    return Examples(rows, without_problems(inputs, problems), problems, notes)
 
 
 def read_text_column(path: Path, names: Sequence[str], spec: ArraySpec) -> Examples:
@@ -125,7 +126,3 @@ def check_columns(path: Path, wanted: Iterable[str], given: Iterable[str]) -> No
         raise DataError(
             f"{path.name} has no {noun} {', '.join(lacking)}, which the model needs; it has {', '.join(given)}"
         )
-
-
-def _by_key(columns: Columns) -> dict[str, RawInput]:
-    return {raw.key: raw for raw in raw_inputs(columns.columns, columns.columns)}

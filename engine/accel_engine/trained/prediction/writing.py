@@ -10,7 +10,7 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from accel_engine.data.structure import ArraySpec, flatten
-from accel_engine.data.texts.vocabulary import BYTES, UNKNOWN
+from accel_engine.data.texts.characters import BYTES, UNKNOWN
 from accel_engine.errors import DataError, ModelError
 from accel_engine.requests.protocol.request import Send, unheard
 from accel_engine.requests.write_text import WritingRequest, WrittenPart, WrittenText

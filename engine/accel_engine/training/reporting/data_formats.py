@@ -6,11 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from accel_engine.data.dataset import Dataset
-from accel_engine.data.series.normalization_model import WindowNormalization
-from accel_engine.data.standardization import Standardization
+from accel_engine.data.standardization import Standardization, WindowNormalization
 from accel_engine.data.structure import Batch, specs_from_json, specs_to_json
 from accel_engine.data.tables.preprocessing import Preprocessing
-from accel_engine.data.tables.preprocessing_model import PreprocessingModel
 from accel_engine.models.data_description import DataDescription
 from accel_engine.models.loaded_data import describe_data
 from accel_engine.plan import Plan
@@ -41,7 +39,7 @@ def data_format_of(dataset: Dataset, plan: Plan, task: str) -> DataFormat | None
     """
     described = describe_data(dataset, plan.task)
     preprocess, table, input_units = dataset.preprocess, None, None
-    if isinstance(preprocess, PreprocessingModel):
+    if isinstance(preprocess, Preprocessing):
         table = _table_format(preprocess)
     elif isinstance(preprocess, WindowNormalization):
         input_units = _units(preprocess.scaling)
@@ -104,23 +102,25 @@ def description_of(form: DataFormat, plan: Plan) -> DataDescription:
         form.target_mean,
         form.target_variance,
         form.kind,
+        form.sample_rate,
         has_standard_targets=form.target_units is not None,
         has_standard_windows=form.input_units is not None,
     )
 
 
-def preprocessing_of(table: TableFormat) -> PreprocessingModel:
+def preprocessing_of(table: TableFormat) -> Preprocessing:
     """The preprocessing of a table's columns."""
-    learned = Preprocessing(
+    return Preprocessing(
+        table.columns,
         Standardization(np.array(table.means), np.array(table.scales)),
         table.numbers,
         table.precise,
         table.flagged,
+        table.joined,
         table.vocabularies,
         table.words,
         table.names,
     )
-    return PreprocessingModel(learned, table.columns)
 
 
 def standardization(units: Units | None) -> Standardization | None:
@@ -128,15 +128,15 @@ def standardization(units: Units | None) -> Standardization | None:
     return Standardization(np.array(units.mean), np.array(units.scale)) if units else None
 
 
-def _table_format(model: PreprocessingModel) -> TableFormat:
-    learned = model.learned
+def _table_format(learned: Preprocessing) -> TableFormat:
     return TableFormat(
-        model.columns,
+        learned.columns,
         tuple(learned.scaling.mean.tolist()),
         tuple(learned.scaling.scale.tolist()),
         learned.numbers,
         learned.precise,
         learned.flagged,
+        learned.joined,
         dict(learned.vocabularies),
         dict(learned.words),
         dict(learned.names),

@@ -5,8 +5,7 @@ import weakref
 
 import tensorflow as tf
 
-from accel_engine.data.python_source.freed_iterator import FreedIterator
-from accel_engine.data.python_source.tf_data_stream import BatchStacks
+from accel_engine.data.python_source.tf_data_stream import BatchStacks, FreedIterator
 from garbage import freed
 from waiting import eventually
 

@@ -9,7 +9,7 @@ import pytest
 from accel_engine import data
 from accel_engine.data.data_options import DataOptions
 from accel_engine.data.dataset import Dataset
-from accel_engine.data.python_source import source
+from accel_engine.data.python_source import returned_dataset
 from accel_engine.errors import DataError, PlanError
 
 START = """
@@ -61,7 +61,7 @@ def test_validation_steps_end_every_pass(load, validation: str, expected: list[f
 
 @pytest.mark.parametrize("validation", ["gen(itertools.count())", "Batches()"])
 def test_a_stream_of_unknown_length_is_bounded(load, monkeypatch: pytest.MonkeyPatch, validation: str) -> None:
-    monkeypatch.setattr(source, "MAX_VALIDATION_BATCHES", 5)
+    monkeypatch.setattr(returned_dataset, "MAX_VALIDATION_BATCHES", 5)
     dataset = load(validation)
     assert firsts(dataset) == firsts(dataset) == [0, 1, 2, 3, 4]
     assert "the number of validation batches is unknown: 5 are read at most" in " ".join(dataset.notes)

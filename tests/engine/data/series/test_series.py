@@ -59,7 +59,7 @@ def test_rows_that_repeat_a_time_can_be_skipped() -> None:
     assert series.values["a"].tolist() == [0, 1, 3, 4]
     assert series.valid.all()
     assert series.lengths.tolist() == [4]
-    assert "windows with invalid rows are left out: 't' repeats a time" in series.notes[0]
+    assert "windows with invalid rows left out: 't' repeats a time" in str(series.changes[0])
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, 1e300])
@@ -71,7 +71,7 @@ def test_numbers_that_are_not_finite_are_counted(bad: float) -> None:
         order_series({"a": values}, options())
     series = order_series({"a": values}, options(invalid_examples="skip"))
     assert np.flatnonzero(~series.valid).tolist() == [4, 17]
-    assert series.notes == (f"windows with invalid rows are left out: {words}",)
+    assert list(map(str, series.changes)) == [f"windows with invalid rows left out: {words}"]
 
 
 def test_columns_that_are_not_numbers() -> None:

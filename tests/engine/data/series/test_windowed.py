@@ -173,7 +173,8 @@ def test_inputs_and_targets_are_standardised_by_training_rows() -> None:
     np.testing.assert_allclose(inputs.std(axis=0), [1, 1, 0], atol=0.02)
     assert made.target_scaling is not None
     np.testing.assert_allclose(made.target_scaling.restore(train.targets[0]), [4, 5], rtol=1e-6)
-    assert any("standardised by mean and standard deviation of the training rows" in note for note in made.notes)
+    words = "all columns standardized: also those to predict, by mean and standard deviation of the training rows"
+    assert words in map(str, made.changes)
     assert made.preprocess is not None
     model = made.preprocess()
     window = np.stack([table[name][:4] for name in made.feature_names], axis=1)[np.newaxis].astype(np.float32)
@@ -183,7 +184,7 @@ def test_inputs_and_targets_are_standardised_by_training_rows() -> None:
 def test_scale_none_leaves_numbers_as_they_are() -> None:
     made = windowed("mine", {"a": np.arange(50.0)}, options(scale="none"))
     assert (made.preprocess, made.target_scaling) == (None, None)
-    assert not any("standardised" in note for note in made.notes)
+    assert not made.changes
     assert raw(made)[0].inputs[3, 0, 0] == 3  # type: ignore[union-attr]
 
 

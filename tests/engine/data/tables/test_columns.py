@@ -4,7 +4,8 @@ import pytest
 from pyarrow import parquet
 
 from accel_engine.data.data_options import DataOptions
-from accel_engine.data.tables.columns import Columns, read_columns
+from accel_engine.data.tables.column_reading import read_columns
+from accel_engine.data.tables.columns import Columns
 from accel_engine.errors import DataError, PlanError
 
 
@@ -59,7 +60,8 @@ def test_few_values_that_are_no_numbers_count_as_missing_and_are_noted(file):
     columns = read_text(file, "a,b\n" + "".join(f"{n * 1.5},1\n" for n in range(200)) + "unknown,1\n")
     assert columns.columns["a"].kind == "number"
     assert columns.columns["a"].missing == 1
-    assert columns.notes == ("1 values of column a are no numbers, such as 'unknown' in row 201: treated as missing",)
+    change = "1 of 201 values of a read as missing: no numbers, such as 'unknown' in row 201"
+    assert [*map(str, columns.changes)] == [change]
 
 
 @pytest.mark.parametrize(
@@ -119,7 +121,7 @@ def test_row_with_the_wrong_number_of_fields(file):
         read_text(file, text)
     columns = read_text(file, text, invalid_examples="skip")
     assert (columns.rows, columns.invalid) == (2, 1)
-    assert columns.notes == ("left out 1 row of table.csv that cannot be parsed",)
+    assert [*map(str, columns.changes)] == ["1 rows of table.csv left out: they cannot be parsed"]
 
 
 @pytest.mark.parametrize(

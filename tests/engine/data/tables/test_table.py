@@ -7,6 +7,7 @@ import tensorflow as tf
 
 from accel_engine.data import DataOptions, load
 from accel_engine.data.dataset import Dataset
+from accel_engine.data.tables import preprocessing
 from accel_engine.data.tables.raw_inputs import raw_inputs
 from accel_engine.errors import DataError, PlanError
 
@@ -69,7 +70,7 @@ def test_columns_become_a_matrix_without_nan(file):
     np.testing.assert_array_equal(sum(job), 1)
     assert features["job=missing"].sum() > 0
     assert {"joined on year", "joined on month", "joined on weekday", "note: good", "left=no"} <= features.keys()
-    assert any("missing values: age 9, job 9, joined on 9, note 9" in note for note in dataset.notes)
+    assert any("36 missing values filled: age 9, job 9, joined on 9, note 9" in str(each) for each in dataset.changes)
 
 
 def test_statistics_and_vocabularies_are_of_the_training_rows_only(file):
@@ -99,13 +100,30 @@ def test_preprocessing_model_gives_the_same_numbers_after_loading(file, tmp_path
     model = dataset.preprocess()
     model.save(tmp_path / "preprocess.keras")
     loaded = keras.models.load_model(tmp_path / "preprocess.keras")
-    from accel_engine.data.tables.columns import read_columns
+    from accel_engine.data.tables.column_reading import read_columns
 
     table = read_columns(file, DataOptions())
     raw = {each.key: each.values for each in raw_inputs(table.columns, table.columns)}
     inputs = {name: tf.constant(raw[name][:, None]) for name in loaded.input}
     matrix = np.concatenate([dataset.train.inputs, dataset.validation.inputs])
     np.testing.assert_array_equal(loaded(inputs), matrix)
+
+
+def test_many_numbers_are_one_input_of_the_preprocessing(file, tmp_path, monkeypatch):
+    monkeypatch.setattr(preprocessing, "MANY_NUMBERS", 2)
+    columns = {**mixed_columns(), "same": [7] * ROWS, "large": [1e12 + row * 3 for row in range(ROWS)]}
+    dataset = read(file, columns, target=("left",), split="none", keeps_raw=True)
+    model = dataset.preprocess()
+    assert {each.name: (each.shape[1], each.dtype) for each in model.inputs} == {
+        "job": (1, "string"), "note": (1, "string"), "table.numbers": (9, "float64")
+    }  # fmt: skip
+    raw = dataset.raw_inputs["training"]
+    given = {name: tf.constant(array) for name, array in raw.learned.raw(raw.inputs, raw.rows).items()}
+    np.testing.assert_array_equal(model(given), dataset.train.inputs)
+    monkeypatch.setattr(preprocessing, "MANY_NUMBERS", 100)
+    other = read(file, columns, target=("left",), split="none")
+    assert other.feature_names == dataset.feature_names
+    np.testing.assert_allclose(other.train.inputs, dataset.train.inputs, atol=1e-5)
 
 
 def test_preprocessing_does_not_follow_the_precision_of_the_run(file):
@@ -255,7 +273,7 @@ def test_rows_without_a_target_or_with_infinite_numbers(file):
     columns["y"][18] = ""
     dataset = read(file, columns, invalid_examples="skip", split="none")
     assert len(dataset.train) == 18
-    assert sum("left out 1 row" in note for note in dataset.notes) == 2
+    assert sum("1 of 20 rows of people.csv left out" in str(change) for change in dataset.changes) == 2
 
 
 def test_columns_without_use_are_left_out(file):
@@ -268,10 +286,10 @@ def test_columns_without_use_are_left_out(file):
     }
     dataset = read(file, columns)
     assert dataset.feature_names == ("x",)
-    notes = "\n".join(dataset.notes)
-    assert "left out the column id" in notes
-    assert "left out the column empty: it has no values" in notes
-    assert "left out constant: the same value in all training rows" in notes
+    changes = "\n".join(map(str, dataset.changes))
+    assert "column id left out: it has a different value in most rows" in changes
+    assert "column empty left out: it has no values" in changes
+    assert "1 columns left out: constant: the same value in all training rows" in changes
     with pytest.raises(DataError, match="nothing to learn from"):
         read(file, {"constant": [1] * 40, "y": ["p", "q"] * 20})
     assert read(file, {"id": list(range(40)), "y": [row / 3 for row in range(40)]}).feature_names == ("id",)

@@ -10,7 +10,7 @@ import pytest
 from accel_engine import data
 from accel_engine.data.data_options import DataOptions
 from accel_engine.data.dataset import Split
-from accel_engine.data.tables import table_survey
+from accel_engine.data.tables import table
 from accel_engine.errors import DataError, PlanError
 
 HOURS = np.arange("2024-01-01", "2024-01-11", dtype="datetime64[h]")  # 240 rows
@@ -53,7 +53,8 @@ def test_survey_says_what_reading_gives(write, values: dict[str, Any]) -> None:
     spec = write(TABLE)
     made, entry = data.load(spec, options(**values)), data.survey(data.find(spec), options(**values))
     assert (entry.kind, entry.task, entry.classes, entry.shape) == ("series", "regression", 0, made.shape)
-    assert (entry.spec, entry.value_range, entry.notes) == (made.spec, made.value_range, made.notes)
+    assert (entry.spec, entry.value_range) == (made.spec, made.value_range)
+    assert (entry.notes, entry.changes) == (made.notes, made.changes)
     splits = (made.train, made.validation, made.test)
     lengths = [len(split) if isinstance(split, Split) else 0 for split in splits]
     assert [entry.examples, entry.validation_examples, entry.test_examples] == lengths
@@ -66,8 +67,8 @@ def test_survey_says_what_reading_gives(write, values: dict[str, Any]) -> None:
 
 
 def test_first_rows_of_a_large_file_are_checked(write, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table_survey, "LARGE", 0)
-    monkeypatch.setattr(table_survey, "_ROWS", 50)
+    monkeypatch.setattr(table, "LARGE", 0)
+    monkeypatch.setattr(table, "_ROWS", 50)
     spec = write(TABLE)
     chosen = options(time="when", target=("temperature",), ignore=("part", "place"))
     entry, made = data.survey(data.find(spec), chosen), data.load(spec, chosen)
@@ -83,10 +84,8 @@ def test_columns_without_numbers_are_left_out(write) -> None:
     spec = write(TABLE)
     made = data.load(spec, options(scale="none"))
     assert made.feature_names == ("temperature", "rain")
-    assert (
-        "left out columns without numbers: when (date), wind (category), place (category), part (category)"
-        in made.notes
-    )
+    listed = "when (date), wind (category), place (category), part (category)"
+    assert [*map(str, made.changes)] == [f"4 columns without numbers left out: {listed}"]
     assert "rows are in the order of the file; --time 'when' puts them in order" in made.notes
     assert isinstance(made.train, Split)
     np.testing.assert_array_equal(made.train.inputs[:, 0, 1], np.arange(len(made.train)) % 5 == 0)

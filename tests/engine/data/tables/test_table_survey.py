@@ -28,7 +28,8 @@ def test_survey_agrees_with_what_is_read(file):
     counts = (len(dataset.train), len(dataset.validation), len(dataset.test))
     assert (entry.examples, entry.validation_examples, entry.test_examples) == counts
     assert sum(entry.class_counts) == sum(counts)
-    assert {note for note in entry.notes if "missing" not in note} <= set(dataset.notes)
+    assert set(entry.notes) <= set(dataset.notes)
+    assert entry.changes == dataset.changes
 
 
 def test_columns(file):

@@ -8,8 +8,8 @@ from accel_engine import data
 from accel_engine.data import dataset
 from accel_engine.data.data_options import DataOptions
 from accel_engine.data.dataset import Dataset, Split
-from accel_engine.data.texts import characters
-from accel_engine.data.texts.vocabulary import BYTES, UNKNOWN
+from accel_engine.data.texts import characters, language_text
+from accel_engine.data.texts.characters import BYTES, UNKNOWN
 from accel_engine.errors import DataError, PlanError
 
 LINE = "The quick brown fox jumps over the lazy dog.\n"
@@ -77,9 +77,9 @@ def test_the_three_parts_are_in_order(write) -> None:
 def test_vocabulary_is_of_the_training_part(write) -> None:
     made = load(write(TEXT + "é☃☃ß" + LINE), validation_split=0.2, window=5)
     assert made.vocabulary == (*sorted(set(TEXT)), UNKNOWN)
-    assert made.notes[-1] == (
-        "4 characters after the training part are not in its vocabulary, and share the token \ufffd: '☃', 'ß', 'é'"
-    )
+    assert list(map(str, made.changes)) == [
+        "4 characters converted: to the token \ufffd, as the training part has none of them: '☃', 'ß', 'é'"
+    ]
     train, validation = splits_of(made)
     assert UNKNOWN not in text_of(train, made.vocabulary)
     assert text_of(validation, made.vocabulary).count(UNKNOWN) == 4
@@ -97,6 +97,12 @@ def test_chunks_make_no_difference(write, monkeypatch: pytest.MonkeyPatch, chunk
     assert (text[1:]).startswith(text_of(train, made.vocabulary))
     assert set(made.vocabulary) == {*"añ☃😀b", UNKNOWN}
     assert text_of(validation, made.vocabulary).count(UNKNOWN) == 4  # the last one is in no block
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32"])
+def test_a_byte_order_mark_tells_the_encoding_and_is_no_character(write, encoding: str) -> None:
+    made = load(write((TEXT + "é☃").encode(encoding)), split="none")
+    assert text_of(splits_of(made)[0], made.vocabulary) == TEXT[: len(TEXT) // 64 * 64 + 1]
 
 
 def test_bytes(write) -> None:
@@ -141,7 +147,7 @@ def test_text_that_is_not_utf8(write) -> None:
         data.survey(data.find(spec), DataOptions())
     made = load(spec, invalid_examples="skip")
     assert UNKNOWN in made.vocabulary
-    assert made.notes[-1] == "bytes that are not UTF-8 were replaced by \ufffd: 2 in all"
+    assert str(made.changes[-1]) == "2 bytes that are not UTF-8 converted: to \ufffd"
 
 
 @pytest.mark.parametrize(
@@ -181,9 +187,7 @@ def test_survey_says_what_reading_gives(write, values: dict[str, Any]) -> None:
 
 
 def test_survey_does_not_count_the_characters_of_a_very_large_file(write, monkeypatch: pytest.MonkeyPatch) -> None:
-    from accel_engine.data.texts import language_text_survey
-
-    monkeypatch.setattr(language_text_survey, "_COUNTED", 1000)
+    monkeypatch.setattr(language_text, "_COUNTED", 1000)
     spec = write(TEXT)
     entry = data.survey(data.find(spec), DataOptions())
     assert (entry.examples, entry.validation_examples) == (None, None)

@@ -8,7 +8,7 @@ import keras
 import numpy as np
 import pytest
 
-from accel_engine.data.texts.vocabulary import BYTES
+from accel_engine.data.texts.characters import BYTES
 from accel_engine.errors import AccelError, DataError
 from accel_engine.plan import Plan
 from accel_engine.requests.write_text import WritingOptions, WritingRequest, WrittenText

@@ -22,7 +22,7 @@ from accel_tui.widgets.jobs.path_input import PathInput
 from accel_tui.widgets.line_input import LineInput
 from accel_tui.widgets.plan.picker import Picker
 
-HINT = "[@click=screen.start]enter or ctrl+s starts[/], [@click=screen.back]esc goes back[/]"
+HINT = "[@click=screen.start]enter or ctrl+s $does[/], [@click=screen.back]esc goes back[/]"
 
 Editor = LineInput | Picker | Checklist
 """A widget with the text of an option."""
@@ -61,9 +61,14 @@ class OptionRow(Vertical):
     def compose(self) -> ComposeResult:
         """Compose the label, the editor and a line for what is wrong."""
         with Horizontal():
-            yield Label(self.spec.label or self.option.replace("_", " "), classes="label")
+            yield Label(self.label, classes="label")
             yield self.editor
         yield Static(classes="error", markup=False)
+
+    @property
+    def label(self) -> str:
+        """What is before the editor."""
+        return self.spec.label or self.option.replace("_", " ")
 
     @property
     def text(self) -> str:
@@ -87,6 +92,7 @@ class OptionForm(VerticalScroll):
         specs: Specifications in place of those of the dataclass.
         editors: Widgets in place of those that the specifications make.
         directories: The runs whose checkpoints the option ``checkpoint`` offers.
+        does: What enter does with valid options.
     """
 
     DEFAULT_CSS = """
@@ -119,9 +125,10 @@ class OptionForm(VerticalScroll):
         specs: Mapping[str, OptionSpec] | None = None,
         editors: Mapping[str, Editor] | None = None,
         directories: Sequence[Path] = (),
+        does: str = "starts",
     ) -> None:
         super().__init__(can_focus=False)
-        self._kind, self._heading, self._directories = kind, heading, tuple(directories)
+        self._kind, self._heading, self._directories, self._does = kind, heading, tuple(directories), does
         known, given = {**specs_of(kind), **(specs or {})}, texts or {}
         made = editors or {}
         self._rows = {
@@ -138,7 +145,7 @@ class OptionForm(VerticalScroll):
         if self._heading:
             yield Static(self._heading, id="heading", markup=False)
         yield from self._rows.values()
-        yield Static(HINT, id="hint")
+        yield Static(id="hint")
 
     def on_mount(self) -> None:
         """Show the rows that go with the values, and read which checkpoints there are."""
@@ -151,9 +158,13 @@ class OptionForm(VerticalScroll):
         editor = next(iter(self._rows.values())).editor
         (editor.input if isinstance(editor, Picker) else editor).focus()
 
-    def submit(self) -> None:
-        """Post the options if they are valid."""
-        options = self._check()
+    def submit(self, entered: Mapping[str, str] | None = None) -> None:
+        """Post the options if they are valid.
+
+        Args:
+            entered: Texts in place of those of rows, which keys may have changed since.
+        """
+        options = self._check(entered)
         if options is None:
             self.app.bell()
         else:
@@ -170,7 +181,7 @@ class OptionForm(VerticalScroll):
     @on(Input.Submitted)
     def _entered(self, event: Input.Submitted) -> None:
         event.stop()
-        self.submit()
+        self.submit({str(event.input.id): event.value})
 
     @on(Picker.Completed)
     def _completed(self, event: Picker.Completed) -> None:
@@ -192,14 +203,17 @@ class OptionForm(VerticalScroll):
         if not any(row.has_class("-wrong") for row in self._rows.values()):
             self._show_hint("")
 
-    def _check(self) -> Any | None:
+    def _check(self, entered: Mapping[str, str] | None = None) -> Any | None:
         """The options, if they are valid; shows what is wrong."""
         values, problems = dict[str, Any](), dict[str, str]()
         for row in self._shown():
+            text = (entered or {}).get(row.option, row.text)
             try:
-                values[row.option] = row.spec.value_of(row.option, row.text)
+                values[row.option] = row.spec.value_of(row.option, text)
             except UsageError as error:
-                problems[row.option] = problem_of(error, row.text)
+                problems[row.option] = problem_of(error, text)
+            if row.spec.is_required and not text.strip():
+                problems[row.option] = f"give a {row.label}"
         for name, row in self._rows.items():
             row.show_problem(problems.get(name, ""))
         self._show_hint("")
@@ -224,7 +238,7 @@ class OptionForm(VerticalScroll):
         hint.set_class(bool(problem), "wrong")
         about = next((row.spec.doc for row in self._rows.values() if row.has_focus_within), "")
         told = Content(printable_line(problem)) if problem else Content(about)
-        hint.update(Content("\n").join([told, Content.from_markup(HINT)]))
+        hint.update(Content("\n").join([told, Content.from_markup(HINT, does=self._does)]))
 
     @work(thread=True, exit_on_error=False, group="steps")
     def _read_steps(self) -> None:

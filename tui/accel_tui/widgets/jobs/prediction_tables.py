@@ -16,9 +16,6 @@ from accel_tui.widgets.text_table import TextRow, TextTable
 MOST_ROWS = 1000
 """The most rows of a table; all are saved."""
 
-TOP = 3
-"""Number of the most probable classes that are shown."""
-
 _WIDEST = 200  # cells of a column
 
 BAR_WIDTH = 10
@@ -40,10 +37,15 @@ class ShownTable:
     rows: list[TextRow]
 
 
-def shown_tables(found: ExamplePredictions) -> list[ShownTable]:
-    """A table for each output, and one for the examples without a prediction; may take long."""
+def shown_tables(found: ExamplePredictions, top: int) -> list[ShownTable]:
+    """A table for each output, and one for the examples without a prediction; may take long.
+
+    Args:
+        found: The predictions.
+        top: Number of the most probable classes.
+    """
     most = most_examples(found, MOST_ROWS)
-    predicted = prediction_tables(found, TOP, most) if found.readable else ()
+    predicted = prediction_tables(found, top, most) if found.readable else ()
     tables = [ShownTable(each.output, each.header, _rows(each)) for each in predicted]
     if problems := problem_rows(found, MOST_ROWS):
         rows = [TextRow(number, texts, "error") for number, texts in enumerate(problems)]

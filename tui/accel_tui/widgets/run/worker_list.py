@@ -1,16 +1,30 @@
 """The workers of a distributed run."""
 
+from collections.abc import Hashable
+from dataclasses import dataclass
+from itertools import count
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Vertical
 from textual.content import Content
+from textual.widgets import Static
 
 from accel_engine.events import Outcome, Phase
 from accel_engine.words import numbers
+from accel_tui.formatting.table_columns import Column, SortKey
 from accel_tui.run_state.state import RunState
 from accel_tui.run_state.worker_follower import WorkerStatus, reduction_name, workers_of
 from accel_tui.widgets.run.phase_line import phase
-from accel_tui.widgets.run.run_view import RunText
+from accel_tui.widgets.run.run_view import RunText, RunView
+from accel_tui.widgets.styled_text import TextSpan
+from accel_tui.widgets.table import Table
 
 _ACTIVE_PHASES = (Phase.TRAINING, Phase.VALIDATING, Phase.CHECKPOINTING)
 """Phases that all workers share, so that they are shown as "active"."""
+
+_UNSEEN = 1
+"""Urgency of a worker in the table that only another machine shows."""
 
 _NAMED = 3
 """Maximum number of workers in one status that are named."""
@@ -48,25 +62,124 @@ class WorkerSummary(RunText):
         return Content("   ").join(parts).truncate(self.size.width, ellipsis=True)
 
 
-class WorkerList(RunText):
-    """A paragraph per worker with status, machine and resource use; hidden for a single worker."""
+@dataclass(frozen=True, slots=True)
+class WorkerRow:
+    """A worker in the table.
+
+    Attributes:
+        number: Its place among the workers.
+        name: Such as ``worker 1``.
+        urgency: The lowest is the first.
+        status: In a word or two.
+        colour: The theme colour of the status.
+        host: Its machine; empty if unknown.
+        cpu: Use of the CPU by its process, in percent of one core; ``None`` if unknown.
+        memory: Bytes of its process; ``None`` if unknown.
+        details: All that is known of it.
+    """
+
+    number: int
+    name: str
+    urgency: int
+    status: str
+    colour: str
+    host: str
+    cpu: float | None
+    memory: float | None
+    details: Content
+
+
+class WorkerTable(Table[WorkerRow]):
+    """The workers, problems first."""
+
+    BINDING_GROUP_TITLE = "Workers"
+    opens = False
+
+    def key_of(self, row: WorkerRow) -> Hashable:
+        """The name of a worker."""
+        return row.name
+
+    @property
+    def keeps_row(self) -> bool:
+        """Whether the cursor stays on its worker: without the focus, the first problem is shown."""
+        return self.has_focus
+
+
+class WorkerList(RunView, Vertical):
+    """The workers, and what is known of the current one; hidden for a single worker."""
 
     DEFAULT_CSS = """
     WorkerList {
         height: auto;
         margin-top: 1;
+        & > WorkerTable { height: auto; max-height: 12; }
+        & > #worker { height: auto; padding: 0 1; }
     }
     """
+
+    _rows: tuple[WorkerRow, ...] = ()
+
+    def compose(self) -> ComposeResult:
+        """Compose the heading, the table and the details."""
+        yield Static(Content.styled("Workers", "bold $primary"))
+        yield WorkerTable()
+        yield Static(id="worker", markup=False)
 
     def set_state(self, state: RunState) -> None:
         """Set the state; shown if there are other workers."""
         self.display = _has_others(state)
         super().set_state(state)
 
-    def build(self, state: RunState) -> Content:
-        """The heading and the paragraphs."""
-        heading = Content.styled("Workers", "bold $primary")
-        return Content("\n").join([heading, *(_paragraph(worker) for worker in workers_of(state))])
+    def update_view(self) -> None:
+        """Show workers that have changed."""
+        if not self.in_sight:
+            return
+        rows = tuple(sorted(map(_row, count(), workers_of(self.state)), key=lambda row: row.urgency))
+        if rows != self._rows:
+            self._rows = rows
+            self.query_one(WorkerTable).show_rows(rows, COLUMNS)
+
+    @on(WorkerTable.Moved)
+    def _describe(self) -> None:
+        current = self.query_one(WorkerTable).current
+        self.query_one("#worker", Static).update(current.details if current else "")
+
+
+def _key(value: float | None) -> SortKey | None:
+    return None if value is None else (value, "")
+
+
+COLUMNS: tuple[Column[WorkerRow], ...] = (
+    Column("worker", 8, lambda row, _: row.name, lambda row: _key(row.number), colour=lambda _: "accent", widest=11),
+    Column(
+        "status",
+        10,
+        lambda row, _: row.status,
+        lambda row: (row.urgency, row.status),
+        colour=lambda row: row.colour,
+        widest=28,
+    ),
+    Column("machine", 8, lambda row, _: row.host, lambda row: (0.0, row.host), drop_priority=3, widest=24),
+    Column(
+        "CPU",
+        5,
+        lambda row, _: "" if row.cpu is None else f"{row.cpu:.0f}%",
+        lambda row: _key(row.cpu),
+        right=True,
+        descending=True,
+        drop_priority=1,
+    ),
+    Column(
+        "memory",
+        8,
+        lambda row, _: "" if row.memory is None else numbers.size(row.memory),
+        lambda row: _key(row.memory),
+        right=True,
+        descending=True,
+        drop_priority=2,
+    ),
+)
+"""The columns of workers."""
 
 
 def _has_others(state: RunState) -> bool:
@@ -90,12 +203,16 @@ def _is_active(state: RunState) -> bool:
 
 
 def _brief_status(worker: WorkerStatus) -> Content:
+    return Content.styled(*_status_span(worker))
+
+
+def _status_span(worker: WorkerStatus) -> TextSpan:
     """The status of a worker, brief."""
     if worker.state is None:
-        return Content.styled("not visible from this machine", "$text-muted")
+        return "not visible from this machine", "$text-muted"
     if _is_active(worker.state):
-        return Content.styled("● active", "bold $success")
-    return Content.assemble(*phase(worker.state, 0.0, brief=True))
+        return "● active", "bold $success"
+    return phase(worker.state, 0.0, brief=True)[0]
 
 
 def _named(workers: list[WorkerStatus], count: int) -> str:
@@ -106,24 +223,37 @@ def _named(workers: list[WorkerStatus], count: int) -> str:
     return ", ".join(worker.name for worker in workers)
 
 
-def _paragraph(worker: WorkerStatus) -> Content:
+def _row(number: int, worker: WorkerStatus) -> WorkerRow:
+    text, style = _status_span(worker) if worker.state else ("not visible here", "$text-muted")
+    colour = style.rpartition("$")[2]
+    cpu, memory = _engine(worker.state) if worker.state else (None, None)
+    return WorkerRow(
+        number,
+        worker.name,
+        _urgency(worker) if worker.state else _UNSEEN,
+        text,
+        "note" if colour == "text-muted" else colour,
+        worker.host,
+        cpu,
+        memory,
+        _details(worker),
+    )
+
+
+def _details(worker: WorkerStatus) -> Content:
     state = worker.state
     status = _brief_status(worker) if state is None or _is_active(state) else Content.assemble(*phase(state, state.now))
     lines = [Content.assemble((f"{worker.name}  ", "$accent"), status)]
     if state and state.has_ended and state.ended and state.ended.reason:
-        lines.append(Content.styled(f"  {state.ended.reason}", "$text-error" if _has_failed(state) else ""))
-    where = ", ".join(filter(None, (worker.host, worker.address)))
-    if where:
-        lines.append(Content.styled(f"  {where}", "$text-muted"))
+        lines.append(Content.styled(state.ended.reason, "$text-error" if _has_failed(state) else ""))
+    if where := ", ".join(filter(None, (worker.host, worker.address))):
+        lines.append(Content.styled(where, "$text-muted"))
     if state is None:
-        lines.append(Content.styled(f"  on its machine:\n  accel-tui watch {worker.run}", "$text-muted"))
-    elif use := _engine(state):
-        lines.append(Content.assemble(("  engine ", "$text-muted"), use))
+        lines.append(Content.styled(f"on its machine:\naccel-tui watch {worker.run}", "$text-muted"))
     return Content("\n").join(lines)
 
 
-def _engine(state: RunState) -> str:
+def _engine(state: RunState) -> tuple[float | None, float | None]:
     """CPU and memory use of a worker's own process."""
-    meter = state.meters.get("cpu:0")
-    cpu, memory = (meter.reading(name).value if meter else None for name in ("engine_cpu", "engine_memory"))
-    return "" if cpu is None or memory is None or state.has_ended else f"{cpu:.0f}% {numbers.short_size(memory)}"
+    meter = None if state.has_ended else state.meters.get("cpu:0")
+    return (meter.reading("engine_cpu").value, meter.reading("engine_memory").value) if meter else (None, None)

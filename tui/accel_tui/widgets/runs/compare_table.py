@@ -1,158 +1,149 @@
-"""The table of the Compare screen: a column per run, headed by its letter and name."""
+"""The table of the Compare screen: a column per run, headed by its letter, and by its name where all names fit."""
 
-import textwrap
-from typing import ClassVar
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
 
 from rich.cells import cell_len
-from rich.segment import Segment
-from rich.style import Style
-from textual.binding import BindingType
-from textual.geometry import Size
+from textual.content import Content
 from textual.reactive import reactive
-from textual.strip import Strip
 
 from accel_engine.text import printable_line
-from accel_tui.formatting.text import fit
+from accel_tui.formatting.table_columns import GAP, Column
 from accel_tui.run_list.comparison import ComparedRow, Comparison
-from accel_tui.widgets.chart.cell_frame import COLOURS
 from accel_tui.widgets.chart_panels.compare_charts import letter, style_of
-from accel_tui.widgets.list_keys import SIDEWAYS_KEYS, ScrolledByKeys
+from accel_tui.widgets.table import Table
 
-_GAP = 2
-_PADDING = 2  # of the panel around the table, where it is as wide as the screen
 _MIN_WIDTH = 10
 _SHARE = 0.55  # of a wide screen
 _CHARTS = 66  # width at which chart headers fit the values of three runs
-_SIGN = 3  # width of the sign of a curve
-_LINES = 3  # maximum lines of a name
+_FRAME = 4  # cells of the panel, of the scrollbar, and before the labels
 
 
-class CompareTable(ScrolledByKeys):
-    """Differences between plans, and results.
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of the table.
 
-    The headings, which are the legend of the charts, and the labels stay in place while the rest scrolls.
+    Attributes:
+        section: The title of its section.
+        row: Label and values; ``None`` for the title itself.
     """
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
-        f"compare-table--{part}" for part in ("label", "value", "best", "rule", "head", *COLOURS)
-    }
-    DEFAULT_CSS = (
-        """
-    CompareTable {
-        width: auto;
-        height: auto;
-        background: $background;
-        scrollbar-size: 1 1;
-        & > .compare-table--label { color: $text-muted; }
-        & > .compare-table--value { color: $foreground; }
-        & > .compare-table--head { color: $foreground; text-style: bold; }
-        & > .compare-table--best { color: $text-success; text-style: bold; }
-        & > .compare-table--rule { color: $text-disabled; }
-        &:focus > .compare-table--rule { color: $accent; text-style: bold; }
+    section: str
+    row: ComparedRow | None = None
+
+    @property
+    def label(self) -> str:
+        """What is before the values."""
+        return self.row.label if self.row else self.section
+
+    def text(self, at: int) -> str:
+        """The value of a run."""
+        return self.row.texts[at] if self.row and self.row.texts else ""
+
+    def colour(self, at: int) -> str:
+        """The colour of the value of a run: the best one's differs."""
+        return "success" if self.row and at in self.row.best else ""
+
+
+class CompareTable(Table[Line]):
+    """Differences between plans, and results; the labels stay in place while the rest scrolls."""
+
+    DEFAULT_CSS = """
+    CompareTable > .table--header { text-style: bold; }
     """
-        + "".join(f"    & > .compare-table--{colour} {{ color: ${colour}; text-style: bold; }}\n" for colour in COLOURS)
-        + "}"
-    )
-    BINDING_GROUP_TITLE = "Table"
-    BINDINGS: ClassVar[list[BindingType]] = [*SIDEWAYS_KEYS]
+    opens = False
+    sideways = True
 
     comparison: reactive[Comparison | None] = reactive(None, repaint=False)
     """The comparison; ``None`` before the runs are read."""
 
-    def watch_comparison(self, before: Comparison | None, comparison: Comparison | None) -> None:
-        """Lay out a changed comparison."""
-        if comparison is not None and comparison != before:
-            self._lay_out(comparison)
+    _has_names = True
+
+    def key_of(self, row: Line) -> Hashable:
+        """The section and the label of a row."""
+        return row.section, row.label, row.row is None
+
+    def watch_comparison(self) -> None:
+        """Show another comparison."""
+        if self.comparison:
+            lines = list(_lines(self.comparison))
+            self.show_rows(lines, self._columns(lines, [each.title for each in self.comparison.runs]))
 
     def on_resize(self) -> None:
         """Lay out for the new size."""
-        if self.comparison:
-            self._lay_out(self.comparison)
+        self.watch_comparison()
 
     @property
-    def _rows(self) -> tuple[ComparedRow | str, ...]:
-        """The rows below the headings; a text alone is a section title."""
-        found = self.comparison
-        if found is None:
-            return ()
-        results = f"results ({found.kind_of_values})" if found.kind_of_values else "results"
-        return ("plan", *(found.plan or (ComparedRow("no differences", (), ()),)), results, *found.results)
+    def legend(self) -> Content:
+        """The names of the runs after their letters; empty if the headers have them."""
+        if self.comparison is None or self._has_names:
+            return Content("")
+        return Content("   " if self.screen.has_class("-narrow") else "\n").join(
+            Content.assemble((_sign(at), f"${style_of(at)} bold"), f" {printable_line(each.title)}")
+            for at, each in enumerate(self.comparison.runs)
+        )
 
-    def _lay_out(self, comparison: Comparison) -> None:
-        rows = [row for row in self._rows if isinstance(row, ComparedRow)]
-        self._label = max(len(row.label) for row in rows) + 1
-        screen, runs = self.screen, comparison.runs
-        values = [
-            max([_MIN_WIDTH, *(len(row.texts[index]) for row in rows if row.texts)]) for index in range(len(runs))
+    def _columns(self, lines: Sequence[Line], names: Sequence[str]) -> list[Column[Line]]:
+        """The columns of the labels and the runs, as wide as the charts leave room."""
+        label = max(cell_len(line.label) for line in lines if line.row)
+        values = [max([_MIN_WIDTH, *(cell_len(line.text(at)) for line in lines)]) for at in range(len(names))]
+        titles = [f"{_sign(at)} {printable_line(name)}" for at, name in enumerate(names)]
+        available = self._available(label + GAP * len(names), values)
+        widths = [max(cell_len(title), value) for title, value in zip(titles, values, strict=True)]
+        self._has_names = sum(widths) <= available
+        if not self._has_names:
+            titles, widths = [_sign(at) for at in range(len(names))], _shares(values, available)
+        rule = "─" * (label + sum(widths) + GAP * len(names))
+        return [
+            Column(
+                "",
+                label,
+                lambda line, _: line.label if line.row else f"{line.label} {rule[len(line.label) + 1 :]}",
+                colour=lambda line: "note" if line.row else "accent",
+            ),
+            *(_run_column(at, title, width) for at, (title, width) in enumerate(zip(titles, widths, strict=True))),
         ]
-        names = [_SIGN + cell_len(compared.title) for compared in runs]
-        fixed_width = self._label + _GAP * len(runs)
-        available = screen.size.width - fixed_width - 1
+
+    def _available(self, fixed: int, values: Sequence[int]) -> int:
+        """Cells for the values: charts get the width of their headers, unless the values need it.
+
+        Args:
+            fixed: Cells of the labels and the gaps.
+            values: Cells of the values of each run.
+        """
+        screen = self.screen
+        room = screen.size.width - _FRAME - fixed
         if screen.has_class("-narrow"):
-            available -= _PADDING
-        else:
-            # Charts get the width of their headers, unless the values, which do not wrap, need it.
-            available = min(int(_SHARE * screen.size.width) - fixed_width - 1, max(available - _CHARTS, sum(values)))
-        self._widths = _shares([max(pair) for pair in zip(values, names, strict=True)], available, values)
-        self._names = [
-            _lines(compared.title, width - _SIGN) for compared, width in zip(runs, self._widths, strict=True)
-        ]
-        self._head = max(map(len, self._names))
-        self.virtual_size = Size(fixed_width + sum(self._widths), len(self._rows) + self._head)
-        self.refresh()
-
-    def render_line(self, y: int) -> Strip:
-        """The headings, or a row."""
-        if self.comparison is None:
-            return Strip.blank(self.size.width)
-        values = self._heads(y) if y < self._head else self._values(y - self._head + self.scroll_offset.y)
-        label, *cells = values
-        strip = Strip(cells).crop(self.scroll_offset.x, self.scroll_offset.x + max(0, self.size.width - self._label))
-        return Strip([label, *strip]).adjust_cell_length(self.size.width, self._style("value"))
-
-    def _heads(self, line: int) -> list[Segment]:
-        """A line of the names; the first one has the signs of the curves."""
-        segments = [Segment(" " * self._label, self._style("value"))]
-        for at, lines in enumerate(self._names):
-            sign = "" if line else f"━{letter(at)}"
-            text = lines[line] if line < len(lines) else ""
-            segments.append(Segment(sign.ljust(_SIGN), self._style(style_of(at))))
-            segments.append(Segment(fit(printable_line(text), self._widths[at] - _SIGN), self._style("head")))
-            segments.append(Segment(" " * _GAP, self._style("value")))
-        return segments
-
-    def _values(self, row_index: int) -> list[Segment]:
-        rows = self._rows
-        if row_index >= len(rows):
-            return [Segment(" " * self._label, self._style("value"))]
-        row = rows[row_index]
-        if isinstance(row, str):
-            length = self._label + sum(self._widths) + _GAP * (len(self._widths) - 1)
-            line, rule = f"{row} ".ljust(length, "─"), self._style("rule")
-            return [Segment(line[: self._label], rule), Segment(line[self._label :], rule)]
-        segments = [Segment(row.label.ljust(self._label), self._style("label"))]
-        for at, text in enumerate(row.texts):
-            style = self._style("best" if at in row.best else "value")
-            segments.append(Segment(fit(printable_line(text), self._widths[at]) + " " * _GAP, style))
-        return segments
-
-    def _style(self, part: str) -> Style:
-        return self.get_component_rich_style(f"compare-table--{part}")
+            return room
+        return min(int(_SHARE * screen.size.width) - fixed, max(room - _CHARTS, sum(values)))
 
 
-def _lines(title: str, width: int) -> list[str]:
-    """A name in a few lines; the last one has the rest."""
-    lines = textwrap.wrap(title, width)
-    rest = " ".join(lines[_LINES - 1 :]).replace("- ", "-")  # wrapping may have split it at a hyphen
-    return [*lines[: _LINES - 1], rest] if rest else lines
+def _lines(comparison: Comparison) -> Iterator[Line]:
+    """The lines below the headers."""
+    yield Line("plan")
+    for row in comparison.plan or (ComparedRow("no differences", (), ()),):
+        yield Line("plan", row)
+    section = f"results ({comparison.kind_of_values})" if comparison.kind_of_values else "results"
+    yield Line(section)
+    for row in comparison.results:
+        yield Line(section, row)
 
 
-def _shares(preferred: list[int], available: int, minimum: list[int]) -> list[int]:
-    """Widths of columns: the wanted ones, limited to equal shares, but at least ``minimum`` if these fit."""
+def _sign(at: int) -> str:
+    """The sign of a run's curves."""
+    return f"━{letter(at)}"
+
+
+def _run_column(at: int, title: str, width: int) -> Column[Line]:
+    return Column(
+        title, width, lambda line, _: line.text(at), colour=lambda line: line.colour(at), title_colour=style_of(at)
+    )
+
+
+def _shares(preferred: Sequence[int], available: int) -> list[int]:
+    """Widths of columns: the wanted ones, limited to equal shares, but not too narrow to read."""
     widths = list(preferred)
-    if sum(minimum) > available:
-        minimum = [_MIN_WIDTH] * len(minimum)
     for placed, index in enumerate(sorted(range(len(preferred)), key=preferred.__getitem__)):
-        widths[index] = max(minimum[index], min(preferred[index], available // (len(preferred) - placed)))
+        widths[index] = max(_MIN_WIDTH, min(preferred[index], available // (len(preferred) - placed)))
         available -= widths[index]
     return widths

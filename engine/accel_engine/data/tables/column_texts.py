@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from accel_engine.data.dataset_entry import EntryColumn
-from accel_engine.data.tables.columns import Columns
-from accel_engine.data.tables.table_column import TableColumn
+from accel_engine.data.tables.columns import Columns, TableColumn
 from accel_engine.words import numbers
 from accel_engine.words.numbers import percent
 

@@ -1,15 +1,24 @@
-"""Streams of generators, iterators and other iterables, such as PyTorch's ``DataLoader``."""
+"""Streams of a ``keras.utils.PyDataset``, of generators, PyTorch's ``DataLoader`` and other iterables."""
 
 import sys
+from collections import deque
 from collections.abc import Callable, Iterator
-from itertools import chain, islice
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import chain, count, islice
 from typing import Any
 
+import keras
 import numpy as np
 
-from accel_engine.data.python_source.as_arrays import as_batch
-from accel_engine.data.python_source.pass_stream import PEEKED, Explained, PassStream, common_spec
-from accel_engine.data.python_source.random_state import OwnRandomState, own_states
+from accel_engine.data.python_source.pass_stream import (
+    PEEKED,
+    Explained,
+    OwnRandomState,
+    PassStream,
+    common_spec,
+    own_states,
+)
+from accel_engine.data.python_source.returned import as_batch
 from accel_engine.data.structure import Batch, flatten, map_structure
 from accel_engine.errors import DataError
 
@@ -44,6 +53,7 @@ class IterableStream(PassStream):
         self._start, self._again, self._seed, self._keeps_state = start, again, seed, keeps_state
         self._random = OwnRandomState(seed)
         self._size: int | None = None
+        self.read_again = "the batches of the function's data" if keeps_state else ""
         with explained("failed at its first batches"):
             elements = self._begin(0)
             peeked = list(islice(elements, PEEKED))
@@ -56,13 +66,9 @@ class IterableStream(PassStream):
                 self._peeked = chain(peeked, self._peeked)
             else:
                 self._peeked = chain(peeked, elements)
+        self.batched_here = self._size is not None
         count = length if self._size is None or length is None else -(-length // self._size)
         super().__init__(common_spec(peeked), count, len(flatten(peeked[0])[0]), explained)
-
-    @property
-    def batched_here(self) -> bool:
-        """Whether the elements were no batches."""
-        return self._size is not None
 
     def _restart(self, epoch: int) -> None:
         if not self._keeps_state:
@@ -126,3 +132,74 @@ def is_data_loader(value: Any) -> bool:
 def _are_batches(batch: Batch) -> bool:
     shapes = [array.shape for array in flatten(batch)]
     return all(shapes) and len({shape[0] for shape in shapes}) == 1
+
+
+class PyDatasetStream(PassStream):
+    """Batches of a ``PyDataset``.
+
+    The batch at an index is read with random states of its own, so that it does not depend on those before it;
+    ``on_epoch_begin`` and ``on_epoch_end`` are called once for every pass before it.
+
+    Args:
+        dataset: The ``PyDataset``.
+        again: Makes it once more.
+        seed: The plan's seed.
+        explained: Converts errors of the user's code.
+    """
+
+    def __init__(
+        self,
+        dataset: keras.utils.PyDataset,
+        again: Callable[[], keras.utils.PyDataset],
+        seed: int,
+        explained: Explained,
+    ) -> None:
+        self._dataset, self._again, self._seed = dataset, again, seed
+        self._calls = OwnRandomState(seed)
+        self._begun, self._first = -1, 0
+        with explained("failed at its first batch"):
+            batches = dataset.num_batches
+            peeked = [self._item(0, index) for index in range(min(PEEKED, PEEKED if batches is None else batches))]
+            if not peeked:
+                raise DataError("the data has no examples")
+        super().__init__(common_spec(peeked), batches, len(flatten(peeked[0])[0]), explained)
+
+    def _seek(self, epoch: int, position: int) -> None:
+        """Go to a batch by its index, without those before it."""
+        if epoch < self._begun:
+            with self._explained("failed when it was made again"):
+                self._dataset = self._again()
+            self._begun, self._calls = -1, OwnRandomState(self._seed)
+        with self._explained(f"failed at the start of pass {epoch + 1}"), self._calls.active():
+            while self._begun < epoch:
+                if self._begun >= 0:
+                    self._dataset.on_epoch_end()
+                self._begun += 1
+                if hasattr(self._dataset, "on_epoch_begin"):  # not in all versions of Keras
+                    self._dataset.on_epoch_begin()
+        self._epoch, self._position, self._first = epoch, position, position
+        self._iterator = self._open(epoch)
+
+    def _restart(self, epoch: int) -> None:
+        raise NotImplementedError  # every pass is found by its index
+
+    def _open(self, epoch: int) -> Iterator[Batch]:
+        indices = count(self._first) if self.batches is None else iter(range(self._first, self.batches))
+        if self._dataset.workers < 2:
+            return (self._item(epoch, index) for index in indices)
+        return self._read_ahead(indices)
+
+    def _read_ahead(self, indices: Iterator[int]) -> Iterator[Batch]:
+        """Read in threads, as many as the ``PyDataset`` asks for."""
+        with ThreadPoolExecutor(self._dataset.workers) as pool:
+            waiting: deque[Future[Batch]] = deque()
+            for index in indices:
+                waiting.append(pool.submit(lambda index: as_batch(self._dataset[index]), index))
+                if len(waiting) > self._dataset.workers:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+
+    def _item(self, epoch: int, index: int) -> Batch:
+        with OwnRandomState(self._seed, epoch, index).active():
+            return as_batch(self._dataset[index])

@@ -1,0 +1,120 @@
+"""Checks arrays: their shapes and types, and that their values are finite."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from accel_engine.data.changes import Change
+from accel_engine.data.data_options import DataOptions, or_skip
+from accel_engine.data.dataset import spec_of
+from accel_engine.data.pixel_scaling import ValueRange
+from accel_engine.data.structure import Batch, map_structure, named_leaves
+from accel_engine.errors import DataError
+
+_CHUNK = 1 << 24
+"""Values checked at a time, so that checking large data takes little memory."""
+
+
+def check_parts(parts: Mapping[str, Batch], names: Mapping[str, Batch]) -> None:
+    """Check the shapes and types of all splits: equally many rows, and the same arrays as the training split.
+
+    Raises:
+        DataError: They do not match.
+    """
+    for split, part in parts.items():
+        _check_lengths(part, names[split])
+        _check_form(part, parts["train"], names[split], names["train"])
+
+
+def _check_lengths(part: Batch, names: Batch) -> None:
+    """Check that no array is empty, and that all have equally many rows."""
+    first: tuple[str, int] | None = None
+    for structure, name in zip(part, names, strict=True):
+        for path, array in named_leaves(structure, name):
+            if not array.ndim:
+                raise DataError(f"{path} is a single value, not an array of examples")
+            if not len(array):
+                raise DataError(f"{path} has no examples")
+            if 0 in array.shape:
+                raise DataError(f"{path} has the shape {array.shape}: its examples are empty")
+            first = first or (path, len(array))
+            if len(array) != first[1]:
+                raise DataError(f"{first[0]} has {first[1]} rows but {path} has {len(array)}: one row per example")
+    if first is None:
+        raise DataError(f"{names.inputs} is None: there are no inputs")
+
+
+def _check_form(part: Batch, train: Batch, names: Batch, train_names: Batch) -> None:
+    """Check that a split has the arrays of the training split, in the same shapes and types; weights may differ."""
+    for structure, expected, name, other in zip(part[:2], train[:2], names[:2], train_names[:2], strict=True):
+        own, like = dict(named_leaves(structure)), dict(named_leaves(expected))
+        if list(own) != list(like):
+            has, needs = ("is missing" if not each else f"has {_listed(list(each))}" for each in (own, like))
+            raise DataError(f"{name} {has}, but {other} {needs}: all splits must have the same arrays")
+        for path in own:
+            _check_like(own[path], like[path], f"{name}/{path}" if path else name, f"{other}/{path}" if path else other)
+
+
+def _check_like(array: npt.NDArray[Any], like: npt.NDArray[Any], name: str, other: str) -> None:
+    if array.shape[1:] != like.shape[1:]:
+        mine, others = (spec_of(each) for each in (array, like))
+        raise DataError(f"examples are {others} in {other} but {mine} in {name}")
+    text = [each.dtype.kind in "OUST" for each in (array, like)]
+    ranges = {(each.dtype.kind == "f", ValueRange.of_array(each.dtype.name, ()).largest) for each in (array, like)}
+    if text[0] != text[1] or (not text[0] and len(ranges) > 1):
+        raise DataError(f"{other} is {like.dtype} but {name} is {array.dtype}: both must have the same value range")
+
+
+def _listed(paths: list[str]) -> str:
+    return "one array" if paths == [""] else ", ".join(paths)
+
+
+def finite_rows(part: Batch, names: Batch, options: DataOptions) -> tuple[Batch, list[Change]]:
+    """Leave examples out that have values which are not finite, if the plan says so.
+
+    Args:
+        part: Arrays ``[n, ...]``.
+        names: Names of the parts, for messages.
+        options: ``invalid_examples`` says whether to fail or to skip them.
+
+    Returns:
+        The examples that are left, and what is said of the others.
+
+    Raises:
+        DataError: There are such examples and the plan does not skip them, or none are left.
+    """
+    keep: npt.NDArray[np.bool_] | None = None
+    first = ""
+    for structure, name in zip(part, names, strict=True):
+        for path, array in named_leaves(structure, name):
+            finite = _finite(array)
+            if finite is None:
+                continue
+            place = f"{path}[{int(np.argmin(finite))}]"
+            if options.invalid_examples != "skip":
+                raise or_skip(DataError(f"{place} has values that are NaN or infinite"))
+            first = first or place
+            keep = finite if keep is None else keep & finite
+    if keep is None:
+        return part, []
+    if not keep.any():
+        raise DataError(f"all examples have values that are NaN or infinite, the first one in {first}")
+    skipped = int((~keep).sum())
+    kept: Batch = map_structure(lambda array: array[keep], part)
+    what = "examples with values that are NaN or infinite"
+    return kept, [Change("left out", what, skipped, len(keep), f"the first is {first}")]
+
+
+def _finite(array: npt.NDArray[Any]) -> npt.NDArray[np.bool_] | None:
+    """Whether each row is finite; ``None`` if all are."""
+    if array.dtype.kind != "f":
+        return None
+    rows = max(1, _CHUNK // max(1, array[0].size))
+    parts = [
+        np.isfinite(array[first : first + rows]).reshape(len(array[first : first + rows]), -1).all(axis=1)
+        for first in range(0, len(array), rows)
+    ]
+    finite: npt.NDArray[np.bool_] = np.concatenate(parts)
+    return None if finite.all() else finite
