@@ -9,10 +9,10 @@ from typing import Any
 
 from accel_engine.advice import Finding
 from accel_engine.advice.cures.cure_task import PURPOSES, Quantity
-from accel_engine.advice.cures.cure_trial import CureResult, try_cure
 from accel_engine.errors import AccelError
 from accel_engine.plan.changed_plan import options_text
 from accel_engine.plan.monitor import is_better_lower
+from accel_engine.race.cure_race import CureRace, try_cure
 
 SECONDS = 6.0
 """How long a trial takes turns."""
@@ -42,7 +42,7 @@ class Trial:
     run: str
     finding: str
     changes: Mapping[str, Any]
-    result: CureResult | None = None
+    result: CureRace | None = None
     problem: str = ""
 
     @property
@@ -56,7 +56,7 @@ class Trial:
         cure = f"| `{self.run}` | {self.finding} | `{options_text(self.changes)}` |"
         if self.result is None:
             return f"{cure} | | | | cannot be tried: {self.problem} |"
-        found = self.result
+        found = gain(self.result)
         return f"{cure} {found.before:.4g} | {found.after:.4g} | {found.unit} | {interval(found)} | {self.verdict} |"
 
 
@@ -86,22 +86,50 @@ def _trial(run: str, directory: Path, finding: str, changes: Mapping[str, Any], 
     return Trial(run, finding, changes, result)
 
 
-def verdict(result: CureResult) -> Verdict:
+@dataclass(frozen=True)
+class Gain:
+    """What a race of a cure compares.
+
+    Attributes:
+        before: The value of the plan; infinite where memory ran out.
+        after: The same with the cure.
+        unit: Of both.
+        between: The interval of the value with the cure; ``None`` for memory, and with too few rounds.
+    """
+
+    before: float
+    after: float
+    unit: str
+    between: tuple[float, float] | None = None
+
+
+def gain(raced: CureRace) -> Gain:
+    """The values of a race."""
+    without, cure = raced.results
+    if raced.quantity is Quantity.SPEED:
+        return Gain(without.examples_per_second or 0.0, cure.examples_per_second or 0.0, "examples/s", cure.between)
+    if without.learned and cure.learned:
+        return Gain(without.learned.value, cure.learned.value, cure.learned.metric, cure.learned.between)
+    before, after = (math.inf if each.memory is None else each.memory / 2**30 for each in raced.results)
+    return Gain(before, after, "GiB", (after, after))
+
+
+def verdict(raced: CureRace) -> Verdict:
     """Whether a cure is better or worse, as far as its interval tells."""
-    if result.better:
+    found = gain(raced)
+    if raced.is_better:
         return Verdict.BETTER
-    if not math.isfinite(result.after):
-        return Verdict.WORSE if math.isfinite(result.before) else Verdict.NO_DIFFERENCE
-    is_lower_better = is_better_lower(result.unit.replace(" ", "_")) is not False and not result.unit.endswith("/s")
-    is_worse = result.low > result.before if is_lower_better else result.high < result.before
-    return Verdict.WORSE if is_worse else Verdict.NO_DIFFERENCE
+    if not math.isfinite(found.after):
+        return Verdict.WORSE if math.isfinite(found.before) else Verdict.NO_DIFFERENCE
+    low, high = found.between or (-math.inf, math.inf)
+    is_lower_better = is_better_lower(found.unit.replace(" ", "_")) is not False and not found.unit.endswith("/s")
+    return Verdict.WORSE if (low > found.before if is_lower_better else high < found.before) else Verdict.NO_DIFFERENCE
 
 
-def interval(result: CureResult) -> str:
+def interval(found: Gain) -> str:
     """The interval of the value with the cure; empty for one of memory, or with too few rounds."""
-    if result.low == result.high or not (math.isfinite(result.low) and math.isfinite(result.high)):
-        return ""
-    return f"{result.low:.4g} to {result.high:.4g}"
+    low, high = found.between or (0.0, 0.0)
+    return "" if low == high else f"{low:.4g} to {high:.4g}"
 
 
 def gains(trials: list[Trial]) -> str:

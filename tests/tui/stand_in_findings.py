@@ -1,11 +1,17 @@
 """Findings that no rule has to find, for the command and the screens that show them."""
 
 import importlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from accel_engine.advice import Confidence, Cure, Evidence, Finding, Gain, Recorded, Trouble
+from accel_engine.advice.cures.cure_task import CureTask, Quantity
+from accel_engine.plan import Plan
+from accel_engine.race.cure_race import CureRace, speed_race
+from accel_engine.requests.try_plan import TrialStart
 from accel_engine.run.store.steps import THROUGHPUT
 
 SLOW = Finding(
@@ -71,3 +77,21 @@ def fail(monkeypatch: pytest.MonkeyPatch, *findings: Finding) -> None:
         raise ZeroDivisionError("division by zero")
 
     monkeypatch.setattr(module, "RULES", (failing, *module.RULES))
+
+
+def raced(before: Sequence[float], after: Sequence[float], **changes: Any) -> CureRace:
+    """The race of a cure for speed.
+
+    Args:
+        before: Examples a second without it, of each round.
+        after: The same with it.
+        changes: What it changes.
+    """
+
+    def trial(rates: Sequence[float]) -> Any:
+        ready = SimpleNamespace(compile_seconds=1.0, on_cpu=True)
+        return SimpleNamespace(rates=rates, memory=2e8, problem=None, ready=ready)
+
+    start = TrialStart(Plan(), 0, None)
+    changed = TrialStart(Plan(**changes), 0, None)
+    return speed_race(trial(before), trial(after), CureTask(start, changed, Quantity.SPEED, changes))

@@ -81,8 +81,6 @@ FILE_SUFFIXES = tuple(_FILE_READERS)
 """The suffixes of files with data."""
 
 _SURVEYS = {
-    "folders.image_folder": "folders.image_folder_scan",
-    "folders.mask_folder": "folders.mask_folder_scan",
     "folders.audio_folder": "folders.audio_folder_scan",
     "folders.text_folder": "folders.text_folder_scan",
 }
@@ -205,13 +203,7 @@ class _Audio(_ModuleSource):
     takes_window = True
 
 
-class _Images(_ModuleSource):
-    resizes_images = True
-
-
 _UNCONVERTED: dict[str, type[Source]] = {
-    "folders.image_folder": _Images,
-    "folders.mask_folder": _Images,
     "folders.audio_folder": _Audio,
 }
 """What is true of sources that are two modules yet; the attributes move to their classes."""

@@ -148,6 +148,22 @@ def _difference(first: float, second: float, mean: float) -> float:
     return abs(first - second) / max(mean, LEAST_MEAN)
 
 
+@dataclass(frozen=True, slots=True)
+class LearnedValue:
+    """What a plan has learned from as many examples as the reference.
+
+    Attributes:
+        metric: What is compared, such as ``validation loss``.
+        value: Its mean over the orders of the examples; not finite if one is not.
+        between: Its confidence interval if the reference's value is exact; ``None`` for the reference, and with too
+            few orders.
+    """
+
+    metric: str
+    value: float
+    between: tuple[float, float] | None = None
+
+
 class ConfigurationState(StrEnum):
     """How far a configuration is."""
 
@@ -190,6 +206,7 @@ class ConfigurationResult:
         joules: Joules an example; ``None`` if unknown.
         energy_of: ``cpu`` or ``gpu``, whose energy that is; empty if unknown.
         energy_problem: Why no energy is known; empty if it is.
+        learned: What it has learned, where that is compared; else ``None``.
     """
 
     configuration: Configuration
@@ -207,6 +224,7 @@ class ConfigurationResult:
     joules: float | None = None
     energy_of: str = ""
     energy_problem: str = ""
+    learned: LearnedValue | None = None
 
     @property
     def title(self) -> str:

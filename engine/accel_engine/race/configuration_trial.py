@@ -16,6 +16,7 @@ from accel_engine.race.configuration import (
     check_losses,
 )
 from accel_engine.race.energy import Meters
+from accel_engine.requests.try_plan import TrialReady
 
 LOSS_STEPS = 10
 """How many first losses are compared, at most."""
@@ -86,7 +87,7 @@ class ConfigurationTrial:
             state=ConfigurationState.READY,
             compile_seconds=ready.compile_seconds,
             memory=self._trial.memory,
-            memory_of="host" if ready.on_cpu else ready.devices[0].partition(":")[0].lower(),
+            memory_of=_memory_of(ready),
             losses=self._check(reference),
         )
 
@@ -166,3 +167,22 @@ class ConfigurationTrial:
     def _set(self, **changes: object) -> None:
         self.result = replace(self.result, **changes)  # type: ignore[arg-type]
         self._on_result(self.result)
+
+
+def result_of(configuration: Configuration, trial: PlanTrial) -> ConfigurationResult:
+    """What the turns of a plan tell of it, without a comparison; or why it has failed."""
+    if trial.problem:
+        return ConfigurationResult(configuration, ConfigurationState.FAILED, str(trial.problem))
+    return ConfigurationResult(
+        configuration,
+        ConfigurationState.FINISHED,
+        compile_seconds=trial.ready.compile_seconds,
+        memory=trial.memory,
+        memory_of=_memory_of(trial.ready),
+        rates=tuple(trial.rates),
+    )
+
+
+def _memory_of(ready: TrialReady) -> str:
+    """``host``, or the kind of device whose memory a trial tells."""
+    return "host" if ready.on_cpu else ready.devices[0].partition(":")[0].lower()

@@ -12,13 +12,13 @@ import pytest
 
 from accel_engine import run
 from accel_engine.advice.cures.apply_cure import Method, apply, undo
-from accel_engine.advice.cures.cure_trial import CureProgress, CureResult, try_cure
 from accel_engine.events import CommandAnswered, Outcome, PlanChanged, RunEnded
 from accel_engine.measure.plan_trials import PlanTrials
 from accel_engine.measure.trial_process import TrialCancelledError
 from accel_engine.measure.trial_statistics import LEAST_ROUNDS
 from accel_engine.plan import Plan
 from accel_engine.process.engine_process import start
+from accel_engine.race.cure_race import CureProgress, CureRace, try_cure
 from accel_engine.requests.try_plan import TrialStart
 from accel_engine.run import RunReader, RunWriter, Status, request
 from accel_engine.run.directory.run_paths import latest_checkpoint
@@ -46,18 +46,23 @@ def test_a_speed_cure_and_a_learning_cure_are_measured(home: Path) -> None:
         writer.end(RunEnded(time=1.0, outcome=Outcome.FINISHED, steps=0, epochs=2, seconds=1.0))
     before = [path.stat().st_mtime_ns for path in sorted(directory.rglob("*"))]
 
-    def tried(**changes: object) -> CureResult:
+    def tried(**changes: object) -> CureRace:
         return try_cure(directory, changes, no_progress, seconds=1.0, should_stop=lambda: False)
 
     speed = tried(batch_size=512)
-    assert speed.better
-    assert speed.unit == "examples/s"
-    assert speed.before < speed.low <= speed.after <= speed.high
-    assert "from the initial weights" in speed.text
+    without, cure = speed.results
+    assert speed.is_better
+    assert cure.between is not None
+    assert without.examples_per_second < cure.between[0] <= cure.examples_per_second <= cure.between[1]  # type: ignore[operator]
+    assert "from the initial weights" in speed.how
     helps = tried(learning_rate=0.001)
-    assert helps.better
-    assert helps.unit.endswith("loss")
-    assert helps.after <= helps.high < helps.before
+    planned, cured = (each.learned for each in helps.results)
+    assert helps.is_better
+    assert planned
+    assert cured
+    assert cured.between
+    assert cured.metric.endswith("loss")
+    assert cured.value <= cured.between[1] < planned.value
     assert [path.stat().st_mtime_ns for path in sorted(directory.rglob("*"))] == before
     assert left_behind(home) == []
 

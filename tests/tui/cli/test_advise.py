@@ -5,10 +5,11 @@ from dataclasses import replace
 import pytest
 
 from accel_engine.advice import Cure, Gain
-from accel_engine.advice.cures import apply_cure, cure_trial
+from accel_engine.advice.cures import apply_cure
+from accel_engine.race import cure_race
 from accel_engine.run.store.connection import connect
 from tui.fake_script import FakeScript
-from tui.stand_in_findings import MEMORY, POOR, SLOW, fail, find
+from tui.stand_in_findings import MEMORY, POOR, SLOW, fail, find, raced
 
 
 def test_a_healthy_run_takes_a_line_that_says_what_was_looked_at(run_command, new_run, monkeypatch):
@@ -164,8 +165,8 @@ def actions(monkeypatch):
     def try_cure(directory, changes, on_progress, *, seconds, quantity):
         asked.append((directory.name, changes, seconds, quantity))
         for detail in ("compiling", "taking turns", "taking turns"):
-            on_progress(cure_trial.CureProgress(1.0, 2.0, detail))
-        return cure_trial.CureResult(6.0, 9.0, "examples/s", 8.0, math.inf, True, "1.5 times the speed")
+            on_progress(cure_race.CureProgress(1.0, 2.0, detail))
+        return raced((600.0,) * 8, (900.0,) * 8, **changes)
 
     def apply(directory, changes, *, finding):
         asked.append((directory.name, changes, finding))
@@ -175,7 +176,7 @@ def actions(monkeypatch):
         asked.append(directory.name)
         return apply_cure.AppliedCure(apply_cure.Method.CONTINUED, {"xla": "auto"}, {"xla": "on"}, "as before")
 
-    monkeypatch.setattr(cure_trial, "try_cure", try_cure)
+    monkeypatch.setattr(cure_race, "try_cure", try_cure)
     monkeypatch.setattr(apply_cure, "apply", apply)
     monkeypatch.setattr(apply_cure, "undo", undo)
     find(monkeypatch, replace(SLOW, cures=(*SLOW.cures, Cure("?", {"batch_size": 32}))), POOR)
@@ -185,13 +186,21 @@ def actions(monkeypatch):
 def test_a_cure_is_tried_and_its_progress_is_said_once(run_command, new_run, actions):
     run = new_run(name="one").directory.name
     result = run_command("advise one --try input-wait --cure 2 --seconds 5")
-    assert (result.status, result.lines) == (0, ["1.5 times the speed"])
+    assert result.status == 0
+    assert [line.split()[:4] for line in result.lines[:3]] == [
+        ["CONFIGURATION", "EXAMPLES/S", "SPEED", "MEMORY"],
+        ["the", "cure", "900", "±0%"],
+        ["this", "plan", "600", "±0%"],
+    ]
+    assert result.lines[-1] == "The fastest is the cure, 1.5 times as fast as this plan: --batch-size 32"
+    assert "8 rounds in turns, from the initial weights." in result.lines
     assert result.err.splitlines() == ["accel-tui: compiling", "accel-tui: taking turns"]
     assert actions == [(run, {"batch_size": 32}, 5.0, "speed")]
     told = json.loads(run_command("advise one --try diverging --json").out)
     assert actions[1:] == [(run, {"learning_rate": 0.0001}, 10.0, "learning")]  # what the finding is about
-    assert (told["before"], told["after"], told["low"], told["high"]) == (6.0, 9.0, 8.0, None)
-    assert (told["run"], told["finding"], told["better"]) == (run, "diverging", True)
+    rates = [(each["configuration"], each["examples_per_second"], each["speed"]) for each in told["configurations"]]
+    assert rates == [("this plan", 600.0, 1.0), ("the cure", 900.0, 1.5)]
+    assert (told["run"], told["finding"], told["is_better"]) == (run, "diverging", True)
 
 
 def test_a_cure_is_applied_and_taken_back(run_command, new_run, actions):

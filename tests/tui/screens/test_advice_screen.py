@@ -12,12 +12,14 @@ from textual.pilot import Pilot
 from textual.widgets import Label
 
 from accel_engine.advice import Cure, Finding
-from accel_engine.advice.cures import apply_cure, cure_trial
+from accel_engine.advice.cures import apply_cure
 from accel_engine.advice.cures.apply_cure import AppliedCure, Method
 from accel_engine.advice.cures.cure_task import Quantity
-from accel_engine.advice.cures.cure_trial import CureProgress, CureResult
 from accel_engine.errors import RunError
 from accel_engine.events import Outcome, PlanChanged
+from accel_engine.race import cure_race
+from accel_engine.race.configuration import ConfigurationState, LearnedValue
+from accel_engine.race.cure_race import CureProgress, CureRace
 from accel_engine.run.directory.run_paths import LOG
 from accel_tui.run_state import advice
 from accel_tui.run_state.marks import MarkKind
@@ -32,7 +34,7 @@ from accel_tui.widgets.chart_panels.run_charts import RunCharts
 from accel_tui.widgets.run.run_lines import AdviceLines
 from tui.fake_engine import FakeEngine
 from tui.fake_script import FakeScript
-from tui.stand_in_findings import MEMORY, POOR, SLOW, fail, find
+from tui.stand_in_findings import MEMORY, POOR, SLOW, fail, find, raced
 from tui.stand_ins import StubApp, hides, shows, text_of, until
 
 pytestmark = pytest.mark.usefixtures("hurried")
@@ -40,14 +42,32 @@ pytestmark = pytest.mark.usefixtures("hurried")
 SMALL, WIDE = (80, 24), (120, 40)
 
 
-RESULT = CureResult(6400.0, 9120.0, "examples/s", 8610.0, 9700.0, True, "1.43 times the examples per second")
+RESULT = raced((6300.0, 6400.0, 6500.0) * 3, (8610.0, 9120.0, 9700.0) * 3, xla="on")
+SLOWER = raced((6400.0,) * 9, (6300.0,) * 9, xla="on")
+WITHOUT, CURED = RESULT.results
+MEMORY_RACE = replace(
+    RESULT,
+    quantity=Quantity.MEMORY,
+    results=(
+        replace(WITHOUT, state=ConfigurationState.FAILED, reason="out of memory", memory=None),
+        replace(CURED, memory=3.2 * 2**30),
+    ),
+)
+LEARNING = replace(
+    RESULT,
+    quantity=Quantity.LEARNING,
+    results=(
+        replace(WITHOUT, examples_per_second=None, learned=LearnedValue("validation loss", 1.1)),
+        replace(CURED, examples_per_second=None, learned=LearnedValue("validation loss", 0.6, (0.55, 0.65))),
+    ),
+)
 
 
 @dataclass
 class Engine:
     """Stands in for what tries, applies and takes back cures, which waits until it may end, or is stopped."""
 
-    result: CureResult = RESULT
+    result: CureRace = RESULT
     problem: str = ""
     may_end: Event = field(default_factory=Event)
     asked: list[Mapping[str, Any]] = field(default_factory=list)
@@ -63,7 +83,7 @@ class Engine:
         *,
         should_stop: Callable[[], bool],
         quantity: Quantity,
-    ) -> CureResult:
+    ) -> CureRace:
         self.asked.append(changes)
         self.purposes.append(quantity)
         on_progress(CureProgress(8.0, 20.0, "taking turns"))
@@ -93,7 +113,7 @@ class Engine:
 @pytest.fixture
 def trials(monkeypatch: pytest.MonkeyPatch) -> Engine:
     engine = Engine()
-    monkeypatch.setattr(cure_trial, "try_cure", engine.try_cure)
+    monkeypatch.setattr(cure_race, "try_cure", engine.try_cure)
     monkeypatch.setattr(apply_cure, "apply", engine.apply)
     monkeypatch.setattr(apply_cure, "undo", engine.undo)
     return engine
@@ -248,22 +268,26 @@ async def test_a_cure_is_tried_and_the_measured_gain_replaces_the_expected_one(
         assert trials.asked == [{"xla": "on"}]
         assert trials.purposes == [Quantity.SPEED]
         trials.may_end.set()
-        await shows(pilot, "✓ measured: 6.40k → 9.12k examples/s (8.61k to 9.70k)", "1.43 times")
+        await shows(pilot, "configuration", "examples/s", "speed", "memory")
+        await shows(pilot, "this plan", "6.40k", "the cure", "9.12k", "1.43x", "9 rounds in turns")
+        await shows(pilot, "✓ The fastest is the cure, 1.43 times as fast")
         assert "expected: 1.7" not in text_of(pilot)
         await pilot.press("escape", "A")
-        await shows(pilot, "✓ measured: 6.40k")
+        await shows(pilot, "✓ The fastest is the cure")
 
 
 @pytest.mark.parametrize(
     ("result", "words"),
     [
-        (replace(RESULT, after=6300.0, low=5900.0, high=6700.0, better=False), "✗ measured, no better: 6.40k → 6.30k"),
-        (replace(RESULT, low=-float("inf"), high=float("inf")), "✓ measured: 6.40k → 9.12k examples/s "),
-        (replace(RESULT, before=float("inf"), after=3.2, unit="GiB"), "out of memory → 3.2000 GiB"),
+        (SLOWER, "✗ No configuration is clearly faster than this plan"),
+        (MEMORY_RACE, "failed: out of memory"),
+        (MEMORY_RACE, "✓ The cure takes less memory than this plan, 3.2 GiB"),
+        (LEARNING, "validation loss 0.6000, between 0.5500 and 0.6500"),
+        (LEARNING, "✓ The cure learns better than this plan, 0.6000 instead of"),
     ],
 )
 async def test_what_a_trial_measured_is_said_as_it_is(
-    run: FakeEngine, monkeypatch: pytest.MonkeyPatch, trials: Engine, result: CureResult, words: str
+    run: FakeEngine, monkeypatch: pytest.MonkeyPatch, trials: Engine, result: CureRace, words: str
 ) -> None:
     trials.result = result
     trials.may_end.set()

@@ -13,8 +13,9 @@ from accel_engine.errors import PlanError, RunError
 from accel_engine.run import RunInfo, find
 from accel_engine.words import numbers
 from accel_tui.cli.options import FiniteNumber
-from accel_tui.cli.output import json_option, print_to_stderr, terminal_columns, write, write_json
+from accel_tui.cli.output import json_option, paragraph, print_to_stderr, terminal_columns, write, write_json
 from accel_tui.formatting.advice import (
+    capitalized,
     command_with,
     cure_text,
     evidence_text,
@@ -238,10 +239,13 @@ def print_cure_trial(directory: Path, finding: str, number: int, seconds: float,
     Raises:
         AccelError: There is no such finding or cure, or it cannot be tried.
     """
-    from accel_engine.advice.cures import cure_task, cure_trial  # see _found
+    from accel_engine.advice.cures import cure_task  # see _found
+    from accel_engine.race import cure_race
+    from accel_tui.cli.race_view import configuration_values, results_page
+    from accel_tui.formatting.race import cure_verdict
 
     (found, cure), shown = _found(directory, finding, number), _Progress()
-    result = cure_trial.try_cure(
+    raced = cure_race.try_cure(
         directory,
         cure.changes,
         lambda reached: shown.show(reached.detail),
@@ -249,9 +253,19 @@ def print_cure_trial(directory: Path, finding: str, number: int, seconds: float,
         quantity=cure_task.PURPOSES[found.trouble],
     )
     if as_json:
-        write_json({"run": directory.name, "finding": finding, **asdict(result)})
+        write_json(
+            {
+                "run": directory.name,
+                "finding": finding,
+                "compared": raced.quantity.value,
+                "is_better": raced.is_better,
+                "how": raced.how,
+                "configurations": [configuration_values(each) for each in raced.results],
+            }
+        )
     else:
-        write(result.text)
+        how = paragraph(f"{capitalized(raced.how)}.")
+        write("\n".join([*results_page(raced.results), how, "", cure_verdict(raced)]))
 
 
 def _apply_cure(directory: Path, finding: str, number: int, *, as_json: bool) -> None:

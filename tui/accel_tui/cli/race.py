@@ -19,9 +19,9 @@ from accel_engine.race.configurations import check_raceable
 from accel_engine.race.race import Race, RaceOptions
 from accel_tui.cli.chosen_plan import with_chosen_plan
 from accel_tui.cli.options import takes
-from accel_tui.cli.output import paragraph, print_to_stderr, table, write, write_json
+from accel_tui.cli.output import print_to_stderr, write, write_json
 from accel_tui.cli.plan_options import PlanCommand, given, plan_option
-from accel_tui.cli.race_view import LiveBars, Show, StateLines, configuration_values, show_json
+from accel_tui.cli.race_view import LiveBars, Show, StateLines, configuration_values, results_page, show_json
 from accel_tui.cli.signals import INTERRUPTED, interruptible
 from accel_tui.formatting import race as race_text
 from accel_tui.formatting.runs import device_warnings
@@ -92,11 +92,11 @@ def _checked(plan: Plan, devices: Sequence[Device] | None) -> tuple[ResolvedPlan
 
 def race_page(results: Sequence[ConfigurationResult], *, with_command: bool = True) -> list[str]:
     """The table, what it means, the verdict, and the command that trains the fastest configuration."""
-    notes = list(map(paragraph, race_text.notes_on(results)))
+    page = results_page(results)
     if not any(each.is_measured for each in results):
-        return ["", "Nothing was measured.", *notes]
+        return ["", "Nothing was measured.", *page]
     best = race_text.best_of(results)
-    lines = ["", table(*race_text.table_of(results)), "", *notes, "", race_text.verdict(results)]
+    lines = ["", *page, "", race_text.verdict(results)]
     return [*lines, f"Train it: {best.configuration.plan.command()}"] if best and with_command else lines
 
 

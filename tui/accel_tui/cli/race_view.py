@@ -3,6 +3,7 @@
 import shutil
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from typing import Any, TextIO
 
 from rich.text import Text
@@ -12,7 +13,7 @@ from accel_engine.text import printable_line
 from accel_engine.words import numbers
 from accel_tui.appearance.glyphs import to_ascii
 from accel_tui.cli.live import LiveArea, Size
-from accel_tui.cli.output import print_to_stderr, write_json
+from accel_tui.cli.output import paragraph, print_to_stderr, table, write_json
 from accel_tui.formatting import race
 from accel_tui.formatting.race import bars
 
@@ -93,6 +94,12 @@ def _show_line(result: ConfigurationResult) -> None:
     print_to_stderr(f"{printable_line(result.title)}: {text}")
 
 
+def results_page(results: Sequence[ConfigurationResult]) -> list[str]:
+    """The table of what was measured, and what it means."""
+    header, rows = race.table_of(results)
+    return [*([table(header, rows), ""] if rows else []), *map(paragraph, race.notes_on(results))]
+
+
 def show_json(result: ConfigurationResult) -> None:
     """Write a JSON object for each change."""
     write_json(
@@ -127,4 +134,5 @@ def configuration_values(result: ConfigurationResult) -> dict[str, Any]:
         "losses": race.losses_text(result) or None,
         "loss_difference": check.difference if check else None,
         "loss_steps": check.steps if check else 0,
+        **({"learned": asdict(result.learned)} if result.learned else {}),
     }

@@ -2,15 +2,19 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 
 from accel_engine.plan.placement import process_count
 from accel_engine.race.comparison import find_best, has_enough_turns, winners
-from accel_engine.race.configuration import Best, ConfigurationResult, ConfigurationState
+from accel_engine.race.configuration import Best, ConfigurationResult, ConfigurationState, LearnedValue
 from accel_engine.words import numbers
 from accel_tui.formatting.table_columns import GAP, Column, laid_out
 from accel_tui.formatting.text import fit
+
+if TYPE_CHECKING:  # its imports are slow
+    from accel_engine.race.cure_race import CureRace
 
 TABLE_TITLE = 22
 """The most columns of a title in the table."""
@@ -34,7 +38,9 @@ def marks_text(marks: Sequence[str]) -> str:
 
 
 def state_text(result: ConfigurationResult) -> str:
-    """How far a configuration is, and why it has ended, if it has."""
+    """How far a configuration is, and why it has ended, if it has; what it has learned, where that is compared."""
+    if result.learned:
+        return f"{result.learned.metric} {learned_text(result.learned)}"
     match result.state:
         case ConfigurationState.COMPILING:
             return "starting a process and compiling…"
@@ -43,6 +49,13 @@ def state_text(result: ConfigurationResult) -> str:
         case ConfigurationState.FAILED | ConfigurationState.REFUSED | ConfigurationState.ENDED_EARLY:
             return f"{result.state}: {result.reason}"
     return result.state.value
+
+
+def learned_text(learned: LearnedValue) -> str:
+    """What a plan has learned, with its interval: ``0.2867, between 0.2801 and 0.2933``."""
+    low, high = learned.between or (0.0, 0.0)
+    between = f", between {numbers.metric(low)} and {numbers.metric(high)}" if learned.between else ""
+    return f"{numbers.metric(learned.value)}{between}"
 
 
 def is_alone(result: ConfigurationResult) -> bool:
@@ -94,6 +107,10 @@ def losses_text(result: ConfigurationResult) -> str:
 
 def table_of(results: Sequence[ConfigurationResult]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """The headings and the rows of the configurations that were measured, the fastest first."""
+    learned = [(each.title, each.learned) for each in results if each.learned]
+    if learned:
+        metric = learned[0][1].metric.upper()
+        return ("CONFIGURATION", metric), [(title, learned_text(value)) for title, value in learned]
     marks = marks_of(results)
     has_energy = any(each.joules is not None for each in results)
     measured = sorted(
@@ -172,6 +189,22 @@ def verdict(results: Sequence[ConfigurationResult]) -> str:
     return f"{', '.join(titles[:-1])} and {titles[-1]} are about as fast; {first}: {options}"
 
 
+def cure_verdict(raced: "CureRace") -> str:
+    """Whether a cure helps, in a sentence."""
+    without, cure = raced.results
+    if raced.quantity == "speed":
+        return verdict(raced.results)
+    if raced.quantity == "memory":
+        does, is_least = "takes less memory than", "takes clearly less memory than"
+        values = [memory_text(each) or "out of memory" for each in (cure, without)]
+    else:
+        does, is_least = "learns better than", "learns clearly better than"
+        values = [numbers.metric(each.learned.value) for each in (cure, without) if each.learned]
+    if not raced.is_better:
+        return f"No configuration {is_least} this plan."
+    return f"{cure.title.capitalize()} {does} this plan, {' instead of '.join(values)}: {cure.configuration.options}"
+
+
 def _about_as_fast(results: Sequence[ConfigurationResult], best: ConfigurationResult) -> list[ConfigurationResult]:
     """The other configurations that beat the plan, and whose intervals overlap with the fastest one's."""
     if best.between is None:
@@ -187,6 +220,9 @@ def best_of(results: Sequence[ConfigurationResult]) -> ConfigurationResult | Non
 
 TITLE_WIDTH = 26
 """The most columns of a title beside a bar."""
+
+TITLE = "configuration"
+"""The header of the titles."""
 
 LEAST_BAR = 4
 """The fewest columns of a bar."""
@@ -232,7 +268,7 @@ def columns_of(
         return "note" if result.state in ENDED else "success" if is_best else ""
 
     def bar_colour(result: ConfigurationResult) -> str:
-        if not _has_bar(result):
+        if not _has_bar(result) and not result.learned:
             return "error" if result.state is ConfigurationState.FAILED else "note"
         return colour(result) or "primary"
 
@@ -294,14 +330,23 @@ def _bar(result: ConfigurationResult, width: int, longest: float) -> str:
     return "━" * solid + "╍" * (value - solid) + "┄" * (last - value)
 
 
-def bars(results: Sequence[ConfigurationResult], width: int) -> list[list[tuple[str, str]]]:
+def heading(results: Sequence[ConfigurationResult], width: int) -> list[tuple[str, str]]:
+    """The titles above :func:`bars`; nothing where no configuration has figures."""
+    if not any(map(_has_bar, results)):
+        return []
+    columns = columns_of(results, width, TITLE)
+    return list(laid_out([(each, each.width) for each in columns], [(each.title, "note") for each in columns]))
+
+
+def bars(results: Sequence[ConfigurationResult], width: int, title: str = "") -> list[list[tuple[str, str]]]:
     """A line for each configuration: texts, each with a theme colour or none.
 
     Args:
         results: The results.
         width: Cells of a line.
+        title: The header of the titles, which have room for it.
     """
-    columns = [(each, each.width) for each in columns_of(results, width)]
+    columns = [(each, each.width) for each in columns_of(results, width, title)]
     lines = ([(each.text(result, 0.0), each.colour(result)) for each, _ in columns] for result in results)
     return [list(laid_out(columns, line)) for line in lines]
 

@@ -7,7 +7,7 @@ from accel_engine.plan.memory_remedies import Change, cheapest_change
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.requests.describe_model import Description
 from accel_engine.words import numbers
-from accel_tui.formatting.field_labels import word
+from accel_tui.plan.field_labels import word
 
 
 def training_of(filled: ResolvedPlan, description: Description) -> Training | None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # its imports are slow
-    from accel_engine.advice.cures.cure_trial import CureProgress, CureResult
+    from accel_engine.race.cure_race import CureProgress, CureRace
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class CureTrial:
     """
 
     progress: "CureProgress | None" = None
-    result: "CureResult | None" = None
+    result: "CureRace | None" = None
     problem: str = ""
 
     @property

@@ -19,7 +19,7 @@ from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
 
 if TYPE_CHECKING:  # its imports are slow
     from accel_engine.advice.cures.apply_cure import AppliedCure
-    from accel_engine.advice.cures.cure_trial import CureProgress
+    from accel_engine.race.cure_race import CureProgress
 
 APPLY = Answer("apply", "Apply", "a")
 
@@ -108,7 +108,8 @@ class CureRunner:
         self._start(_UNDO, self._undo)
 
     def _try(self, finding: Finding, cure: Cure, key: str, should_stop: threading.Event) -> None:
-        from accel_engine.advice.cures import cure_task, cure_trial
+        from accel_engine.advice.cures import cure_task
+        from accel_engine.race import cure_race
 
         def progress(reached: "CureProgress") -> None:
             if not should_stop.is_set():
@@ -119,7 +120,7 @@ class CureRunner:
 
         trial, quantity = CureTrial(problem="it ended unexpectedly"), cure_task.PURPOSES[finding.trouble]
         try:
-            found = cure_trial.try_cure(
+            found = cure_race.try_cure(
                 self._directory, cure.changes, progress, should_stop=is_stopped, quantity=quantity
             )
             trial = CureTrial(result=found)

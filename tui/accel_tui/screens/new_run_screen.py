@@ -19,13 +19,12 @@ from accel_engine.plan import SPECS, Plan
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.search.definition import Parameter
 from accel_engine.words import numbers
-from accel_tui.formatting import field_labels
-from accel_tui.formatting.field_labels import word
 from accel_tui.formatting.text import shorten_lines
 from accel_tui.host import Screens, host_of, open_screen, settings_of
 from accel_tui.palette import PlanCommands
-from accel_tui.plan import search_fields
+from accel_tui.plan import field_labels, search_fields
 from accel_tui.plan.data_survey import SurveyError
+from accel_tui.plan.field_labels import word
 from accel_tui.run_launcher import LaunchState
 from accel_tui.run_state.device_meter import Meter
 from accel_tui.screens.asking import ask_user, awaiting

@@ -14,7 +14,6 @@ from textual.widgets import Static
 from accel_engine.errors import AccelError
 from accel_engine.run_queue import queue
 from accel_engine.text import printable
-from accel_tui.formatting.queued_runs import parse_limit
 from accel_tui.host import Screens, open_screen
 from accel_tui.run_list.queue_rows import QueueList, QueueReader
 from accel_tui.screens.asking import awaiting
@@ -140,7 +139,7 @@ class QueueScreen(RunActionsScreen):
         """Ask for the limit, then change it."""
         text = await self.ask(LimitScreen(self._queue.at_once))
         if text is not None:
-            await self.change(partial(queue.set_limit, parse_limit(text)))
+            await self.change(partial(queue.set_limit, queue.parse_limit(text)))
 
     @awaiting
     async def _change_current(self, change: Callable[..., None], *arguments: int) -> None:
@@ -192,5 +191,5 @@ class LimitScreen(EntryScreen[str]):
 
     def parse(self, texts: Mapping[str, str]) -> str:
         """Check a limit."""
-        parse_limit(texts["limit"])
+        queue.parse_limit(texts["limit"])
         return texts["limit"]

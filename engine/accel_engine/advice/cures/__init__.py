@@ -1,1 +1,1 @@
-"""Tries cures of findings, applies them, compares a run before and after, and takes them back."""
+"""What tries a cure of a finding, and applies it or takes it back."""

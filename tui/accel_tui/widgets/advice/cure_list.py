@@ -1,6 +1,5 @@
 """The cures of a finding, with the gain that is expected or was measured."""
 
-import math
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
@@ -9,21 +8,23 @@ from textual.widgets.option_list import Option
 
 from accel_engine.advice import Cure, Finding
 from accel_engine.text import printable_line
-from accel_engine.words import numbers
 from accel_engine.words.numbers import percent
 from accel_tui.formatting.advice import capitalized, cure_text, options_text
+from accel_tui.formatting.race import TITLE, bars, cure_verdict, heading
 from accel_tui.formatting.text import hanging
 from accel_tui.run_state.advice import Advice
 from accel_tui.run_state.cure_trials import AdviceNotes, Application, CureTrial
 from accel_tui.widgets.advice.advice_list import AdviceList, keyed
 
 if TYPE_CHECKING:  # its imports are slow
-    from accel_engine.advice.cures.cure_trial import CureProgress, CureResult
+    from accel_engine.race.cure_race import CureProgress, CureRace
+
+_COLOURS = {"success": "$text-success", "primary": "$primary", "note": "$text-muted", "error": "$text-error"}
 
 _BAR = 20  # cells of the bar of a trial's progress
 
-Line = tuple[str, str]
-"""A text and its style; it is wrapped."""
+Line = tuple[str, str] | Content
+"""A text and its style, which is wrapped; or what is not."""
 
 
 class CureList(AdviceList):
@@ -58,15 +59,18 @@ def _name(cure: Cure) -> str:
 def _content(cure: Cure, advice: Advice | None, notes: AdviceNotes, width: int) -> Content:
     if advice is None:
         return Content("")
-    lines = [("▸ ", *line) if not index else ("  ", *line) for index, line in enumerate(_lines(cure, advice, notes))]
-    return Content("\n").join(
-        Content.styled(("  " * bool(index) or mark) + text, style)
-        for mark, words, style in lines
-        for index, text in enumerate(hanging(words, width - 2, ""))
-    )
+    lines = [each for line in _lines(cure, advice, notes, width - 2) for each in _wrapped(line, width - 2)]
+    return Content("\n").join(Content("  " if index else "▸ ") + line for index, line in enumerate(lines))
 
 
-def _lines(cure: Cure, advice: Advice, notes: AdviceNotes) -> Iterator[Line]:
+def _wrapped(line: Line, width: int) -> list[Content]:
+    if isinstance(line, Content):
+        return [line]
+    words, style = line
+    return [Content.styled(text, style) for text in hanging(words, width, "")]
+
+
+def _lines(cure: Cure, advice: Advice, notes: AdviceNotes, width: int) -> Iterator[Line]:
     """What to do, the options that do it, what that gains, and why it cannot be tried."""
     info = advice.info
     yield cure_text(cure, info), ""
@@ -76,7 +80,7 @@ def _lines(cure: Cure, advice: Advice, notes: AdviceNotes) -> Iterator[Line]:
         if options not in cure.text:
             yield options, "bold"
     if trial := notes.trials.get(options):
-        yield from _trial(trial)
+        yield from _trial(trial, width)
     elif cure.gain:
         yield f"expected: {cure.gain.text}, by {cure.gain.basis}", "$foreground 75%"
     if options and (reason := advice.not_tried.get(options)):
@@ -93,11 +97,11 @@ def _application(applied: Application) -> Line:
     return f"✓ applied: {printable_line(applied.text)}", "$text-success"
 
 
-def _trial(trial: CureTrial) -> Iterator[Line]:
+def _trial(trial: CureTrial, width: int) -> Iterator[Line]:
     if trial.problem:
         yield f"✗ not tried: {printable_line(trial.problem)}", "$text-error"
     elif trial.result:
-        yield from _measured(trial.result)
+        yield from _measured(trial.result, width)
     else:
         yield _progress(trial.progress), "$text-accent"
 
@@ -111,19 +115,10 @@ def _progress(progress: "CureProgress | None") -> str:
     return f"trying {bar} {percent(share, 0)}  {printable_line(progress.detail)}"
 
 
-def _measured(result: "CureResult") -> Iterator[Line]:
-    """The values with their spread, and all in words."""
-    values = f"{_value(result.before)} → {_value(result.after)} {result.unit}"
-    if math.isfinite(result.low) and math.isfinite(result.high):
-        values += f" ({_value(result.low)} to {_value(result.high)})"
-    if result.better:
-        yield f"✓ measured: {values}", "$text-success"
-    else:
-        yield f"✗ measured, no better: {values}", "$text-warning"
-    yield capitalized(printable_line(result.text)), ""
-
-
-def _value(value: float) -> str:
-    if not math.isfinite(value):
-        return "out of memory"
-    return numbers.compact(value) if abs(value) >= 10 else numbers.metric(value)
+def _measured(raced: "CureRace", width: int) -> Iterator[Line]:
+    """Both plans as a race shows them, its verdict, and how it was measured."""
+    for line in filter(None, (heading(raced.results, width), *bars(raced.results, width, TITLE))):
+        yield Content.assemble(*((text, _COLOURS.get(colour, "")) for text, colour in line))
+    mark, style = ("✓", "$text-success") if raced.is_better else ("✗", "$text-warning")
+    yield f"{mark} {printable_line(cure_verdict(raced))}", style
+    yield f"{capitalized(printable_line(raced.how))}.", ""

@@ -23,7 +23,7 @@ class RaceTable(Table[ConfigurationResult]):
 
     def show(self, results: Sequence[ConfigurationResult]) -> None:
         """Show results."""
-        self.show_rows(results, race.columns_of(results, self.room, "configuration"))
+        self.show_rows(results, race.columns_of(results, self.room, race.TITLE))
 
     def select(self, title: str) -> None:
         """Move the cursor to a configuration, if it is there."""

@@ -13,10 +13,18 @@ from accel_engine.events import Event
 from accel_engine.measure.equal_examples import Learned, compare_learning
 from accel_engine.measure.plan_trials import PlanTrial, PlanTrials
 from accel_engine.measure.trial_room import check_room_on, place_trial
-from accel_engine.measure.trial_statistics import LESS, PlanComparison, PlanVerdict
+from accel_engine.measure.trial_statistics import LESS, PlanVerdict
 from accel_engine.process.run_change import paused
+from accel_engine.race.comparison import with_rates
+from accel_engine.race.configuration import Configuration, ConfigurationResult, ConfigurationState, LearnedValue
+from accel_engine.race.configuration_trial import result_of
+from accel_engine.race.configurations import REFERENCE
 from accel_engine.run import RunInfo, RunReader
 from accel_engine.run.reading.reader import drop_discarded
+from accel_engine.words import numbers
+
+CURE = "the cure"
+"""The title of the plan with the changes."""
 
 PREPARATION_SECONDS = 10.0
 """About how long it takes until the steps of a small model are compiled, for the progress."""
@@ -41,27 +49,20 @@ class CureProgress:
 
 
 @dataclass(frozen=True, slots=True)
-class CureResult:
+class CureRace:
     """What a cure gains.
 
     Attributes:
-        before: The measured value without the changes; infinite where memory ran out.
-        after: The same with them; infinite where memory ran out.
-        unit: Of both, such as ``examples/s``, ``GiB`` or ``validation loss``.
-        low: The lower end of the 95 percent interval of the value with the changes, if that without is ``before``;
-            ``-inf`` if there were too few rounds to tell.
-        high: The upper end; ``inf`` if there were too few rounds to tell.
-        better: Whether the changes are better, and that is no chance as far as the rounds tell.
-        text: All of it in words, with how it was measured.
+        results: Of the plan as it is, and with the changes.
+        quantity: What is compared.
+        is_better: Whether the changes are better, and that is no chance as far as the rounds tell.
+        how: How it was measured, in words.
     """
 
-    before: float
-    after: float
-    unit: str
-    low: float
-    high: float
-    better: bool
-    text: str
+    results: tuple[ConfigurationResult, ConfigurationResult]
+    quantity: Quantity
+    is_better: bool
+    how: str
 
 
 def try_cure(
@@ -72,7 +73,7 @@ def try_cure(
     seconds: float = 10.0,
     should_stop: Callable[[], bool] = lambda: False,
     quantity: Quantity | None = None,
-) -> CureResult:
+) -> CureRace:
     """Train with and without changes of a run's plan, and compare. Blocks; nothing is written to the run.
 
     A live run is paused while both train, not while they are compiled, and resumed in any case.
@@ -106,19 +107,19 @@ def try_cure(
                 on_progress(CureProgress(PREPARATION_SECONDS + share * seconds, whole, detail))
 
             result = _race(trials, task, seconds, measured)
-    return replace(result, text="; ".join(filter(None, (result.text, note.after))))
+    return replace(result, how="; ".join(filter(None, (result.how, note.after))))
 
 
-def _race(trials: PlanTrials, task: CureTask, seconds: float, measured: Callable[[float, float], object]) -> CureResult:
+def _race(trials: PlanTrials, task: CureTask, seconds: float, measured: Callable[[float, float], object]) -> CureRace:
     """Let two compiled plans train, and compare what the changes are for."""
     if task.quantity is Quantity.LEARNING:
         preferred = task.balanced_metric or "accuracy"
-        found = compare_learning(trials, seconds, measured, by_loss=task.by_loss, preferred=preferred)
-        return learning_result(found, task)
+        return learning_race(
+            compare_learning(trials, seconds, measured, by_loss=task.by_loss, preferred=preferred), task
+        )
     trials.take_turns(seconds, measured)
     without, changed = trials.trials
-    result = memory_result if task.quantity is Quantity.MEMORY else speed_result
-    return result(without, changed, task)
+    return (memory_race if task.quantity is Quantity.MEMORY else speed_race)(without, changed, task)
 
 
 def _recorded(directory: Path) -> tuple[RunInfo, list[Event]]:
@@ -137,34 +138,19 @@ def _check_compiled(without: PlanTrial, changed: PlanTrial) -> None:
             raise RunError(f"the plan {which} the changes cannot be tried: {trial.problem}") from trial.problem
 
 
-def speed_result(without: PlanTrial, changed: PlanTrial, task: CureTask) -> CureResult:
+def speed_race(without: PlanTrial, changed: PlanTrial, task: CureTask) -> CureRace:
     """The examples a second of two plans that took turns.
 
     Raises:
         RunError: A plan could not be tried to the end.
     """
     _check_compiled(without, changed)
-    found, before = changed.compared_with(without), without.examples_per_second
-    compiled = f"compiled in {without.ready.compile_seconds:.1f} and {changed.ready.compile_seconds:.1f} s"
-    text = (
-        f"{before * found.value:,.0f} examples/s with the changes, {before:,.0f} without: {_factor(found)}. "
-        f"{found.rounds} rounds in turns, {task.start}; {compiled}"
-    )
-    is_better = found.verdict is PlanVerdict.BETTER
-    return CureResult(
-        before, before * found.value, "examples/s", before * found.low, before * found.high, is_better, text
-    )
+    results = _in_turns(without, changed, task)
+    how = f"{numbers.counted(len(results[1].ratios), 'round')} in turns, {task.start}"
+    return CureRace(results, Quantity.SPEED, results[1].is_faster, how)
 
 
-def _factor(comparison: PlanComparison) -> str:
-    if not math.isfinite(comparison.low) or not math.isfinite(comparison.high):
-        return "too few rounds to tell"
-    words = {PlanVerdict.BETTER: "faster", PlanVerdict.WORSE: "slower"}
-    verdict = words.get(comparison.verdict, "no difference that these rounds show")
-    return f"{verdict}, {comparison.low:.2f} to {comparison.high:.2f} times as fast"
-
-
-def memory_result(without: PlanTrial, changed: PlanTrial, task: CureTask) -> CureResult:
+def memory_race(without: PlanTrial, changed: PlanTrial, task: CureTask) -> CureRace:
     """The peak memory of two plans that took turns, of which each may run out of it.
 
     Raises:
@@ -173,32 +159,36 @@ def memory_result(without: PlanTrial, changed: PlanTrial, task: CureTask) -> Cur
     for trial in (without, changed):
         if trial.problem and not trial.problem.out_of_memory:
             raise trial.problem
-    before, after = (math.inf if each.problem else _gibibytes(each) for each in (without, changed))
-    better = after < LESS * before or (math.isfinite(after) and not math.isfinite(before))
-    shown = [f"{value:.2f} GiB" if math.isfinite(value) else "out of memory" for value in (after, before)]
-    text = f"peak memory: {shown[0]} with the changes, {shown[1]} without; {task.start}"
-    if without.turns and changed.turns and not (without.problem or changed.problem):
-        text += f"; {_factor(changed.compared_with(without))}"
-    return CureResult(before, after, "GiB", after, after, better, text)
+        if not trial.problem and trial.memory is None:
+            raise RunError("this system does not tell how much memory a process takes, so a trial cannot compare it")
+    before, after = (math.inf if each.problem else each.memory or 0.0 for each in (without, changed))
+    is_better = after < LESS * before or (math.isfinite(after) and not math.isfinite(before))
+    return CureRace(_in_turns(without, changed, task), Quantity.MEMORY, is_better, f"Both began {task.start}")
 
 
-def _gibibytes(trial: PlanTrial) -> float:
-    if trial.memory is None:
-        raise RunError("this system does not tell how much memory a process takes, so a trial cannot compare it")
-    return trial.memory / 2**30
-
-
-def learning_result(learned: Learned, task: CureTask) -> CureResult:
+def learning_race(learned: Learned, task: CureTask) -> CureRace:
     """What two plans learned from the same number of examples."""
-    found = learned.comparison
-    words = {PlanVerdict.BETTER: "better", PlanVerdict.WORSE: "worse"}
-    verdict = words.get(found.verdict, "no difference that these orders show")
-    orders = f"{found.rounds} orders of the examples" if found.rounds > 1 else "one order of the examples"
-    text = (
-        f"{learned.metric} {learned.after:.4g} with the changes, {learned.before:.4g} without: {verdict}. "
-        f"After {learned.steps:,} steps {task.start}, in {orders}"
+    found, before = learned.comparison, learned.before
+    between = (before + found.low, before + found.high) if math.isfinite(found.low) else None
+    values = LearnedValue(learned.metric, before), LearnedValue(learned.metric, learned.after, between)
+    without, changed = (
+        ConfigurationResult(configuration, ConfigurationState.FINISHED, learned=value)
+        for configuration, value in zip(_configurations(task), values, strict=True)
     )
-    low, high = learned.before + found.low, learned.before + found.high
-    return CureResult(
-        learned.before, learned.after, learned.metric, low, high, found.verdict is PlanVerdict.BETTER, text
-    )
+    orders = f"{found.rounds} orders" if found.rounds > 1 else "one order"
+    how = f"after {numbers.counted(learned.steps, 'step')} {task.start}, in {orders} of the examples"
+    return CureRace((without, changed), Quantity.LEARNING, found.verdict is PlanVerdict.BETTER, how)
+
+
+def _configurations(task: CureTask) -> tuple[Configuration, Configuration]:
+    return Configuration(REFERENCE, task.before.plan), Configuration(CURE, task.after.plan, task.changes)
+
+
+def _in_turns(
+    without: PlanTrial, changed: PlanTrial, task: CureTask
+) -> tuple[ConfigurationResult, ConfigurationResult]:
+    """The results of two plans that took turns."""
+    plan, cure = _configurations(task)
+    reference, other = result_of(plan, without), result_of(cure, changed)
+    ratios = tuple(rate / before for before, rate in zip(reference.rates, other.rates, strict=False))
+    return with_rates(reference, ()), with_rates(replace(other, ratios=ratios), reference.rates)
