@@ -74,7 +74,7 @@ def test_it_ends_for_whoever_has_it_open(
         assert (last.outcome, last.steps, last.reason) == (Outcome.FAILED, 6, happened.format(directory))
         assert reader.info().status is Status.FAILED
     assert sorted(directory.parent.rglob("*")) <= there
-    with pytest.raises(RunError, match="cannot write the run"):
+    with pytest.raises(RunError, match="ends: its "):
         add_steps(writing, 6)
 
 
