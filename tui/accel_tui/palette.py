@@ -8,7 +8,7 @@ from textual.markup import escape
 
 from accel_engine.plan import SPECS, WORDS
 from accel_engine.text import printable_line
-from accel_tui.formatting import field_labels
+from accel_tui.plan import field_labels
 from accel_tui.widgets.plan.plan_form import PlanForm
 
 Command = tuple[str, str, Callable[[], object]]

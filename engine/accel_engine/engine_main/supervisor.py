@@ -28,9 +28,8 @@ from accel_engine.plan.placement import find_cluster
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
 from accel_engine.process.engine_process import package_versions
 from accel_engine.run import RunReader, RunWriter
-from accel_engine.run.directory import log_file
-from accel_engine.run.directory.run_paths import latest_checkpoint, reference, runs_directory
-from accel_engine.run.engine.commands import Command, end
+from accel_engine.run.directory.run_paths import latest_checkpoint, runs_directory
+from accel_engine.run.engine.commands import end
 from accel_engine.run.engine.status import HEARTBEAT_SECONDS
 from accel_engine.run_queue.queue_database import wake
 from accel_engine.training.commands.command_mailbox import StopRequested
@@ -114,12 +113,12 @@ class EngineSupervisor:
             training.join(POLL_SECONDS)
         if self._next:
             self._commands.drop_withdrawn_stop()
-            if not (self._writer.directory_loss or self._commands.stop):
+            if not self._commands.stop:
                 self._continue_in_new_process(self._next)
         ended = self._ended or self._end_without_result()
         if self._trainer and self._trainer.lost_connection:
             ended = self._cluster.explain_loss(ended)
-        outcome = self._write_end(self._explain_lost_directory(ended))
+        outcome = self._write_end(ended)
         # TensorFlow's server never stops, and retries lost workers for long.
         if self._cluster.spec and self._cluster.spec.coordinated:
             self._exit(1 if outcome is Outcome.FAILED else 0)
@@ -131,7 +130,7 @@ class EngineSupervisor:
         if not self._next:
             return self._make_end(Outcome.FAILED, "training ended without a result")
         stop = self._commands.stop
-        return self._make_end(Outcome.STOPPED, stop.origin if stop else self._writer.directory_loss)
+        return self._make_end(Outcome.STOPPED, stop.origin if stop else "")
 
     def _exit_for_lost_peers(self, problem: str) -> NoReturn:
         """Exit because other processes are lost; for a process that serves a coordinator, this is the normal end."""
@@ -230,26 +229,6 @@ class EngineSupervisor:
         except RunError as error:  # nothing can be written any more
             print(error, file=sys.stderr)  # noqa: T201 (this is the run's log)
             self._exit(1)
-        if self._writer.directory != self._directory:
-            self._leave_directory()
-
-    def _leave_directory(self) -> None:
-        """Stop training, as the run's directory was deleted, moved or replaced; the run ends in another one.
-
-        No user asked for this stop, so that it waits for a full disk.
-        """
-        former, self._directory = self._directory, self._writer.directory
-        log_file.follow_run(former, self._directory)
-        self._wait_in_thread(partial(self._warn, self._writer.directory_loss), self._commands.forward)
-        self._commands.mailbox.post(Command(0, clock.now(), "accel-tui", "stop"))
-
-    def _explain_lost_directory(self, ended: RunEnded) -> RunEnded:
-        """Say why training was stopped, if the run was deleted, moved or replaced."""
-        if not self._writer.directory_loss or ended.outcome is not Outcome.STOPPED:
-            return ended
-        directory = self._writer.directory
-        hint = f"continue it: accel-tui continue {reference(directory)}" if latest_checkpoint(directory) else ""
-        return replace(ended, outcome=Outcome.FAILED, reason=self._writer.directory_loss, hint=hint)
 
     def _train(self) -> None:
         try:

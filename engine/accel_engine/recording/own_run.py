@@ -14,12 +14,9 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
-from accel_engine import clock
 from accel_engine.devices import Sampler
 from accel_engine.errors import RunError
 from accel_engine.events import Event, RunStarted, Warned
-from accel_engine.recording.error_guard import warn
-from accel_engine.run.damage.lost_directory import recorded_on
 from accel_engine.run.directory.log_file import note_in_log
 from accel_engine.run.directory.run_paths import LOCK
 from accel_engine.run.store.connection import DATABASE
@@ -74,7 +71,6 @@ class OwnRunWriter(RunWriter):
 
     def __init__(self, directory: Path) -> None:
         self._files: _OpenFiles | None = None
-        self._reported = directory
         super().__init__(directory)
 
     def begin(self, started: RunStarted | None = None) -> None:
@@ -89,15 +85,6 @@ class OwnRunWriter(RunWriter):
         if isinstance(event, Warned):
             note_in_log(self.directory, event.message)
         super().write_event(event)
-
-    def heartbeat(self) -> None:
-        """Write the heartbeat; says so if the run continues in another directory."""
-        super().heartbeat()
-        if self.directory != self._reported:
-            former, self._reported = self._reported, self.directory
-            message = f"run {former.name}: {self.directory_loss}; {recorded_on(self.directory)}"
-            self.write_event(Warned(time=clock.now(), message=message))
-            warn(message)
 
     @contextmanager
     def _changing_files(self) -> Iterator[None]:

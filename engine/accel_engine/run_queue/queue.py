@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from accel_engine.errors import RunError, UsageError
+from accel_engine.errors import AccelError, RunError, UsageError
 from accel_engine.run.directory.run_paths import runs_directory
 from accel_engine.run.engine.commands import current_user
 from accel_engine.run.engine.commands import request as send_command
@@ -29,6 +29,7 @@ from accel_engine.run_queue.queue_database import (
     wake,
 )
 from accel_engine.run_queue.queue_entries import QueueEntry, QueueRequest, StoredEntry
+from accel_engine.text import printable_line
 
 __all__ = [
     "QueueEntry",
@@ -40,14 +41,19 @@ __all__ = [
     "hold",
     "limit",
     "move",
+    "parse_limit",
     "release",
     "set_default_limit",
     "set_limit",
     "set_priority",
     "wake",
+    "why_waits",
 ]
 
 MAX_PRIORITY = 1_000_000
+
+MAX_AT_ONCE = 1000
+"""The largest limit of runs at once."""
 
 HELD_BY = "held by "
 """Begins the reason of a run that a user holds."""
@@ -214,6 +220,30 @@ def set_default_limit(at_once: int | None) -> None:
     with open_queue() as queue:
         if queue.meta(DEFAULT_AT_ONCE) != at_once:
             queue.set_meta(DEFAULT_AT_ONCE, at_once)
+
+
+def parse_limit(text: str) -> int | None:
+    """Parse a limit for :func:`set_limit`; ``auto`` is ``None``.
+
+    Raises:
+        UsageError: It is neither.
+    """
+    text = text.strip()
+    if text == "auto":
+        return None
+    if not text.isdecimal() or not 1 <= int(text) <= MAX_AT_ONCE:
+        raise UsageError(f"the limit {text!r} must be a number from 1 to {MAX_AT_ONCE:,}, or auto")
+    return int(text)
+
+
+def why_waits(run: str) -> str:
+    """Why a queued run waits; also brings a queue going again that no process works on."""
+    wake()
+    try:
+        found = next((entry.waits for entry in entries() if entry.run == run), None)
+    except AccelError as error:
+        return printable_line(str(error))
+    return found or f"not in the queue; add it: accel-tui queue release {printable_line(run)}"
 
 
 def _check_priority(priority: int) -> None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from accel_engine.plan.options import OptionSpec, option
+from accel_engine.text import printable_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,19 @@ class QueueEntry:
     reason: str = ""
     added: float = 0.0
     has_failed: bool = False
+
+    @property
+    def waits(self) -> str:
+        """Why it waits, in a line."""
+        held = "held: " if self.is_held and not self.reason.startswith("held") else ""
+        return printable_line(f"{held}{self.reason}") or "waits"
+
+    @property
+    def on_devices(self) -> str:
+        """The devices that it was started on, or how many it asks for; empty for what its plan says."""
+        if self.devices:
+            return ",".join(self.devices)
+        return str(self.request.devices) if self.request.devices and not self.is_started else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 from accel_engine.errors import cause_first
 from accel_engine.files import open_log
 from accel_engine.recording.supervised.wire import Message
-from accel_engine.run.directory.log_file import LogFile, follow_run
+from accel_engine.run.directory.log_file import LogFile
 from accel_engine.scripts.attached_terminal import AttachedTerminal
 from accel_engine.scripts.output_parser import OutputParser, ParsedLine
 from accel_engine.scripts.script_process import TERMINAL, Streams
@@ -46,10 +46,6 @@ class OutputLog:
     def note(self, text: str) -> None:
         """Append a line of accel-tui's own."""
         self._file.write(f"accel-tui: {text}\n".encode())
-
-    def follow_run(self, former: Path, directory: Path) -> None:
-        """Append to the log of another directory from now on, as this process does."""
-        follow_run(former, directory, self._file.fileno())
 
     def close(self) -> None:
         """Close the file."""

@@ -28,7 +28,6 @@ from accel_engine.events import (
 )
 from accel_engine.process.engine_process import package_versions
 from accel_engine.run import media
-from accel_engine.run.damage.lost_directory import recorded_on
 from accel_engine.run.directory.disk_problem import disk_problem
 from accel_engine.run.engine.commands import Command, end
 from accel_engine.run.reading.reader import RunReader
@@ -165,22 +164,14 @@ class ScriptRun:
         self._report(message)
         self.write_event(Warned(time=clock.now(), message=message))
 
-    def heartbeat(self) -> str:
-        """Write the heartbeat; notices that another process has taken over the run.
-
-        Returns:
-            What happened to the run's directory, if the run continues in another one from now on; else empty.
-        """
+    def heartbeat(self) -> None:
+        """Write the heartbeat; recording ends if another process has taken over the run, or its directory is gone."""
         try:
             self._writer.heartbeat()
         except DatabaseError:
-            pass  # the run may have another directory all the same
+            pass  # it is written the next time
         except RunError as error:
             self._queue.fail(error)
-        if self._writer.directory == self.directory:
-            return ""
-        self.directory = self._writer.directory
-        return f"{self._writer.directory_loss}; {recorded_on(self.directory)}"
 
     def commands(self) -> list[Command]:
         """Return the commands without an answer; none while they cannot be read."""

@@ -120,19 +120,10 @@ class ScriptSupervisor:
                     self._handle_commands()
                 if now >= beat_due:
                     beat_due = now + HEARTBEAT_SECONDS
-                    former = self._run.directory
-                    if loss := self._run.heartbeat():
-                        self._report_lost_directory(former, loss)
+                    self._run.heartbeat()
             except Exception:  # noqa: BLE001 (a mistake of this program; the script continues)
                 traceback.print_exc()
         self._end(self._script.status)
-
-    def _report_lost_directory(self, former: Path, loss: str) -> None:
-        """Say that the run has another directory, also to the user of the foreground command."""
-        self._log.follow_run(former, self._run.directory)
-        self._run.warn(loss)
-        if self._attached:
-            self._attached.send({"notice": f"run {former.name}: {loss}"})
 
     def _take(self, message: Message) -> None:
         """Take a message of the foreground command; called in the copier's thread."""

@@ -21,6 +21,12 @@ LOCAL = "ACCEL_TUI_LOCAL_WORKERS"
 ROLES = ("chief", "worker", "ps", "evaluator")
 """TensorFlow's task types."""
 
+CHIEF = "worker 0"
+"""The worker that also validates, saves, and writes the run."""
+
+COORDINATOR = "coordinator"
+"""The process that writes the run with parameter servers."""
+
 
 @dataclass(frozen=True, slots=True)
 class ClusterSpec:
@@ -88,17 +94,17 @@ class ClusterSpec:
     def peers(self) -> dict[str, str]:
         """The addresses of the other processes that this one needs, by name."""
         if self.serves:
-            return {"coordinator": self.coordinator}
+            return {COORDINATOR: self.coordinator}
         everyone = {f"worker {index}": address for index, address in enumerate(self.workers)}
         everyone |= {f"parameter server {index}": address for index, address in enumerate(self.servers)}
         if self.coordinator:
-            everyone["coordinator"] = self.coordinator
+            everyone[COORDINATOR] = self.coordinator
         return {name: address for name, address in everyone.items() if name != self.name}
 
     @property
     def name(self) -> str:
         """The display name of this process."""
-        return {"ps": f"parameter server {self.index}", "chief": "coordinator"}.get(self.role, f"worker {self.index}")
+        return {"ps": f"parameter server {self.index}", "chief": COORDINATOR}.get(self.role, f"worker {self.index}")
 
     def to_tf_config(self) -> str:
         """Return the cluster as a value of ``TF_CONFIG``."""

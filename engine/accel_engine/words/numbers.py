@@ -97,7 +97,7 @@ def learning_rate(value: float) -> str:
 
 
 def short_size(count: float) -> str:
-    """A number of bytes in binary multiples: ``80B``, ``1.2M``, ``512M``, ``23.4G``."""
+    """The short form of :func:`size`, for lines of devices only: ``80B``, ``1.2M`` for MiB, ``23.4G`` for GiB."""
     step = 0
     while count >= 1000 and step < len(_BINARY) - 1:
         count /= 1024
@@ -109,6 +109,13 @@ def size(count: float) -> str:
     """A number of bytes with its unit: ``80 B``, ``1.2 MiB``, ``23.4 GiB``."""
     text = short_size(count)
     return f"{text[:-1]} B" if text.endswith("B") else f"{text[:-1]} {text[-1]}iB"
+
+
+def size_of(part: float, whole: float) -> str:
+    """A part of a number of bytes, in the same unit: ``4.0 / 16.0 GiB``."""
+    text = size(whole)
+    step = _BINARY.index(text.rpartition(" ")[2][0])
+    return f"{part / 1024**step:.1f} / {text}"
 
 
 def percent(share: float, digits: int | None = None) -> str:

@@ -143,3 +143,11 @@ def test_a_noun_agrees_with_its_number() -> None:
         "classes",
         "steps",
     ]
+
+
+@pytest.mark.parametrize(
+    ("part", "whole", "text"),
+    [(4 << 30, 16 << 30, "4.0 / 16.0 GiB"), (300 << 20, 512 << 20, "300.0 / 512 MiB"), (0, 8 << 30, "0.0 / 8.0 GiB")],
+)
+def test_a_part_has_the_unit_of_the_whole(part: float, whole: float, text: str) -> None:
+    assert numbers.size_of(part, whole) == text

@@ -6,8 +6,8 @@ from contextlib import closing
 
 import pytest
 
-from accel_engine.run import RunReader, runs_directory
-from accel_engine.run.damage.lost_directory import SAVED
+from accel_engine.errors import RunError
+from accel_engine.run import RunReader
 from accel_tui.cli.follow_run import follow
 from accel_tui.cli.interrupts import Interrupts
 from accel_tui.cli.progress import Log
@@ -24,19 +24,17 @@ def followed(new_run):
         yield engine, reader
 
 
-def test_a_deleted_run_is_named_by_the_directory_where_it_is_saved(followed, capsys):
+def test_a_deleted_run_ends_and_says_why(followed, capsys):
     engine, reader = followed
     shutil.rmtree(engine.directory)
-    engine.writer.heartbeat()
+    with pytest.raises(RunError, match="was deleted or moved"):
+        engine.writer.heartbeat()
 
     assert follow(reader, Log(io.StringIO())) == 1
 
     said = capsys.readouterr().err
-    assert f"its directory {engine.directory} was deleted" in said
-    assert f"accel-tui watch {engine.directory.name}{SAVED}" in said
+    assert f"its directory {engine.directory} was deleted or moved" in said
     assert "Log:" not in said
-    assert "accel-tui continue" not in said
-    assert (runs_directory() / f"{engine.directory.name}{SAVED}").is_dir()
 
 
 def test_a_deleted_run_whose_engine_is_gone_is_not_named_in_advice(followed, capsys, monkeypatch):

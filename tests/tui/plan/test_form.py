@@ -10,8 +10,8 @@ from accel_engine.data.dataset_entry import EntryColumn
 from accel_engine.devices.device_types import Device
 from accel_engine.plan import GROUPS, SPECS, Plan
 from accel_engine.plan.placement import Placement
-from accel_tui.formatting.field_labels import label, word
 from accel_tui.plan import form
+from accel_tui.plan.field_labels import label, word
 
 CPU = Device("cpu:0", "cpu", "AMD EPYC", cores=4)
 GPUS = (Device("gpu:0", "gpu", "NVIDIA L4"), Device("gpu:1", "gpu", "NVIDIA L4"))

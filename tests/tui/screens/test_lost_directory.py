@@ -4,6 +4,7 @@ import shutil
 
 import pytest
 
+from accel_engine.errors import RunError
 from accel_engine.events import Outcome
 from accel_tui.run_state.state import RunState
 from tui.fake_engine import FakeEngine
@@ -17,13 +18,14 @@ def state_of(pilot) -> RunState:
     return screen_of(pilot).state
 
 
-async def test_a_deleted_live_run_says_where_it_is_saved(engine: FakeEngine) -> None:
+async def test_a_deleted_live_run_says_why_it_ended(engine: FakeEngine) -> None:
     engine.train(20)
     async with opened(engine.directory, WIDE) as pilot:
         await shows(pilot, "training", "p Pause")
         shutil.rmtree(engine.directory)
-        engine.writer.heartbeat()
-        await shows(pilot, "Failed after 20 steps", "deleted", f"accel-tui watch {engine.directory.name}-saved")
+        with pytest.raises(RunError, match="was deleted or moved"):
+            engine.writer.heartbeat()
+        await shows(pilot, "Failed after 20 steps", "was deleted", "if it was moved")
         assert "R Continue" not in text_of(pilot)
         assert state_of(pilot).is_directory_lost
 

@@ -22,9 +22,9 @@ from accel_engine.words.numbers import percent
 from accel_tui.cli.catalogue import list_data
 from accel_tui.cli.output import json_option, readable, table, terminal_columns, write, write_json
 from accel_tui.cli.plan_options import PlanCommand, given, plan_option
-from accel_tui.formatting.sparkline import sparkline
 from accel_tui.formatting.text import shorten
 from accel_tui.settings.user_settings import load
+from accel_tui.widgets.devices.device_lines import sparkline
 from accel_tui.widgets.diagnostics.pixels import draw_image, size_within
 
 EPILOG = """\b

@@ -245,8 +245,8 @@ def _memory(used: Reading | None, total: Reading | None, size: int | None) -> st
     whole = total.value if total and total.value is not None else size
     if whole is None:
         return "-"
-    part = "-" if used is None or used.value is None else f"{used.value / 2**30:.1f}"
-    return f"{part} / {numbers.size(whole)}"
+    part = None if used is None else used.value
+    return f"- / {numbers.size(whole)}" if part is None else numbers.size_of(part, whole)
 
 
 def _readings_to_json(sample: Sample) -> dict[str, dict[str, Any]]:

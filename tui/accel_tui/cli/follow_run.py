@@ -7,8 +7,7 @@ from typing import Protocol, TextIO
 
 from accel_engine.events import RunEnded
 from accel_engine.run import RunInfo, RunReader, Status, Update
-from accel_engine.run.damage.lost_directory import SAVED_AS
-from accel_engine.run.directory.log_file import last_note, lines_of
+from accel_engine.run.directory.log_file import lines_of
 from accel_engine.run.directory.run_paths import LOG, latest_checkpoint
 from accel_tui.cli.interrupts import Interrupts
 from accel_tui.cli.output import print_to_stderr
@@ -138,8 +137,6 @@ def _lost_message(info: RunInfo, steps: int, *, was_queued: bool) -> str:
         else:
             lines.append(f"Only the script itself can continue the run; start it again: {info.script}")
         return "\n".join(lines)
-    if SAVED_AS in (noted := last_note(info.directory)):
-        return noted
     log = info.directory / LOG
     last_line: list[str] = []
     if not steps and log.is_file():
@@ -170,9 +167,9 @@ class QueueReasons:
         """What is new about why it waits; empty for nothing."""
         if time.monotonic() < self._due:
             return []
-        from accel_tui.formatting.queued_runs import why_queued  # seldom needed
+        from accel_engine.run_queue.queue import why_waits  # seldom needed
 
         self._due = time.monotonic() + _QUEUE_INTERVAL
-        said = why_queued(run)
+        said = why_waits(run)
         is_new, self._said = said != self._said, said
         return [f"run {run} waits: {said}"] if is_new else []

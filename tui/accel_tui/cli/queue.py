@@ -5,12 +5,12 @@ from typing import Any
 
 import click
 
+from accel_engine.run import RunSummary
 from accel_engine.run.runs.listing import summarize
 from accel_engine.run_queue import queue as run_queue
 from accel_engine.run_queue.queue_entries import QueueEntry
 from accel_tui.cli.output import json_option, table, write, write_json
 from accel_tui.cli.queue_options import run_id
-from accel_tui.formatting.queued_runs import device_words, parse_limit, state_of
 from accel_tui.run_list.columns import run_title
 from accel_tui.settings.user_settings import load
 
@@ -103,7 +103,7 @@ def limit(number: str | None) -> None:
     """
     run_queue.set_default_limit(load().queue_at_once)
     if number is not None:
-        run_queue.set_limit(parse_limit(number))
+        run_queue.set_limit(run_queue.parse_limit(number))
     found = run_queue.limit()
     if found is None:
         write("auto: as many at once as there are accelerators, or one on the CPU")
@@ -132,9 +132,16 @@ def _row(entry: QueueEntry) -> tuple[str, ...]:
         str(entry.position or ""),
         run_title(run),
         str(entry.request.priority or ""),
-        device_words(entry),
-        state_of(entry, run),
+        entry.on_devices,
+        _state(entry, run),
     )
+
+
+def _state(entry: QueueEntry, run: RunSummary) -> str:
+    """Whether a run trains, with its step, or why it waits."""
+    if entry.is_started:
+        return f"{run.status or 'starting'}, step {run.steps:,}" if run.steps else str(run.status or "starting")
+    return entry.waits
 
 
 def _wire(entry: QueueEntry) -> dict[str, Any]:

@@ -17,8 +17,8 @@ from accel_engine.text import printable, printable_line
 from accel_engine.words import numbers
 from accel_tui.cli.live import LiveArea, Size, with_bar
 from accel_tui.cli.output import table, write, write_json
-from accel_tui.formatting import field_labels
 from accel_tui.formatting.text import shorten
+from accel_tui.plan import field_labels
 from accel_tui.study_state.texts import objective_name, objective_text
 
 WORDS = {

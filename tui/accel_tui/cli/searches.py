@@ -18,7 +18,7 @@ from accel_engine.search.study_paths import DATABASE, NAME, studies, studies_dir
 from accel_engine.text import printable_line
 from accel_engine.words import numbers
 from accel_tui.cli.output import json_option, table, write, write_json
-from accel_tui.formatting import field_labels
+from accel_tui.plan import field_labels
 from accel_tui.study_state.texts import objective_name, objective_text
 
 EPILOG = """\b

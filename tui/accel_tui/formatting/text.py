@@ -95,13 +95,6 @@ def _end(text: str, start: int, width: int) -> int:
     return end
 
 
-CHIEF = "worker 0"
-"""The worker that writes the run."""
-
-COORDINATOR = "coordinator"
-"""The process that writes the run with parameter servers."""
-
-
 def base_name(spec: str) -> str:
     """The name of a model or dataset without its folder: ``net.py:build``, ``mine.npz``."""
     return PurePath(spec).name or spec

@@ -24,9 +24,8 @@ from accel_engine.plan.plan_file import valid_part
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
 from accel_engine.plan.task_choices import LOSSES_OF, METRICS_OF
 from accel_engine.words import numbers
-from accel_tui.formatting import field_labels
-from accel_tui.formatting.field_labels import label, word
-from accel_tui.plan import data_look
+from accel_tui.plan import data_look, field_labels
+from accel_tui.plan.field_labels import label, word
 from accel_tui.plan.relevance import drop_irrelevant, is_relevant
 
 _REQUIRED_VALUES = {"local_workers": 2, "tpu": "local"}

@@ -7,8 +7,7 @@ from types import MappingProxyType
 from accel_engine.plan import GROUPS, SPECS, WORDS
 from accel_engine.plan.fields import PlanFields
 from accel_engine.plan.resolved_plan import ResolvedPlan
-from accel_tui.formatting import field_labels
-from accel_tui.plan import form
+from accel_tui.plan import field_labels, form
 
 _PLACES = sorted((words.first, name) for name, words in WORDS.items() if words.first is not None)
 

@@ -12,7 +12,7 @@ from accel_engine.search.definition import Parameter
 from accel_engine.search.over import RANGE, format_over, format_value, format_values, parameter_of
 from accel_engine.text import shell_command
 from accel_engine.words import numbers
-from accel_tui.formatting import field_labels
+from accel_tui.plan import field_labels
 
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})*,0\d{2}")
 """A number with commas between thousands, of which a list of numbers has no part: ``60,000``."""

@@ -13,9 +13,9 @@ from accel_engine.run.store.series_names import BATCH_SIZE, LEARNING_RATE, VALID
 from accel_engine.run.store.steps import THROUGHPUT
 from accel_engine.text import printable_line
 from accel_engine.words import numbers
-from accel_tui.formatting import field_labels
 from accel_tui.formatting.bench_figures import figure
 from accel_tui.formatting.text import base_name
+from accel_tui.plan import field_labels
 from accel_tui.run_list.columns import status_of
 from accel_tui.run_state.state import RunState
 

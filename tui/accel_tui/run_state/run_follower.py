@@ -126,9 +126,9 @@ def _why_queued(info: RunInfo) -> str:
     """Why a queued run waits; empty for any other."""
     if info.status is not Status.QUEUED:
         return ""
-    from accel_tui.formatting.queued_runs import why_queued  # seldom needed
+    from accel_engine.run_queue.queue import why_waits  # seldom needed
 
-    return why_queued(info.id)
+    return why_waits(info.id)
 
 
 def _of_many(info: RunInfo) -> bool:

@@ -10,8 +10,8 @@ from accel_engine.errors import RunError
 from accel_engine.events import RunEnded, RunStarted, WorkersMet
 from accel_engine.run import RunReader
 from accel_engine.run.runs.worker_runs import worker_runs_of
+from accel_engine.strategies.cluster_spec import CHIEF, COORDINATOR
 from accel_engine.text import printable_fields
-from accel_tui.formatting.text import CHIEF, COORDINATOR
 from accel_tui.run_state.fold_events import apply_update
 from accel_tui.run_state.state import RunState
 

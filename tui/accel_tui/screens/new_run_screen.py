@@ -19,13 +19,12 @@ from accel_engine.plan import SPECS, Plan
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.search.definition import Parameter
 from accel_engine.words import numbers
-from accel_tui.formatting import field_labels
-from accel_tui.formatting.field_labels import word
 from accel_tui.formatting.text import shorten_lines
 from accel_tui.host import Screens, host_of, open_screen, settings_of
 from accel_tui.palette import PlanCommands
-from accel_tui.plan import search_fields
+from accel_tui.plan import field_labels, search_fields
 from accel_tui.plan.data_survey import SurveyError
+from accel_tui.plan.field_labels import word
 from accel_tui.run_launcher import LaunchState
 from accel_tui.run_state.device_meter import Meter
 from accel_tui.screens.asking import ask_user, awaiting
@@ -127,7 +126,7 @@ class NewRunScreen(DirtyRegionScreen):
         # imported by now; at the top it would delay the first frame
         from accel_tui.widgets.runs.runs_table import RunsTable
 
-        table = RunsTable()
+        table = RunsTable("No runs yet. Start, or s, trains the first one.")
         table.border_title = "Recent runs"
         table.can_focus = False  # not focusable while it is empty
         self.query_one("#late").mount(table)

@@ -14,8 +14,8 @@ from accel_engine.search.definition import Parameter, SearchOptions
 from accel_engine.search.over import format_values
 from accel_engine.text import printable
 from accel_engine.words import numbers
-from accel_tui.formatting import field_labels
 from accel_tui.host import Screens, host_of, open_screen
+from accel_tui.plan import field_labels
 from accel_tui.screens.asking import ask_user
 from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
 from accel_tui.widgets.plan.plan_form import PlanForm

@@ -14,7 +14,6 @@ from textual.widgets import Static
 from accel_engine.errors import AccelError
 from accel_engine.run_queue import queue
 from accel_engine.text import printable
-from accel_tui.formatting.queued_runs import parse_limit
 from accel_tui.host import Screens, open_screen
 from accel_tui.run_list.queue_rows import QueueList, QueueReader
 from accel_tui.screens.asking import awaiting
@@ -30,6 +29,9 @@ INTERVAL = 1.0
 """Seconds between two readings of the queue."""
 
 STOP = Answer("stop", "Stop with checkpoint", "s")
+
+EMPTY = "The queue is empty. Press p for a new run, then Q to let it wait for free devices."
+"""Text where no run waits."""
 
 _WAITING = frozenset({"reorder", "prioritize", "hold", "release"})
 """Actions on a run that waits."""
@@ -79,15 +81,10 @@ class QueueScreen(RunActionsScreen):
         self._queue = QueueList()
 
     def compose(self) -> ComposeResult:
-        """Compose a summary, the list, the empty text and the details of the current run."""
+        """Compose a summary, the list and the details of the current run."""
         yield TopBar("Queue")
         yield Static("reading the queue…", id="about", markup=False)
         yield QueueTable()
-        yield Static(
-            "The queue is empty.\n\nPress p for a new run, then Q to let it wait for free devices.",
-            id="empty",
-            markup=False,
-        )
         yield QueueDetail()
         yield KeyBar()
 
@@ -140,7 +137,7 @@ class QueueScreen(RunActionsScreen):
         """Ask for the limit, then change it."""
         text = await self.ask(LimitScreen(self._queue.at_once))
         if text is not None:
-            await self.change(partial(queue.set_limit, parse_limit(text)))
+            await self.change(partial(queue.set_limit, queue.parse_limit(text)))
 
     @awaiting
     async def _change_current(self, change: Callable[..., None], *arguments: int) -> None:
@@ -168,6 +165,7 @@ class QueueScreen(RunActionsScreen):
         about = f"{started} of these training, {len(found.rows) - started} waiting, {most}" if found.rows else ""
         self.query_one("#about", Static).update(about)
         self.set_class(not found.rows, "-empty")
+        self._table.empty = EMPTY
         self._table.show_queue(found.rows)
 
     @on(QueueTable.Moved)
@@ -192,5 +190,5 @@ class LimitScreen(EntryScreen[str]):
 
     def parse(self, texts: Mapping[str, str]) -> str:
         """Check a limit."""
-        parse_limit(texts["limit"])
+        queue.parse_limit(texts["limit"])
         return texts["limit"]

@@ -7,8 +7,8 @@ from accel_engine.errors import AccelError, PlanError, UsageError
 from accel_engine.search.definition import StudyDefinition
 from accel_engine.search.over import format_over, format_values, parameter_of
 from accel_engine.words import numbers
-from accel_tui.formatting import field_labels
-from accel_tui.formatting.field_labels import word
+from accel_tui.plan import field_labels
+from accel_tui.plan.field_labels import word
 from accel_tui.plan.whole_number import parse_count
 from accel_tui.screens.entry_screen import Entry, EntryScreen
 

@@ -10,9 +10,9 @@ from accel_engine.search.study_database import StudyDatabase
 from accel_engine.search.study_paths import studies
 from accel_engine.text import printable_line
 from accel_engine.words import numbers
-from accel_tui.formatting import field_labels
 from accel_tui.formatting.table_columns import ALL_ROOM, Column
 from accel_tui.formatting.text import base_name
+from accel_tui.plan import field_labels
 from accel_tui.study_state.fold_study import apply_study_update
 from accel_tui.study_state.state import StudyState
 from accel_tui.study_state.study_follower import read_update

@@ -5,8 +5,8 @@ import math
 from accel_engine.search.definition import Parameter
 from accel_engine.search.trial import Trial
 from accel_engine.words import numbers
-from accel_tui.formatting import field_labels
 from accel_tui.formatting.table_columns import ALL_ROOM, Column, SortKey
+from accel_tui.plan import field_labels
 from accel_tui.study_state.state import NO_CURVE, StudyState
 from accel_tui.study_state.texts import SYMBOLS, objective_name, objective_text, parameter_text, trial_state
 

@@ -9,10 +9,8 @@ from accel_engine.advice.recorded import Recorded
 from accel_engine.advice.slow.machine import cpu_use_of_others
 from accel_engine.advice.time_spent import time_spent
 from accel_engine.run.store.steps import THROUGHPUT
+from accel_engine.strategies.cluster_spec import CHIEF
 from accel_engine.words.numbers import percent
-
-CHIEF = "worker 0"
-"""The worker that also validates and saves, and has the others' runs."""
 
 MIN_SAMPLES = 5
 """Readings of a worker from which its processor time is judged."""

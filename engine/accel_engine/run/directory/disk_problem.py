@@ -173,13 +173,6 @@ class DiskWait:
         """Set space aside for the end of the run, if there is any."""
         self._reserve = Reserve(self.directory, RESERVE_BYTES)
 
-    def move(self, directory: Path) -> None:
-        """Write to another directory from now on; space is set aside on its disk, if it was before."""
-        self.directory = directory
-        if self._reserve and not self._stopping.is_set():
-            self._free(0)
-            self.set_aside()
-
     def give_up(self, stop: Callable[[DiskProblem], Exception]) -> None:
         """Try each write only once more from now on, with most of the space that was set aside.
 

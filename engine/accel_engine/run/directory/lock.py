@@ -114,16 +114,6 @@ class WriterLock:
             return True
         return (file.st_dev, file.st_ino) == self._file
 
-    @property
-    def path(self) -> Path | None:
-        """Where its file is now; ``None`` if it was deleted, or the system does not tell."""
-        with suppress(OSError):
-            path = Path(os.readlink(f"/proc/self/fd/{self._descriptor}"))
-            file = path.stat()
-            if (file.st_dev, file.st_ino) == self._file:
-                return path
-        return None
-
     def release(self) -> None:
         """Release the lock, so that another process can write the run."""
         with _forking:

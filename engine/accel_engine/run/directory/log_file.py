@@ -3,9 +3,7 @@
 import io
 import os
 import re
-import shutil
 import sys
-from collections import deque
 from contextlib import suppress
 from pathlib import Path
 
@@ -80,32 +78,3 @@ def note_in_log(directory: Path, message: str) -> None:
     """Add a message of this program to the log of a run; a full disk does not take it."""
     with suppress(OSError), open(open_log(directory / LOG), "a") as log:
         log.write(f"{NOTED}{message}\n")
-
-
-def last_note(directory: Path) -> str:
-    """The message of this program with which the log of a run ends; empty if it ends with something else."""
-    with suppress(OSError), (directory / LOG).open(errors="replace") as log:
-        last = deque(log, maxlen=1)
-        return last[0].removeprefix(NOTED).strip() if last and last[0].startswith(NOTED) else ""
-    return ""
-
-
-def follow_run(former: Path, directory: Path, log: int = 1) -> None:
-    """Let this process write to the log of another directory, with what is in the present one.
-
-    Args:
-        former: The directory with the present log; nothing happens to descriptors of other files.
-        directory: The other directory.
-        log: A descriptor of the log, besides those of standard output and error.
-    """
-    with suppress(OSError):
-        output = os.fstat(log)
-        if output.st_nlink and not os.path.samestat(output, (former / LOG).stat()):
-            return
-        copy = open_log(directory / LOG)
-        with suppress(OSError), open(f"/proc/self/fd/{log}", "rb") as source, open(copy, "ab", closefd=False) as file:
-            shutil.copyfileobj(source, file)
-        for descriptor in (1, 2, log):
-            if os.path.samestat(os.fstat(descriptor), output):
-                os.dup2(copy, descriptor, inheritable=descriptor < 3)
-        os.close(copy)

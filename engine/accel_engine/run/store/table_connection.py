@@ -39,9 +39,6 @@ class TableConnection(sqlite3.Connection):
     file: tuple[int, int] = (0, 0)
     """Device and inode of its file."""
 
-    is_abandoned = False
-    """Whether it must neither be used nor closed, because another program wrote into its file."""
-
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         # A byte that is no UTF-8 is kept, as in names of files.
@@ -64,16 +61,12 @@ class TableConnection(sqlite3.Connection):
         return self._is_outdated()
 
     def close(self) -> None:
-        """Close the connection, unless it is abandoned."""
-        if self.is_abandoned:
-            return
+        """Close the connection."""
         super().close()
         self._on_close()
 
     def execute(self, *arguments: Any) -> sqlite3.Cursor:
         """Execute a statement, as :meth:`sqlite3.Connection.execute` does."""
-        if self.is_abandoned:
-            raise sqlite3.ProgrammingError("another program wrote into the file")
         try:
             return super().execute(*arguments)
         except UnicodeDecodeError as undecodable:  # SQLite's message quotes a damaged schema

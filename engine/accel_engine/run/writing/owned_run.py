@@ -6,24 +6,24 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
 from accel_engine import clock
 from accel_engine.errors import RunError
-from accel_engine.events import Event, RunStarted, Warned, to_stored
+from accel_engine.events import EpochEnded, Event, Outcome, RunEnded, RunStarted, Warned, to_stored
 from accel_engine.json_values import encode
-from accel_engine.run.damage import lost_directory
-from accel_engine.run.damage.lost_directory import OverwriteCheck
 from accel_engine.run.directory.disk_problem import DiskProblem, DiskWait, waits_for_disk
 from accel_engine.run.directory.lock import WriterLock
 from accel_engine.run.engine.memory_loss import KillCounts, count_kills, log_size
 from accel_engine.run.engine.ownership import already_training_error
 from accel_engine.run.engine.process_identity import ProcessIdentity, machine_id
 from accel_engine.run.engine.status import Status, read_info
-from accel_engine.run.store.connection import connect, explained, is_current
+from accel_engine.run.store.connection import DATABASE, connect, explained, is_current
+from accel_engine.run.store.meta import read_meta
 from accel_engine.run.store.sample_packing import HeldSamples
+from accel_engine.run.store.stored_events import last_event
 from accel_engine.run.store.whole_rows import check_times
 from accel_engine.run.writing.step_writer import StepWriter
 
@@ -41,9 +41,8 @@ class OwnedRun:
         waits: Whether writes wait for a disk that is full or broken, and repeat until it has room.
 
     Attributes:
-        directory: The run's directory; another one after the run was moved, or deleted and saved.
+        directory: The run's directory.
         disk: Tells whether writes wait, and can end that.
-        directory_loss: What happened to the directory that the run had before; empty if nothing did.
 
     Raises:
         RunError: There is no run, or it cannot be written. All methods raise it, too.
@@ -51,7 +50,7 @@ class OwnedRun:
 
     def __init__(self, directory: Path, *, waits: bool = False) -> None:
         self.directory = directory
-        self.directory_loss = ""
+        self._loss = ""
         self.disk = DiskWait(directory, self.show_problem)
         self._waits = waits
         self._problem: DiskProblem | None = None
@@ -60,7 +59,6 @@ class OwnedRun:
         self._writer_lock: WriterLock | None = None
         self._database = self.disk.repeat(lambda: connect(directory), lambda *_: None) if waits else connect(directory)
         self._process = encode(ProcessIdentity.of(os.getpid()))
-        self._overwrite_check = OverwriteCheck(self._process)
         self._kills = KillCounts()
         self._steps = StepWriter()
         try:
@@ -144,10 +142,10 @@ class OwnedRun:
         """Write the engine's heartbeat, a monotonic time; see :mod:`accel_engine.run.engine.ownership`.
 
         Raises:
-            RunError: Another process has taken over the run, e.g. after its lock file was deleted, or it is deleted and
-                cannot be saved. Nothing more can be written.
+            RunError: The run is no longer in its directory, or another process has taken it over. Nothing more can be
+                written.
         """
-        self.follow_directory()  # first: SQLite does not write a deleted file that has no WAL
+        self.check_directory()  # first: SQLite does not write a deleted file that has no WAL
         with self._writing():
             if not self._database.beat(self._process, clock.boot_seconds(), time.time()):
                 self._close()
@@ -156,56 +154,49 @@ class OwnedRun:
                 self._database.set_meta(kills=encode(kills))
                 self._kills = kills
 
-    def follow_directory(self) -> None:
-        """Follow the run to its directory if that was moved; save it in another if it was deleted or replaced.
+    def check_directory(self) -> None:
+        """End the run if it is no longer in its directory: what is written there would be another run's, or nobody's.
 
         Raises:
-            RunError: It cannot be saved.
+            RunError: The directory, its database or its lock was deleted, moved or replaced.
         """
         with self._writing():
-            if self._writer_lock is None:
+            if self._loss:
+                raise RunError(self._loss)
+            if self._writer_lock is None or (self._writer_lock.is_current and self._has_current_file()):
                 return
-            if not (is_current(self._database) or lost_directory.has_same_heartbeat(self._database)):
-                with self._changing_files():
-                    self._change_directory(self._writer_lock)
-            elif self._overwrite_check.is_overwritten(self._database):
-                with self._changing_files():
-                    self._change_directory(self._writer_lock, overwritten=True)
-            elif not self._writer_lock.is_current:
-                with (
-                    self._changing_files(),
-                    suppress(BlockingIOError, RunError),
-                ):  # the heartbeat notices another writer
-                    self._writer_lock, former = WriterLock(self.directory), self._writer_lock
-                    former.release()
-            else:
-                return
-            self.show_problem(self._problem)  # the new lock has no flag yet
-
-    @contextmanager
-    def _changing_files(self) -> Iterator[None]:
-        """Wraps whatever replaces the files that this process has open."""
-        yield
-
-    def _change_directory(self, lock: WriterLock, *, overwritten: bool = False) -> None:
-        try:
-            self.directory_loss, database = lost_directory.find_another_directory(
-                self._database, lock.path, overwritten=overwritten
-            )
-        except RunError:
+            reason = _how_lost(self.directory)
+            with suppress(sqlite3.Error):  # it does not write a deleted file that has no WAL
+                if self._database.beat(self._process, clock.boot_seconds(), time.time()):
+                    self._write_end(reason)  # for whoever has the file open, and where it was moved to
+                else:
+                    reason = "another process has taken over"
             self._close()
-            raise
-        if database is not self._database:
-            self._close()
-            database.set_lock_timeout(LOCK_TIMEOUT_SECONDS)
-            self._database, lock = database, WriterLock(database.directory)
-            self._overwrite_check = OverwriteCheck(self._process)
-            if overwritten:  # a repaired run has no process, and steps may be missing
-                self._steps.load(database)
-                self._claim(None)
-        self.directory = lock.directory = database.directory
-        self.disk.move(database.directory)
-        self._writer_lock = lock
+            self._loss = f"run {self.directory.name} ends: {reason}"
+            raise RunError(self._loss)
+
+    def _has_current_file(self) -> bool:
+        """Whether the file in the directory is the open one; some file systems change the numbers of files."""
+        if is_current(self._database):
+            return True
+        with suppress(RunError, sqlite3.Error), closing(connect(self.directory, read_only=True)) as other:
+            open_one, found = read_meta(self._database), read_meta(other)
+            return all(open_one.get(key) == found.get(key) for key in ("process", "heartbeat"))
+        return False
+
+    def _write_end(self, reason: str) -> None:
+        started, epoch = last_event(self._database, RunStarted), last_event(self._database, EpochEnded)
+        now = clock.now()
+        ended = RunEnded(
+            time=now,
+            outcome=Outcome.FAILED,
+            steps=self._steps.end,
+            epochs=epoch.epoch if epoch else 0,
+            seconds=now - started.time if started else 0.0,
+            reason=reason,
+            hint="if it was moved, continue it with its new directory: accel-tui continue DIRECTORY",
+        )
+        self._insert(ended)
 
     def close(self) -> None:
         """Close the database and release the lock."""
@@ -224,22 +215,17 @@ class OwnedRun:
     def wait_for_disk(self, write: Callable[[], Result]) -> Result:
         """Call a function that writes files of the run, again and again while the disk is full or broken.
 
-        It is called again, too, if it failed and the run has another directory now.
-
         Args:
             write: Writes; a call after one that failed must do all of it.
         """
         return self._repeat(write, self._report_wait)
 
     def _repeat(self, write: Callable[[], Result], on_success: Callable[[DiskProblem, float], object]) -> Result:
-        directory = self.directory
         try:
             return self.disk.repeat(write, on_success) if self._waits else write()
         except Exception:
-            self.follow_directory()
-            if self.directory == directory:
-                raise
-        return self._repeat(write, on_success)
+            self.check_directory()
+            raise
 
     def _report_wait(self, problem: DiskProblem, seconds: float) -> None:
         dropped = self._held_samples.take_dropped()
@@ -252,6 +238,11 @@ class OwnedRun:
         self._problem = problem
         if self._writer_lock:
             self._writer_lock.set_flag(None if problem is None else list(DiskProblem).index(problem))
+
+    @contextmanager
+    def _changing_files(self) -> Iterator[None]:
+        """Wraps whatever replaces the files that this process has open."""
+        yield
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -285,3 +276,11 @@ class OwnedRun:
         self._steps.delete(self._database, step)
         self._database.delete_inside(step)
         self._database.delete_media(step)
+
+
+def _how_lost(directory: Path) -> str:
+    if not directory.is_dir():
+        return f"its directory {directory} was deleted or moved"
+    if not (directory / DATABASE).exists():
+        return f"its file {directory / DATABASE} was deleted or moved"
+    return f"its directory {directory} or a file of the run in it was replaced"

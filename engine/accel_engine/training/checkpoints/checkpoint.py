@@ -101,12 +101,8 @@ class Checkpoints:
         # Remote devices (a TPU's host, parameter servers) would write to their own disks.
         here = "/job:localhost" if assembly.on_tpu else "/job:chief" if assembly.coordinated else None
         self._options = tf.train.CheckpointOptions(here)
-        self.move(directory)
-        self._checkpoint = tf.train.Checkpoint(**self._parts)
-
-    def move(self, directory: Path) -> None:
-        """Save to, and restore from, another directory of a run from now on."""
         self._directory = directory / CHECKPOINTS
+        self._checkpoint = tf.train.Checkpoint(**self._parts)
 
     @property
     def steps(self) -> list[int]:

@@ -81,7 +81,7 @@ class RunSaver:
             Why none is written although there is none; empty otherwise.
         """
         reporter = self._reporter
-        self._follow_run()
+        reporter.run.check_directory()  # writing would create it again
         if self._saved == self._current:
             return ""
         reporter.enter_phase(Phase.CHECKPOINTING)
@@ -139,7 +139,7 @@ class RunSaver:
         """
         if not self._assembly.chief:
             return
-        self._follow_run()
+        self._reporter.run.check_directory()
         self._restore_best()
         if self._restore_finite():
             with averages_as_weights(self._assembly), portable_optimizer(self._assembly):
@@ -189,19 +189,13 @@ class RunSaver:
             self._reporter.emit(Warned, message=f"the model could not be saved as model.keras: {reason(error)}")
 
     def _write(self, write: Callable[[], Result]) -> Result:
-        """Call a function that writes files of the run: each time in the directory that the run then has."""
+        """Call a function that writes files of the run, while the run is in its directory."""
 
-        def follow_and_write() -> Result:
-            self._follow_run()
+        def check_and_write() -> Result:
+            self._reporter.run.check_directory()
             return write()
 
-        return self._reporter.run.wait_for_disk(follow_and_write)
-
-    def _follow_run(self) -> None:
-        """Write nothing to a directory that was deleted: that would create it again."""
-        run = self._reporter.run
-        run.follow_directory()
-        self._checkpoints.move(run.directory)
+        return self._reporter.run.wait_for_disk(check_and_write)
 
     @property
     def _current(self) -> tuple[Path, int, float | None]:

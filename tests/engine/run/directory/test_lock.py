@@ -213,19 +213,18 @@ def test_a_directory_that_is_gone_is_told(tmp_path: Path) -> None:
         WriterLock(tmp_path / "gone")
 
 
-def test_where_the_file_of_a_lock_is_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lock_is_that_of_the_file_in_its_directory(tmp_path: Path) -> None:
     before, after = tmp_path / "before", tmp_path / "after"
     before.mkdir()
     with WriterLock(before) as held:
-        assert (held.path, held.is_current) == (before / LOCK, True)
-        before.rename(after)
-        assert (held.path, held.is_current) == (after / LOCK, False)
-        held.directory = after
         assert held.is_current
-        (after / LOCK).unlink()
-        (after / LOCK).touch()
-        assert (held.path, held.is_current) == (None, False)
-    assert held.path is None
+        before.rename(after)
+        assert not held.is_current
+        after.rename(before)
+        assert held.is_current
+        (before / LOCK).unlink()
+        (before / LOCK).touch()
+        assert not held.is_current
 
 
 def test_a_network_that_does_not_answer_moves_no_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -66,7 +66,7 @@ class OtherEngine:
 def beating(directory: Path, writer: RunWriter, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A run that looks as if another machine, whose locks are not seen here, were training it."""
     writer.begin()
-    monkeypatch.setattr(writer, "follow_directory", lambda: None)  # on its machine, the lock is there
+    monkeypatch.setattr(writer, "check_directory", lambda: None)  # on its machine, the lock is there
     (directory / LOCK).unlink()
     put(directory, machine="another", host="elsewhere")
     over = threading.Event()

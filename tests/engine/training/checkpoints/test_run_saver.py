@@ -11,6 +11,7 @@ import keras
 import numpy as np
 import pytest
 
+from accel_engine.errors import RunError
 from accel_engine.events import CheckpointSaved, Outcome, Phase, PhaseChanged, Validated, Warned
 from accel_engine.keras_support.optimizers import inner_optimizer
 from accel_engine.plan import Plan
@@ -197,51 +198,21 @@ def test_a_model_that_a_killed_engine_has_left_is_deleted(parts: Make) -> None:
     assert not partial.exists()
 
 
-def test_what_a_moved_run_saves_is_where_it_is_now(parts: Make) -> None:
-    run = parts(restore_best="on")
-    run.reporter.run.begin()
-    save_at(run, 5, 0.1)
-    former = run.directory
-    former.rename(former.with_name("moved"))
-    save_at(run, 10, 0.5)
-    assert checkpoint_steps(former.with_name("moved")) == [5, 10]
-    former.with_name("moved").rename(former.with_name("again"))
-    run.saver.save_model()
-    assert run.directory == former.with_name("again")
-    assert saved_weight(run) == run.saver.model_step == 5
-    assert not former.exists()
-    assert not former.with_name("moved").exists()
-
-
-def test_a_step_is_saved_again_where_a_deleted_run_is_saved(parts: Make) -> None:
+@pytest.mark.parametrize("lose", [shutil.rmtree, lambda directory: directory.rename(directory.with_name("moved"))])
+def test_nothing_is_saved_where_the_run_is_no_more(parts: Make, lose: Callable[[Path], object]) -> None:
     run = parts()
     run.reporter.run.begin()
     save_at(run, 5)
-    former = run.directory
-    shutil.rmtree(former)
-    save_at(run, 5)
-    assert run.directory != former
-    assert checkpoint_steps(run.directory) == [5]
-    assert not former.exists()
+    lose(run.directory)
+    for save in (lambda: save_at(run, 10), run.saver.save_model):
+        with pytest.raises(RunError):
+            save()
+    assert not run.directory.exists()
 
 
-def test_a_model_is_saved_again_where_its_run_is_if_the_disk_is_the_cause(
-    parts: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_engine_waits_if_the_disk_is_the_cause(parts: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     run = parts()
     run.reporter.run.begin()
-    former, save = run.directory, keras.Model.save
-
-    def delete_first(model: keras.Model, path: Path) -> None:
-        if former.exists():
-            shutil.rmtree(former)
-            raise FileNotFoundError(path)
-        save(model, path)
-
-    monkeypatch.setattr(keras.Model, "save", delete_first)
-    run.saver.save_model()
-    assert (run.directory / MODEL).is_file()
-    assert messages(run) == []
 
     def fail(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")

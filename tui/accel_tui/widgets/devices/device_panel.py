@@ -14,7 +14,7 @@ from textual.strip import Strip
 from textual.style import Style as TextualStyle
 
 from accel_engine.devices.device_types import Device, Inventory
-from accel_tui.formatting.text import CHIEF, COORDINATOR
+from accel_engine.strategies.cluster_spec import CHIEF, COORDINATOR
 from accel_tui.run_state.device_meter import Meter
 from accel_tui.terminal.dirty_regions import DirtyRegionWidget
 from accel_tui.widgets.devices.device_lines import CELLS, ID_WIDTH, detail, device_line, short_name, worker_cell

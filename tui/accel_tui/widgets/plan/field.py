@@ -12,8 +12,7 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from accel_engine.plan import SPECS
-from accel_tui.formatting import field_labels
-from accel_tui.plan import form
+from accel_tui.plan import field_labels, form
 from accel_tui.widgets.plan.picker import Picker
 
 

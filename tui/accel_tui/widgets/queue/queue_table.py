@@ -7,7 +7,6 @@ from textual.content import Content
 from textual.widgets import Static
 
 from accel_engine.words import numbers
-from accel_tui.formatting.queued_runs import device_words, waits
 from accel_tui.formatting.table_columns import ALL_ROOM, Column
 from accel_tui.run_list.columns import SYMBOLS
 from accel_tui.run_list.queue_rows import QueueRow
@@ -48,7 +47,7 @@ def _priority(row: QueueRow) -> str:
 def _state(row: QueueRow) -> str:
     """The progress of a run, or why it waits."""
     if not row.entry.is_started:
-        return waits(row.entry)
+        return row.entry.waits
     status = str(row.status or "cannot be read")
     if row.progress is None:
         return status
@@ -62,7 +61,7 @@ COLUMNS: tuple[Column[QueueRow], ...] = (
     ),
     Column("run", 18, lambda row, _: row.entry.run, widest=28),
     Column("prio", 4, lambda row, _: _priority(row), right=True, drop_priority=2),
-    Column("devices", 9, lambda row, _: device_words(row.entry), drop_priority=1),
+    Column("devices", 9, lambda row, _: row.entry.on_devices, drop_priority=1),
     Column(
         "state",
         _STATE_WIDTH,
@@ -115,7 +114,7 @@ def _detail(row: QueueRow) -> Content:
 
 
 def _sentence(row: QueueRow) -> str:
-    text = waits(row.entry)
+    text = row.entry.waits
     if row.entry.is_held:
         return text[:1].upper() + text[1:]
     return f"Waits: {text}" if row.entry.reason else "Waits"

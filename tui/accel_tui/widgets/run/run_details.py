@@ -12,7 +12,7 @@ from accel_engine.run.store.meta import ImportSource
 from accel_engine.run.store.series_names import VALIDATION_PREFIX
 from accel_engine.text import printable_line
 from accel_engine.words import numbers
-from accel_tui.formatting import field_labels
+from accel_tui.plan import field_labels
 from accel_tui.run_state.parts import Part
 from accel_tui.run_state.state import RunState
 from accel_tui.run_state.worker_follower import reduction_name, worker_locations

@@ -8,8 +8,8 @@ import numpy as np
 from accel_engine.search.definition import Parameter
 from accel_engine.search.trial import Trial
 from accel_engine.words.numbers import percent
-from accel_tui.formatting import field_labels
 from accel_tui.formatting.text import shorten
+from accel_tui.plan import field_labels
 from accel_tui.study_state.state import Floats, StudyState
 from accel_tui.study_state.texts import objective_name
 from accel_tui.widgets.chart import dots, raster

@@ -9,7 +9,7 @@ import numpy as np
 
 from accel_engine.search.results import is_counted
 from accel_engine.search.trial import Trial
-from accel_tui.formatting import field_labels
+from accel_tui.plan import field_labels
 from accel_tui.study_state.state import Floats, StudyState, value_range
 from accel_tui.study_state.texts import objective_name, objective_text
 from accel_tui.widgets.chart.axes import WholeAxis

@@ -1,11 +1,11 @@
-"""Histories in a row."""
+"""Devices in lines: histories in a row."""
 
 import math
 from collections.abc import Sequence
 
 import pytest
 
-from accel_tui.formatting.sparkline import sparkline
+from accel_tui.widgets.devices.device_lines import sparkline
 
 
 @pytest.mark.parametrize(
