@@ -86,7 +86,7 @@ EXAMPLES: Mapping[str, Example] = {
     "split": Example("column:part", OWN_VALIDATION, "table"),
     "validation_data": Example("OTHERS", OWN_VALIDATION),
     "validation_steps": Example(2, material="stream"),
-    "batch_size": Example(16),
+    "batch_size": Example(8),  # a ramp of the learning rate needs 20 steps
     "epochs": Example(2),
     "steps_per_epoch": Example(3),
     "micro_batches": Example(2),
