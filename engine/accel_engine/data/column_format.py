@@ -1,6 +1,45 @@
 """How a column of a table is read, so that other files are read as the training file was; without TensorFlow."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+
+PERCENT = "%"
+
+NO_GROUPS = "none"
+"""Instead of the mark between groups of digits, if they are known not to be grouped."""
+
+_MARKS = {",": "commas", ".": "dots", "'": "apostrophes", " ": "spaces", "_": "underscores", NO_GROUPS: "nothing"}
+
+
+@dataclass(frozen=True, slots=True)
+class Notation:
+    """How the numbers of a column are written.
+
+    Attributes:
+        decimal: The mark before a fraction, a point or a comma; empty if not known.
+        thousands: The mark between groups of digits, or :data:`NO_GROUPS`; empty if it is not known.
+        unit: What stands before or after numbers: a currency, or :data:`PERCENT`; empty for nothing.
+    """
+
+    decimal: str = ""
+    thousands: str = ""
+    unit: str = ""
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether numbers are as programs write them."""
+        return self.decimal != "," and not self.thousands and not self.unit
+
+    def __str__(self) -> str:
+        return ", ".join(self._words()) or "a decimal point"
+
+    def _words(self) -> Iterator[str]:
+        if self.decimal == ",":
+            yield "decimal commas"
+        if self.thousands:
+            yield f"{_MARKS[self.thousands]} between thousands"
+        if self.unit:
+            yield f"{self.unit} left out"
 
 
 @dataclass(frozen=True, slots=True)
@@ -9,10 +48,12 @@ class ColumnFormat:
 
     Attributes:
         name: Its name.
-        kind: As of :class:`accel_engine.data.tables.table_column.TableColumn`.
+        kind: As of :class:`accel_engine.data.tables.columns.TableColumn`.
         date_format: How dates were written; empty for other kinds.
         truth_words: The words for false and true of categories that are those two; empty for others.
         as_spelled: Whether categories differ by trailing zeros alone, so that other files' are taken as spelled.
+        notation: How numbers were written.
+        missing: Texts that the plan declares to mean a missing value.
     """
 
     name: str
@@ -20,3 +61,5 @@ class ColumnFormat:
     date_format: str = ""
     truth_words: tuple[str, ...] = ()
     as_spelled: bool = False
+    notation: Notation = Notation()
+    missing: tuple[str, ...] = ()

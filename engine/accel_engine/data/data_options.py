@@ -40,6 +40,12 @@ def check_split(field: str, value: str) -> None:
         raise PlanError(field, value, f"must be one of {', '.join(SPLITS)} or column:NAME")
 
 
+DECIMAL_MARKS = ("auto", ".", ",")
+"""Values of a plan's ``decimal``."""
+
+THOUSANDS_MARKS = ("auto", "none", ",", ".", "'", "space", "_")
+"""Values of a plan's ``thousands``; ``none`` if digits are not grouped."""
+
 TOKENIZERS = ("characters", "bytes")
 """Values of a plan's ``tokenizer``."""
 
@@ -71,6 +77,9 @@ class DataOptions:
         features: Columns to use as inputs; all others by default.
         ignore: Columns to leave out.
         kinds: Kinds of columns, as ``NAME=number``, ``NAME=category``, ``NAME=text`` or ``NAME=date``.
+        decimal: The mark before the fraction of numbers in texts, one of :data:`DECIMAL_MARKS`.
+        thousands: The mark between groups of digits, one of :data:`THOUSANDS_MARKS`.
+        missing: Texts that mean a missing value, besides the usual ones.
         time: Column that orders a time series.
         window: Steps of a time series, or tokens of a text, in one example.
         horizon: Steps of a time series to predict.
@@ -101,6 +110,9 @@ class DataOptions:
     features: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     kinds: tuple[str, ...] = ()
+    decimal: str = "auto"
+    thousands: str = "auto"
+    missing: tuple[str, ...] = ()
     time: str = ""
     window: int | None = None
     horizon: int = 1

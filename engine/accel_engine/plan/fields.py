@@ -3,7 +3,15 @@
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from accel_engine.data.data_options import INVALID_EXAMPLES, SPLITS, TASKS, TOKENIZERS, check_split
+from accel_engine.data.data_options import (
+    DECIMAL_MARKS,
+    INVALID_EXAMPLES,
+    SPLITS,
+    TASKS,
+    THOUSANDS_MARKS,
+    TOKENIZERS,
+    check_split,
+)
 from accel_engine.data.dataset_entry import parse_size
 from accel_engine.data.pixel_scaling import SCALES
 from accel_engine.errors import FieldValue
@@ -221,6 +229,27 @@ class PlanFields:
         (),
         FieldSpec("Kinds of columns: number, category, text or date", tuple, optional=True, example="zip=category"),
         FieldWords("Columns", "the values tell the kind of most columns"),
+        FieldUse(("data", "speed", "memory"), changed_by="nothing", fixed="", only_training=False),
+        only_for=purposes.TABLES,
+    )
+    decimal: str = _field(
+        "auto",
+        FieldSpec("Mark before the fraction of numbers in texts", str, choices=DECIMAL_MARKS, example=","),
+        FieldWords("Columns", "the mark that reads most values of a column"),
+        FieldUse(("data", "speed", "memory"), changed_by="nothing", fixed=_OTHER_EXAMPLES, only_training=False),
+        only_for=purposes.TABLES,
+    )
+    thousands: str = _field(
+        "auto",
+        FieldSpec("Mark between groups of digits of numbers in texts", str, choices=THOUSANDS_MARKS, example="'"),
+        FieldWords("Columns", "the mark that reads most values of a column"),
+        FieldUse(("data", "speed", "memory"), changed_by="nothing", fixed=_OTHER_EXAMPLES, only_training=False),
+        only_for=purposes.TABLES,
+    )
+    missing: tuple[str, ...] = _field(
+        (),
+        FieldSpec("More texts that mean a missing value", tuple, optional=True, example="unknown,-99"),
+        FieldWords("Columns", "empty cells, NA, NULL, NaN, #N/A and the like are known", placeholder="none"),
         FieldUse(("data", "speed", "memory"), changed_by="nothing", fixed="", only_training=False),
         only_for=purposes.TABLES,
     )

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,26 +10,26 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.data.changes import Change
-from accel_engine.data.column_format import ColumnFormat
+from accel_engine.data.column_format import ColumnFormat, Notation
 from accel_engine.data.data_options import DataOptions, Progress, no_progress
 from accel_engine.data.tables.category_values import (
     default_words,
     differ_by_zeros,
     in_words,
     normal_texts,
-    truth_of,
     truth_words,
 )
 from accel_engine.data.tables.columns import Columns, TableColumn, check_names, declared_kinds
 from accel_engine.data.tables.dates import (
     UNIX,
-    is_ambiguous,
+    is_day_or_month,
     other_format,
     parse_dates,
     readable_format,
     timestamps,
     unix_unit,
 )
+from accel_engine.data.tables.number_texts import is_ambiguous, read_numbers, wanted_notation
 from accel_engine.data.tables.table_file import MISSING, read_cells
 from accel_engine.errors import DataError
 
@@ -49,12 +48,28 @@ MANY_VALUES = 100
 COUNTED_ROWS = 20
 """Whole numbers in the first column that count at least so many rows are their numbers, whatever its name."""
 
+NUMBER_MARKS = frozenset(
+    ("-", "--", "---", "\u2013", "\u2014", ".", "..", "...", "*", "**", "#", "none", "n.a.", "N.A.", "n.d.", "nd", "ND",
+     "k.A.", "unknown", "Unknown", "missing", "Missing", "nil")
+)  # fmt: skip
+"""Texts that mean a missing value where all others are numbers."""
+
+_MAX_MARKS = 5
+"""A column has at most so many different ones."""
+
+_MOST = 0.5
+"""Most values of a column differ if more of them do than this share."""
+
+_UNIQUE = 10
+"""Categories that hardly repeat are said if there are more than this."""
+
+_SAMPLE = 1000
+"""Values that are looked at for a decimal mark."""
+
 _EXACT = 2**53
 """Whole numbers up to this are exact as float64."""
 
 _DECIMAL_COMMA = re.compile(r"^([+-]?\d+),(\d+)$")
-_NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$|^[+-]?(?i:inf|infinity)$"
-_GROUPED_NUMBER = r"^[+-]?\d{1,3}(,\d{3})+(\.\d*)?$"
 _KEY_NAME = re.compile(
     r"(?i:(.*[^a-z])?(id|index|idx|key)|unnamed: \d+|row([ _]?(id|num|number|no|nr|names?))?|rownames|no|nr|#"
     r"|__index_level_\d+__)|.*[a-z]I[dD]"
@@ -85,18 +100,34 @@ def read_columns(
     """
     cells = read_cells(path, skip_invalid=options.invalid_examples == "skip", limit=limit, progress=progress)
     check_names(options, cells.table.column_names)
-    kinds = declared_kinds(options)
-    columns = {}
-    for position, name in enumerate(cells.table.column_names):
+    kinds, known = declared_kinds(options), like or {}
+    wanted = wanted_notation(options)
+
+    def converted(position: int, name: str, comma: bool | None) -> TableColumn:
         may_count = position == 0 and options.window is None
-        reading = ColumnReading(name, (like or {}).get(name), kinds.get(name, ""), cells.decimal_comma, may_count)
+        own = known.get(name)
+        reading = ColumnReading(name, own, kinds.get(name, ""), wanted, comma, options.missing, may_count)
         try:
-            columns[name] = reading.convert(cells.table[name])
+            return reading.convert(cells.table[name])
         except DataError as error:
             raise DataError(f"{path}: {error}") from error
-    changes = (*cells.changes, *(change for column in columns.values() for change in column.changes))
+
+    comma = None if cells.has_semicolons else False
+    columns = {name: converted(place, name, comma) for place, name in enumerate(cells.table.column_names)}
+    decimals = {column.notation.decimal for column in columns.values() if not column.is_ambiguous} - {""}
+    if len(decimals) == 1:  # the other columns tell how a number such as 1.234 is meant
+        for place, (name, column) in enumerate(columns.items()):
+            if column.is_ambiguous:
+                columns[name] = replace(converted(place, name, decimals == {","}), is_ambiguous=False)
     return Columns(
-        columns, cells.table.num_rows, cells.complete, cells.rows, cells.bytes, cells.invalid, cells.notes, changes
+        columns,
+        cells.table.num_rows,
+        cells.complete,
+        cells.rows,
+        cells.bytes,
+        cells.invalid,
+        cells.notes,
+        cells.changes,
     )
 
 
@@ -108,14 +139,18 @@ class ColumnReading:
         name: Its name.
         known: The training file's column; ``None`` for the training file itself.
         declared: The kind that the plan declares; empty if it is inferred.
-        decimal_comma: Whether numbers may be written as ``1,5``.
+        asked: The notation of numbers that the plan asks for.
+        comma: As of :func:`~accel_engine.data.tables.number_texts.read_numbers`.
+        missing: Texts that the plan declares to mean a missing value.
         may_count_rows: Whether it is where row numbers are: the first column of a table that is no series.
     """
 
     name: str
     known: ColumnFormat | None
     declared: str
-    decimal_comma: bool
+    asked: Notation
+    comma: bool | None
+    missing: tuple[str, ...] = ()
     may_count_rows: bool = False
 
     @property
@@ -123,8 +158,18 @@ class ColumnReading:
         """The kind that is wanted; empty if it is inferred."""
         return self.known.kind if self.known else self.declared
 
+    @property
+    def wanted(self) -> Notation:
+        """What is known of the notation of numbers; that of programs does not bind other files."""
+        return self.asked if self.known is None or self.known.notation.is_plain else self.known.notation
+
     def convert(self, cells: Any) -> TableColumn:
         """Convert an Arrow column."""
+        named = self.missing or (self.known.missing if self.known else ())
+        column = self._converted(cells, named)
+        return replace(column, missing_texts=named) if named else column
+
+    def _converted(self, cells: Any, named: tuple[str, ...]) -> TableColumn:
         import pyarrow as pa
         import pyarrow.compute as pc
         from pyarrow import types
@@ -147,8 +192,11 @@ class ColumnReading:
             return self._from_numbers(cells, kind)
         if not (types.is_string(cells.type) or types.is_large_string(cells.type)):
             return TableColumn(self.name, "other", np.full(len(cells), None, object), cells.null_count)
+        plain = self._plain_numbers(cells, ".") if kind in ("", "number") and not named else None
+        if plain and not plain.missing:
+            return plain
         trimmed = pc.utf8_trim_whitespace(cells)
-        missing = pc.is_in(trimmed, value_set=pa.array(MISSING, trimmed.type))
+        missing = pc.is_in(trimmed, value_set=pa.array((*MISSING, *named), trimmed.type))
         return self._from_texts(pc.if_else(missing, pa.scalar(None, trimmed.type), trimmed), kind)
 
     def _from_booleans(self, cells: Any, kind: str) -> TableColumn:
@@ -158,7 +206,7 @@ class ColumnReading:
             return self._numbers(cells.cast(pa.int8()).cast(pa.float64()).to_numpy())
         if kind == "date":
             raise self._other_kind("true and false", "dates")
-        return self._categories(cells, kind or "boolean")
+        return self._categories(_encoded(cells), cells.null_count, kind or "boolean")
 
     def _from_times(self, cells: Any, kind: str) -> TableColumn:
         import pyarrow as pa
@@ -167,7 +215,8 @@ class ColumnReading:
             return self._dates(timestamps(cells), "")
         if kind == "number":
             raise self._other_kind("dates", "numbers")
-        return self._categories(cells.cast(pa.timestamp("us", getattr(cells.type, "tz", None))), kind)
+        cells = cells.cast(pa.timestamp("us", getattr(cells.type, "tz", None)))
+        return self._categories(_encoded(cells), cells.null_count, kind)
 
     def _from_numbers(self, cells: Any, kind: str) -> TableColumn:
         import pyarrow as pa
@@ -178,26 +227,90 @@ class ColumnReading:
             return self._codes(cells)
         if kind == "date":
             return self._from_unix_times(numbers)
-        return self._categories(cells, kind) if kind not in ("", "number") else self._numbers(numbers)
+        if kind in ("", "number"):
+            return self._numbers(numbers)
+        return self._categories(_encoded(cells), cells.null_count, kind)
 
     def _from_texts(self, cells: Any, kind: str) -> TableColumn:
-        import pyarrow.compute as pc
-
         known = len(cells) - cells.null_count
         if not known and kind in ("", "number", "date"):
             if not self.known:
                 return TableColumn(self.name, "empty", np.full(len(cells), None, object), len(cells))
             return TableColumn(self.name, kind, np.full(len(cells), np.nan), len(cells))
+        encoded, mixed = None, tuple[Change, ...]()
         if kind in ("", "number"):
-            numbers, failed = _parse_numbers(cells, self.decimal_comma, truths=bool(kind))
-            few = failed <= (1 - NUMBERS_SHARE) * known and pc.count_distinct(cells).as_py() > FEW_VALUES
-            if kind or not failed or few:
-                if not kind and not failed and _lose_digits(cells, numbers):
-                    return self._codes(cells)
-                return self._numbers(numbers, _unparsed(self.name, "numbers", failed, cells, np.isnan(numbers)))
-        if kind in ("", "date") and (found := self._from_written_dates(cells, kind)) is not None:
-            return found
-        return self._categories(cells, kind or _kind_of_texts(cells))
+            if plain := self._plain_numbers(cells, ".") or self._plain_numbers(cells, ","):
+                return plain
+            encoded = _encoded(cells)
+            found = self._from_written_numbers(cells, encoded, kind)
+            if isinstance(found, TableColumn):
+                return found
+            mixed = found
+        if kind in ("", "date") and (dates := self._from_written_dates(cells, kind)) is not None:
+            return dates
+        encoded = encoded or _encoded(cells)
+        if kind:
+            return self._categories(encoded, cells.null_count, kind)
+        column = self._categories(encoded, cells.null_count, _kind_of_texts(encoded.texts, known))
+        return replace(column, changes=mixed or _hardly_repeating(column, len(encoded.texts), known))
+
+    def _plain_numbers(self, cells: Any, decimal: str) -> TableColumn | None:
+        """Numbers without groups and units, ten times as fast; ``None`` if others are among them, or may be meant."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        wanted = self.wanted
+        if wanted.unit or wanted.decimal not in ("", decimal) or wanted.thousands == decimal:
+            return None
+        if decimal == "," and pc.any(pc.match_substring(cells, ".")).as_py():
+            return None
+        try:
+            texts = pc.replace_substring(cells, ",", ".") if decimal == "," else cells
+            numbers = texts.cast(pa.float64()).to_numpy()
+        except pa.ArrowInvalid:
+            return None
+        unclear = not wanted.decimal and is_ambiguous(cells)
+        if unclear and (self.comma if decimal == "." else self.comma is False):
+            return None
+        if not self.kind and _lose_digits(cells, numbers):
+            return self._codes(cells)
+        has_mark = pc.any(pc.match_substring(cells.slice(0, _SAMPLE), decimal)).as_py()
+        return self._written(self._numbers(numbers), cells, Notation(decimal if has_mark else ""), is_unclear=unclear)
+
+    def _from_written_numbers(self, cells: Any, encoded: "_Encoded", kind: str) -> "TableColumn | tuple[Change, ...]":
+        """Numbers as people write them; if too few texts are numbers, what is to say of those that are."""
+        found = read_numbers(encoded.texts, encoded.counts, self.wanted, self.comma, truths=bool(kind))
+        is_none = np.isnan(found.values)
+        known, failed = int(encoded.counts.sum()), int(encoded.counts[is_none].sum())
+        if not failed and not kind and _lose_digits(cells, found.values):
+            return self._codes(cells)
+        others = encoded.texts.filter(is_none).to_pylist() if 0 < is_none.sum() <= _MAX_MARKS else []
+        are_marks = failed < known and bool(others) and all(text in NUMBER_MARKS for text in others)
+        are_few = failed <= (1 - NUMBERS_SHARE) * known and len(encoded.texts) > FEW_VALUES
+        numbers = np.append(found.values, np.nan)[encoded.codes]
+        noun = "numbers" if self.wanted.is_plain else f"numbers with {self.wanted}"
+        changes = _unparsed(self.name, noun, failed, cells, np.isnan(numbers))
+        if kind or not failed or are_marks or are_few:
+            column = self._numbers(numbers, changes)
+            return self._written(column, cells, found.notation, is_unclear=found.is_ambiguous)
+        if 2 * failed > known:
+            return ()
+        detail = f"{changes[0].detail}; --kinds '{self.name}=number' reads such as missing"
+        return (Change("read as categories", f"values of {self.name}", failed, known, detail),)
+
+    def _written(self, column: TableColumn, cells: Any, notation: Notation, *, is_unclear: bool) -> TableColumn:
+        """Numbers with how they are written, and what is to say of it."""
+        import pyarrow.compute as pc
+
+        changes = column.changes
+        if not notation.is_plain or is_unclear:
+            marked = cells.filter(pc.match_substring_regex(cells, r"\d[^\d]|[^\d]\d"))
+            first = (marked if len(marked) else cells.drop_null())[0].as_py()
+            read = column.values[pc.index(cells, first).as_py()]
+            hint = "; --decimal and --thousands say otherwise" if is_unclear else ""
+            detail = f"{notation}, such as {first[:40]!r} as {read:.12g}{hint}"
+            changes = (Change("read as numbers", f"values of {self.name}", detail=detail), *changes)
+        return replace(column, notation=notation, is_ambiguous=is_unclear, changes=changes)
 
     def _from_written_dates(self, cells: Any, kind: str) -> TableColumn | None:
         """Dates of texts; ``None`` if they are none and may be something else."""
@@ -209,13 +322,16 @@ class ColumnReading:
                 changes = _unparsed(self.name, "dates", failed, cells, np.isnan(seconds))
                 if failed and self.known:
                     self._refuse_other_format(cells, seconds, written)
-                if not recorded and is_ambiguous(cells, written):
+                if not recorded and is_day_or_month(cells, written):
                     detail = f"such as {cells.drop_null()[0].as_py()} as {readable_format(written)}"
                     changes += (Change("read as dates", f"values of {self.name}", detail=detail),)
                 return self._dates(seconds, written, changes)
         if not kind:
             return None
-        numbers, failed = _parse_numbers(cells, self.decimal_comma)
+        encoded = _encoded(cells)
+        values = read_numbers(encoded.texts, encoded.counts, Notation(), False, truths=False).values
+        numbers = np.append(values, np.nan)[encoded.codes]
+        failed = known - int((~np.isnan(numbers)).sum())
         if failed == known:
             if recorded and recorded not in UNIX:
                 self._refuse_other_format(cells, np.full(len(cells), np.nan), recorded)
@@ -282,19 +398,16 @@ class ColumnReading:
         """Whole numbers with more digits than numbers keep: names of something."""
         import pyarrow as pa
 
-        found = self._categories(cells, "category")
-        kind = _kind_of_texts(pa.chunked_array([found.values.tolist()], "string"))
+        encoded = _encoded(cells)
+        found = self._categories(encoded, cells.null_count, "category")
+        kind = _kind_of_texts(pa.array(found.categories, "string"), int(encoded.counts.sum()))
         why = "whole numbers of more digits than a number keeps"
         change = Change("read as categories", f"values of {self.name}", detail=why)
         return replace(found, kind=kind, categories=found.categories if kind == "category" else (), changes=(change,))
 
-    def _categories(self, cells: Any, kind: str) -> TableColumn:
+    def _categories(self, encoded: "_Encoded", missing: int, kind: str) -> TableColumn:
         """A column of texts. Equal texts are one Python object, so that categories take little memory."""
-        encoded = cells.combine_chunks().dictionary_encode()
-        if hasattr(encoded, "combine_chunks"):  # a chunked array of several chunks
-            encoded = encoded.unify_dictionaries().combine_chunks()
-        distinct = self._distinct(encoded.dictionary)
-        codes = encoded.indices.fill_null(len(distinct)).to_numpy(zero_copy_only=False)
+        distinct = self._distinct(encoded.texts)
         as_spelled, words = False, tuple[str, ...]()
         if kind != "text":
             texts = [value for value in distinct if isinstance(value, str)]
@@ -308,8 +421,8 @@ class ColumnReading:
         if kind in ("category", "boolean"):
             used = set(distinct)
             categories = tuple(word for word in words if word in used) if used <= set(words) else tuple(sorted(used))
-        values = np.array([*distinct, None], object)[codes]
-        return TableColumn(self.name, kind, values, cells.null_count, categories, words, as_spelled)
+        values = np.array([*distinct, None], object)[encoded.codes]
+        return TableColumn(self.name, kind, values, missing, categories, words, as_spelled)
 
     def _truth_words(self, texts: list[str], kind: str) -> tuple[str, ...]:
         if self.known:
@@ -326,7 +439,7 @@ class ColumnReading:
         if types.is_timestamp(dictionary.type) and dictionary.type.tz:
             dictionary = dictionary.cast(pa.timestamp("us", "UTC"))
         values: list[Any] = dictionary.to_pylist()
-        if self.decimal_comma and types.is_string(dictionary.type):
+        if self.comma is not False and types.is_string(dictionary.type):
             return [_DECIMAL_COMMA.sub(r"\1.\2", value) for value in values]
         return values
 
@@ -345,38 +458,49 @@ def _lose_digits(cells: Any, numbers: npt.NDArray[np.float64]) -> bool:
     return len(np.unique(known)) < int(pc.count_distinct(cells, mode="only_valid").as_py())
 
 
-def _kind_of_texts(cells: Any) -> str:
+@dataclass(frozen=True, slots=True, eq=False)
+class _Encoded:
+    """An Arrow column by its different values.
+
+    Attributes:
+        texts: They, in the order of their first occurrence; an Arrow array.
+        codes: The place of each row's value, ``[rows]``; the number of values where it is missing.
+        counts: How often each occurs.
+    """
+
+    texts: Any
+    codes: npt.NDArray[np.integer[Any]]
+    counts: npt.NDArray[np.integer[Any]]
+
+
+def _encoded(cells: Any) -> _Encoded:
+    array = cells.combine_chunks().dictionary_encode()
+    if hasattr(array, "combine_chunks"):  # a chunked array of several chunks
+        array = array.unify_dictionaries().combine_chunks()
+    size = len(array.dictionary)
+    codes = array.indices.fill_null(size).to_numpy(zero_copy_only=False)
+    return _Encoded(array.dictionary, codes, np.bincount(codes, minlength=size + 1)[:size])
+
+
+def _kind_of_texts(distinct: Any, known: int) -> str:
+    """The kind of a column of different texts, of which it has so many values."""
     import pyarrow.compute as pc
 
-    distinct = pc.unique(cells.drop_null())
     if len(distinct) <= 2 * FEW_VALUES and (words := truth_words(distinct.to_pylist())) and words[0] != "0":
         return "boolean"
-    most_differ = len(distinct) > 0.5 * (len(cells) - cells.null_count)
+    most_differ = len(distinct) > _MOST * known
     words_of_a_text = 1 + pc.mean(pc.count_substring_regex(distinct, r"\s+")).as_py()
     if words_of_a_text >= TEXT_WORDS and (most_differ or len(distinct) > 10 * MANY_VALUES):
         return "text"
     return "key" if most_differ and len(distinct) > MANY_VALUES else "category"
 
 
-def _parse_numbers(cells: Any, decimal_comma: bool, *, truths: bool = False) -> tuple[npt.NDArray[np.float64], int]:
-    """The numbers, NaN where there is none, and how many texts are none; 1 and 0 for true and false if wanted."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    texts = pc.replace_substring(cells, ",", ".") if decimal_comma else cells
-    with suppress(pa.ArrowInvalid):  # ten times as fast
-        return texts.cast(pa.float64()).to_numpy(), 0
-    if not decimal_comma:
-        grouped = pc.match_substring_regex(texts, _GROUPED_NUMBER)
-        texts = pc.if_else(grouped, pc.replace_substring(texts, ",", ""), texts)
-    if truths:
-        distinct = pc.unique(texts).drop_null().to_pylist()
-        known = [text for text in distinct if truth_of(text) is not None]
-        for text in known:
-            texts = pc.if_else(pc.equal(texts, text), str(int(truth_of(text) or 0)), texts)
-    valid = pc.match_substring_regex(texts, _NUMBER)
-    failed = pc.sum(pc.invert(valid)).as_py() or 0
-    return pc.if_else(valid, texts, pa.scalar(None, texts.type)).cast(pa.float64()).to_numpy(), failed
+def _hardly_repeating(column: TableColumn, different: int, known: int) -> tuple[Change, ...]:
+    """What is said of categories of which most occur once: they tell nothing of other rows."""
+    if column.kind != "category" or different <= _UNIQUE or different <= _MOST * known:
+        return ()
+    detail = f"{different:,} different ones in {known:,} rows; --ignore '{column.name}' leaves them out"
+    return (Change("read as categories", f"values of {column.name}", detail=detail),)
 
 
 def _unparsed(name: str, noun: str, failed: int, cells: Any, missing: npt.NDArray[np.bool_]) -> tuple[Change, ...]:

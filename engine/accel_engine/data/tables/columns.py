@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.data.changes import Change
-from accel_engine.data.column_format import ColumnFormat
+from accel_engine.data.column_format import ColumnFormat, Notation
 from accel_engine.data.data_options import DataOptions
 from accel_engine.errors import PlanError
 from accel_engine.text import suggestion
@@ -36,6 +36,9 @@ class TableColumn:
         as_spelled: See :class:`~accel_engine.data.column_format.ColumnFormat`.
         integers: Whether all numbers are whole.
         date_format: How dates were written.
+        notation: How numbers were written.
+        is_ambiguous: Whether only other columns can tell whether numbers have fractions or thousands.
+        missing_texts: Texts that the plan declares to mean a missing value.
         changes: What reading changed.
     """
 
@@ -48,6 +51,9 @@ class TableColumn:
     as_spelled: bool = False
     integers: bool = False
     date_format: str = ""
+    notation: Notation = Notation()  # noqa: RUF009 (frozen)
+    is_ambiguous: bool = False
+    missing_texts: tuple[str, ...] = ()
     changes: tuple[Change, ...] = ()
 
     @property
@@ -55,7 +61,9 @@ class TableColumn:
         """How it was read."""
         is_numbered = self.kind == "key" and self.values.dtype != object
         kind = "number" if is_numbered else self.kind
-        return ColumnFormat(self.name, kind, self.date_format, self.truth_words, self.as_spelled)
+        return ColumnFormat(
+            self.name, kind, self.date_format, self.truth_words, self.as_spelled, self.notation, self.missing_texts
+        )
 
     @property
     def truths(self) -> npt.NDArray[np.float64]:
@@ -85,7 +93,7 @@ class Columns:
         bytes: Size of these rows in the file, about; 0 if unknown.
         invalid: Number of rows that were left out, as they cannot be parsed.
         notes: Notes for the user.
-        changes: What reading changed in rows and columns.
+        row_changes: What reading changed in rows.
     """
 
     columns: dict[str, TableColumn]
@@ -95,7 +103,12 @@ class Columns:
     bytes: int
     invalid: int
     notes: tuple[str, ...]
-    changes: tuple[Change, ...]
+    row_changes: tuple[Change, ...]
+
+    def changes_of(self, names: Iterable[str]) -> tuple[Change, ...]:
+        """What reading changed in rows and in some columns."""
+        own = (change for name in names if name in self.columns for change in self.columns[name].changes)
+        return (*self.row_changes, *own)
 
     @property
     def arrays(self) -> dict[str, npt.NDArray[Any]]:

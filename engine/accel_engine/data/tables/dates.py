@@ -79,7 +79,7 @@ def other_format(cells: Any, seconds: npt.NDArray[np.float64]) -> tuple[int, str
     return -1, ""
 
 
-def is_ambiguous(cells: Any, written: str) -> bool:
+def is_day_or_month(cells: Any, written: str) -> bool:
     """Whether all dates are ones with day and month exchanged, too, and others then."""
     other = written.translate(str.maketrans("dm", "md"))
     if other == written or other not in _FORMATS:

@@ -72,7 +72,7 @@ class _Table:
     @property
     def changes(self) -> tuple[Change, ...]:
         """What reading changes, before anything is learned from the training rows."""
-        return (*self.columns.changes, *self.roles.changes, *self.rows.changes)
+        return (*self.columns.changes_of(self.roles.by_name()), *self.roles.changes, *self.rows.changes)
 
     def split(self) -> SplitRows:
         return self.rows.split(self.roles, self.form, self.options)
@@ -193,7 +193,8 @@ def load(entry: DatasetEntry, options: DataOptions, progress: Progress = no_prog
         every = np.arange(other.count)
         validation = _examples(other, every, learned, scaling, progress)
         raw["validation"] = other.inputs, every
-        warnings = tuple(f"{other_path.name}: {note}" for note in (*other_columns.notes, *other_columns.changes))
+        said = (*other_columns.notes, *other_columns.changes_of(other_roles.by_name()))
+        warnings = tuple(f"{other_path.name}: {each}" for each in said)
         warnings += unseen_notes(vocabularies, other.inputs, every, other_path)
         changes += other.changes
     if scaling is not None:

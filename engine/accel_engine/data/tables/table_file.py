@@ -1,7 +1,5 @@
 """Reads the cells of CSV, TSV, Parquet and JSON lines files with PyArrow; without TensorFlow."""
 
-import csv
-import io
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -11,26 +9,27 @@ from typing import Any
 
 from accel_engine.data.changes import Change
 from accel_engine.data.data_options import Progress, no_progress
+from accel_engine.data.tables.csv_text import CsvHead, check_quotes, line_of_row, read_head
 from accel_engine.errors import DataError
 from accel_engine.files import regular
 from accel_engine.memory import available_memory
 from accel_engine.words import numbers
 
-MISSING = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null")
-"""Texts that stand for a missing value, after blanks around them are removed."""
+MISSING = (
+    "", "?", "NA", "N/A", "n/a", "<NA>", "NaN", "-NaN", "nan", "-nan", "NaT", "NULL", "null", "None", "1.#IND",
+    "-1.#IND", "1.#QNAN", "-1.#QNAN", "\\N", "#N/A", "#N/A N/A", "#NA", "#NV", "#DIV/0!", "#REF!", "#NAME?", "#NULL!",
+    "#NUM!", "#VALUE!", "#BEZUG!", "#WERT!", "#ZAHL!", "#ERROR!", "#CALC!", "#SPILL!", "#GETTING_DATA",
+)  # fmt: skip
+"""Texts that stand for a missing value, as pandas and spreadsheets write it, after blanks around them are removed."""
 
 SUFFIXES = (".csv", ".tsv", ".parquet", ".jsonl", ".ndjson")
 """The suffixes of tables."""
 
-_DELIMITERS = ",\t;|"
 _BLOCK = 1 << 22
 """Bytes of a CSV file that are parsed at a time: the largest row that can be read."""
 
 _FIRST_BLOCK = 1 << 20
 """The same, where only the first rows are read."""
-
-_HEAD = 1 << 20
-"""Bytes in which the first two rows of a CSV file must end."""
 
 _BATCH = 1 << 16
 """Rows of a Parquet file read at a time."""
@@ -46,7 +45,7 @@ class Cells:
         rows: Number of rows of the file; ``None`` if only reading all of it can tell.
         bytes: Size of these rows in the file, about; 0 if unknown.
         invalid: Number of rows that were left out, as they cannot be parsed.
-        decimal_comma: Whether numbers may be written as ``1,5``.
+        has_semicolons: Whether semicolons separate its cells, as where numbers have decimal commas.
         notes: Notes for the user.
         changes: The rows that were left out.
     """
@@ -56,7 +55,7 @@ class Cells:
     rows: int | None = None
     bytes: int = 0
     invalid: int = 0
-    decimal_comma: bool = False
+    has_semicolons: bool = False
     notes: tuple[str, ...] = ()
     changes: tuple[Change, ...] = ()
 
@@ -198,11 +197,10 @@ def _read_csv(path: Path, tabs: bool, skip_invalid: bool, limit: int | None, pro
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
 
-    first, delimiter, empty = _first_row(path, tabs)
-    has_header = _is_header(first)
-    names, notes = _unique(first if has_header else [""] * len(first))
-    if not has_header:
-        notes = (f"{path.name} has no header: its columns are called column 1 to column {len(first)}",)
+    head = read_head(path, tabs=tabs)
+    names, notes = _unique(head.fields if head.has_header else [""] * len(head.fields))
+    if not head.has_header:
+        notes = (f"{path.name} has no header: its columns are called column 1 to column {len(names)}",)
     invalid: list[Any] = []
 
     def note_invalid(row: Any) -> str:
@@ -217,17 +215,15 @@ def _read_csv(path: Path, tabs: bool, skip_invalid: bool, limit: int | None, pro
             path,
             read_options=arrow_csv.ReadOptions(
                 column_names=names,
-                skip_rows=empty,
-                skip_rows_after_names=int(has_header),
+                skip_rows=head.skipped,
+                skip_rows_after_names=int(head.has_header),
                 use_threads=False,
                 block_size=_BLOCK if limit is None else _FIRST_BLOCK,
             ),
             parse_options=arrow_csv.ParseOptions(
-                delimiter=delimiter, newlines_in_values=True, invalid_row_handler=note_invalid
+                delimiter=head.separator, newlines_in_values=True, invalid_row_handler=note_invalid
             ),
-            convert_options=arrow_csv.ConvertOptions(
-                column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False
-            ),
+            convert_options=arrow_csv.ConvertOptions(default_column_type=pa.string(), strings_can_be_null=False),
         )
         for batch in _within_memory(path, reader):
             batches.append(batch)
@@ -236,57 +232,33 @@ def _read_csv(path: Path, tabs: bool, skip_invalid: bool, limit: int | None, pro
             if limit is not None and done >= limit:
                 complete, done = done == limit and not any(reader), limit
                 break
-    except pa.ArrowInvalid:
+    except pa.ArrowInvalid as error:
+        check_quotes(path, head)
+        if "straddling" in str(error):
+            raise DataError(f"{path} has a row of more than {numbers.size(_BLOCK)}") from error
         if not invalid or skip_invalid:
             raise
-        row = invalid[-1]
-        raise DataError(
-            f"{path}, line {row.number}: {row.actual_columns} fields instead of {row.expected_columns}: "
-            f"{row.text[:80]!r} (--invalid-examples skip leaves such rows out)"
-        ) from None
+        raise _wrong_row(path, head, invalid[-1]) from None
     table = pa.Table.from_batches(batches, reader.schema).slice(0, limit)
-    size = table.nbytes - 3 * done * len(names)  # an offset of 4 bytes for each cell, instead of a delimiter
-    return Cells(table, complete, done if complete else None, size, len(invalid), delimiter == ";", notes)
+    if any(head.line_end in (row.text or "") for row in invalid) or _has_lines(table, head.line_end):
+        check_quotes(path, head)
+    size = table.nbytes - 3 * done * len(names)  # an offset of 4 bytes for each cell, instead of a separator
+    return Cells(table, complete, done if complete else None, size, len(invalid), head.separator == ";", notes)
 
 
-def _first_row(path: Path, tabs: bool) -> tuple[list[str], str, int]:
-    """The fields of the first row that is not empty, the delimiter, and how many empty lines precede it.
+def _has_lines(table: Any, line_end: str) -> bool:
+    """Whether a cell has several lines."""
+    import pyarrow.compute as pc
 
-    The delimiter is the most frequent one in that row.
-    """
-    with path.open("rb") as file:
-        head = file.read(_HEAD)
-    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise DataError(f"{path} is UTF-16 text; convert it, e.g. with iconv -f utf-16 -t utf-8")
-    cut = head.rfind(b"\n") + 1 if len(head) == _HEAD else len(head)  # a character may be cut at the end of the head
-    decoded = head[:cut].decode("utf-8-sig")
-    text = decoded.lstrip("\r\n")
-    if not text.strip():
-        raise DataError(f"{path} is empty")
-    rows = {mark: next(csv.reader(io.StringIO(text), delimiter=mark)) for mark in _DELIMITERS}
-    delimiter = "\t" if tabs else max(_DELIMITERS, key=lambda mark: len(rows[mark]))
-    empty = len(decoded[: len(decoded) - len(text)].splitlines())
-    return [field.strip() for field in rows[delimiter]], delimiter, empty
+    return any(pc.any(pc.match_substring(column, line_end)).as_py() for column in table.columns)
 
 
-def _is_header(first: Sequence[str]) -> bool:
-    """Whether a first row holds names: none of its fields is a number, or they count the columns or the years."""
-    numbers = [field for field in first if _is_number(field)]
-    if not numbers:
-        return True
-    if len(numbers) < 2 or not all(field.isdecimal() for field in numbers):
-        return False
-    counted = [int(field) for field in numbers]
-    consecutive = counted == list(range(counted[0], counted[0] + len(counted)))
-    return consecutive and (counted[0] == 0 or len(numbers) < len(first))
-
-
-def _is_number(field: str) -> bool:
-    try:
-        float(field)
-    except ValueError:
-        return False
-    return field not in MISSING
+def _wrong_row(path: Path, head: CsvHead, row: Any) -> DataError:
+    text = (row.text or "")[:80]
+    return DataError(
+        f"{path}, line {line_of_row(path, head, row.number):,}: {row.actual_columns} fields instead of "
+        f"{row.expected_columns}: {text!r} (--invalid-examples skip leaves such rows out)"
+    )
 
 
 def _unique(names: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:

@@ -128,8 +128,10 @@ def _without_unused(table: Columns, options: DataOptions) -> DataOptions:
 
 def _changes(table: Columns, options: DataOptions) -> Iterator[Change]:
     """What reading changes: its own changes, and columns that are left out."""
-    yield from table.changes
     unused = _without_numbers(table, options)
+    left_out = {*options.ignore, *(column.name for column in unused)}
+    named = (*options.features, *options.target, options.time, options.group)
+    yield from table.changes_of(named if options.features else [name for name in table.columns if name not in left_out])
     if unused and not options.features:
         listed = ", ".join(f"{column.name} ({column.kind})" for column in unused)
         yield Change("left out", "columns without numbers", len(unused), None, listed)

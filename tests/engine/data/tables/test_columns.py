@@ -61,7 +61,7 @@ def test_few_values_that_are_no_numbers_count_as_missing_and_are_noted(file):
     assert columns.columns["a"].kind == "number"
     assert columns.columns["a"].missing == 1
     change = "1 of 201 values of a read as missing: no numbers, such as 'unknown' in row 201"
-    assert [*map(str, columns.changes)] == [change]
+    assert [*map(str, columns.changes_of("ab"))] == [change]
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_row_with_the_wrong_number_of_fields(file):
         read_text(file, text)
     columns = read_text(file, text, invalid_examples="skip")
     assert (columns.rows, columns.invalid) == (2, 1)
-    assert [*map(str, columns.changes)] == ["1 rows of table.csv left out: they cannot be parsed"]
+    assert [*map(str, columns.row_changes)] == ["1 rows of table.csv left out: they cannot be parsed"]
 
 
 @pytest.mark.parametrize(

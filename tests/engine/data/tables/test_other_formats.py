@@ -179,7 +179,7 @@ def test_dates_are_read_as_in_training_or_refused(tmp_path):
 def test_dates_that_may_be_of_either_order_are_said(tmp_path):
     file = tmp_path / "t.csv"
     file.write_text("when,a\n01/02/2020,1\n03/04/2020,2\n")
-    changes = read_columns(file, DataOptions()).changes
+    changes = read_columns(file, DataOptions()).changes_of(["when"])
     assert [*map(str, changes)] == ["values of when read as dates: such as 01/02/2020 as month/day/year"]
 
 

@@ -1,0 +1,137 @@
+"""Odd files: what each must give, or the clear error."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from accel_engine.data import DataOptions, find, load, survey
+from accel_engine.data.tables.column_reading import read_columns
+from accel_engine.errors import DataError
+
+WIDE = ",".join(f"a column with a long name {number}" for number in range(8000))
+
+FILES: dict[str, tuple[str | bytes, dict[str, list[Any]]]] = {
+    "lines end with CR": ("a,b\r1,x\r2,y\r", {"a": [1, 2], "b": ["x", "y"]}),
+    "lines end with CR LF, and BOM": ("\ufeffa,b\r\n1,x\r\n2,y\r\n", {"a": [1, 2], "b": ["x", "y"]}),
+    "no line end at the end": ("a,b\n1,x\n2,y", {"a": [1, 2], "b": ["x", "y"]}),
+    "sep= for Excel": ("sep=;\na;b\n1,5;x\n2,5;y\n", {"a": [1.5, 2.5], "b": ["x", "y"]}),
+    "quoted sep=": ('"sep=|"\r\na|b\r\n1|x\r\n', {"a": [1], "b": ["x"]}),
+    "empty lines first": ("\n\n\na,b\n1,x\n", {"a": [1], "b": ["x"]}),
+    "empty lines between": ("a,b\n\n1,x\n\n\n2,y\n\n", {"a": [1, 2], "b": ["x", "y"]}),
+    "pipes and decimal commas": ("a|b\n0,476|x\n1,5|y\n", {"a": [0.476, 1.5], "b": ["x", "y"]}),
+    "tabs and decimal commas": ("a\tb\n0,476\tx\n0,512\ty\n", {"a": [0.476, 0.512], "b": ["x", "y"]}),
+    "quotes and decimal commas": ('a,b\n"0,476",x\n"1,5",y\n', {"a": [0.476, 1.5], "b": ["x", "y"]}),
+    "commas in names": ("a, b;c, d, e;f\n1;2;x\n", {"a, b": [1], "c, d, e": [2], "f": ["x"]}),
+    "quoted names": ('"a, b","c ""d"""\n1,x\n', {"a, b": [1], 'c "d"': ["x"]}),
+    "a comma in the header and in a number": ("a;b,c\n1;2,5\n", {"a": [1], "b,c": [2.5]}),
+    "no header": ("1,5,x\n2,6,y\n", {"column 1": [1, 2], "column 2": [5, 6], "column 3": ["x", "y"]}),
+    "no header, decimal commas": ("1,5;x\n2,5;y\n", {"column 1": [1.5, 2.5], "column 2": ["x", "y"]}),
+    "several lines in a cell": ('a,b\n1,"x\ny, z"\n2,"p\n\nq"\n', {"a": [1, 2], "b": ["x\ny, z", "p\n\nq"]}),
+    "quotes within a field": ("a,b\n1,5\" nails\n2,x\n", {"a": [1, 2], "b": ['5" nails', "x"]}),
+    "doubled quotes": ('a,b\n1,"say ""hi"""\n2,x\n', {"a": [1, 2], "b": ['say "hi"', "x"]}),
+    "one column": ("a\n1\n2\n", {"a": [1, 2]}),
+    "one column with decimal commas": ("a\n0,476\n1,5\n", {"a": [0.476, 1.5]}),
+    "marks of spreadsheets": ("a,b\n1,#N/A\n#DIV/0!,y\n#REF!,z\n", {"a": [1, None, None], "b": [None, "y", "z"]}),
+    "blanks around": ("a , b\n 1 , x \n2,\ty\n", {"a": [1, 2], "b": ["x", "y"]}),
+    "signs behind": ("a,b\n1.5-,x\n2,y\n", {"a": [-1.5, 2], "b": ["x", "y"]}),
+    "money": ('a,b\n"$1,234.50",x\n$7,y\n', {"a": [1234.5, 7], "b": ["x", "y"]}),
+    "French": ("a;b\n1\u202f234,5;x\n12;y\n", {"a": [1234.5, 12], "b": ["x", "y"]}),
+    "Swiss": ("a;b\n1'234.50;x\n12.-;y\n", {"a": [1234.5, 12], "b": ["x", "y"]}),
+    "German": ("a;b\n1.234,50 €;x\n-12,00 €;y\n", {"a": [1234.5, -12], "b": ["x", "y"]}),
+    "Indian": ('a,b\n"12,34,567",x\n"1,00,000",y\n', {"a": [1234567, 100000], "b": ["x", "y"]}),
+    "zip codes": ("a,b\n01234,x\n99999,y\n", {"a": [1234, 99999], "b": ["x", "y"]}),
+}  # fmt: skip
+
+ERRORS: dict[str, tuple[str | bytes, str]] = {
+    "empty": ("", "is empty"),
+    "line ends only": ("\r\r\n", "is empty"),
+    "a header only": ("a,b\n", "has no rows"),
+    "sep= only": ("sep=;\n", "is empty"),
+    "UTF-16": ("a,b\n1,2\n".encode("utf-16"), "is UTF-16 text"),
+    "Latin-1": ("a,b\n1,ä\n".encode("latin1"), "is not UTF-8 text"),
+    "too many fields": ("a,b\n1,2\n1,2,3\n", "line 3: 3 fields instead of 2: '1,2,3'"),
+    "too few fields": ("sep=,\na,b\n\n1,2\n1\n", "line 5: 1 fields instead of 2: '1'"),
+    "ragged after a cell of lines": ('a,b\n1,"x\ny"\n\n1,2,3\n', "line 5: 3 fields instead of 2"),
+    "a quote that never closes": ('a,b\n1,x\n2,"y\n' + "3,z\n" * 200, "line 3: the quote does not close"),
+    "closed by another row": ('a,b\n1,x\n2,"y\n' + "3,z\n" * 150 + '4,"w"\n5,v\n', "line 3: the quote does not"),
+    "closed by a quote, other fields": ('a,b\n"1,x\n' + "3,z\n" * 150 + '"4",w\n5,v\n', "line 2: the quote does not"),
+    "a quote in the header": ('a,"b\n1,2\n3,4\n', "line 1: the quote does not close"),
+}  # fmt: skip
+
+
+def written(tmp_path: Path, content: str | bytes) -> Path:
+    path = tmp_path / "odd.csv"
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def values(path: Path, **options: Any) -> dict[str, list[Any]]:
+    columns = read_columns(path, DataOptions(**options))
+    return {
+        name: [
+            None if lacks else value for value, lacks in zip(column.values.tolist(), column.missing_rows, strict=True)
+        ]
+        for name, column in columns.columns.items()
+    }
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_what_an_odd_file_gives(tmp_path: Path, name: str) -> None:
+    content, expected = FILES[name]
+    path = written(tmp_path, content)
+    assert values(path) == expected
+    assert read_columns(path, DataOptions(), limit=1).rows == 1
+
+
+@pytest.mark.parametrize("invalid", ["fail", "skip"])
+@pytest.mark.parametrize("name", ERRORS)
+def test_the_error_of_an_odd_file(tmp_path: Path, name: str, invalid: str) -> None:
+    content, message = ERRORS[name]
+    if invalid == "skip" and "fields instead" in message:
+        assert read_columns(written(tmp_path, content), DataOptions(invalid_examples=invalid)).invalid == 1
+        return
+    with pytest.raises(DataError) as caught:
+        read_columns(written(tmp_path, content), DataOptions(invalid_examples=invalid))
+    assert message in str(caught.value)
+
+
+def test_headers_of_any_length(tmp_path: Path) -> None:
+    row = ",".join("12" for _ in range(8000))
+    found = values(written(tmp_path, f"{WIDE}\n{row}\n"))
+    assert (len(WIDE) > 1 << 17, len(found), [*found][-1]) == (True, 8000, "a column with a long name 7999")
+
+
+def test_a_row_of_many_megabytes_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"odd.csv has a row of more than 4.0 MiB"):
+        values(written(tmp_path, "a,b\n1,2\n3," + "x" * 9_000_000 + "\n"))
+
+
+def test_many_columns_are_described_and_loaded_as_one_matrix(tmp_path: Path) -> None:
+    rows = [[*(f"{(row * number) % 7}.5" for number in range(3000)), "ab"[row % 2]] for row in range(12)]
+    names = [*(f"n{number}" for number in range(3000)), "kind"]
+    path = str(written(tmp_path, "\n".join(",".join(row) for row in [names, *rows])))
+    entry, dataset = survey(find(path), DataOptions()), load(path, DataOptions())
+    assert entry.shape == dataset.shape
+    assert len(dataset.preprocess().inputs) == 1
+
+
+def test_columns_of_json_and_parquet_have_texts_with_numbers_too(tmp_path: Path) -> None:
+    rows = [{"price": "1.234,50 €", "seen": None}, {"price": "12 €", "seen": "x"}]
+    (tmp_path / "t.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    parquet.write_table(pa.Table.from_pylist(rows), tmp_path / "t.parquet")
+    for suffix in ("jsonl", "parquet"):
+        assert read_columns(tmp_path / f"t.{suffix}", DataOptions()).arrays["price"].tolist() == [1234.5, 12]
+
+
+def test_a_file_without_permission(tmp_path: Path) -> None:
+    path = written(tmp_path, "a,b\n1,2\n")
+    path.chmod(0)
+    if os.access(path, os.R_OK):
+        return  # the administrator may read everything
+    with pytest.raises(DataError, match="cannot be read"):
+        values(path)
