@@ -10,7 +10,7 @@ from typing import Any
 from accel_engine import models, strategies
 from accel_engine.data.data_options import TASKS
 from accel_engine.models.applications import APPLICATIONS
-from accel_engine.models.data_description import IMAGES, SEQUENCES, TEXTS, TOKENS
+from accel_engine.models.data_description import IMAGES, SEQUENCES, SOUNDS, TEXTS, TOKENS
 from accel_engine.plan import DEFAULTS, SPECS
 from accel_engine.plan.task_choices import LOSSES_OF, METRICS_OF
 from engine.training import task_models
@@ -137,6 +137,7 @@ FORMS: Mapping[str, str] = {
     "": "columns",
     IMAGES: "photos",
     SEQUENCES: "sequences",
+    SOUNDS: "sounds",
     TEXTS: "reviews",
     TOKENS: "story",
 }

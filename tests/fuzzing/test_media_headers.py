@@ -2,39 +2,64 @@
 
 import struct
 from contextlib import suppress
+from functools import partial
+from io import BytesIO
 from pathlib import Path
+from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from PIL import Image
 
-from accel_engine.data.folders.image_header import MAX_BYTES, is_whole_image, parse_header, read_header
-from accel_engine.data.folders.mask_classes import read_palette
 from accel_engine.data.folders.wav_header import read_wav_header
 from accel_engine.errors import DataError
+from accel_engine.image_files import MAX_PIXELS, check_image, parse_header, read_header, read_labels, read_pixels
 from fuzzing.texts import edited
 
-_IHDR = struct.pack(">4sIIBBBBB", b"IHDR", 3, 2, 8, 2, 0, 0, 0)
-PNG = b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 13) + _IHDR + bytes(4) + b"\0\0\0\x06PLTE" + bytes(10)
-JPEG = b"\xff\xd8\xff\xe0\0\x04ab\xff\xff\xc0\0\x11\x08\0\x02\0\x03\x03" + bytes(9) + b"\xff\xd9"
-GIF = bytes.fromhex("47494638396103000200800000ff0000ffffff2c00000000030002000002028c0f003b")
-BMP = b"BM" + struct.pack("<IHHIIiiHHIIiiII", 70, 0, 0, 54, 40, 3, 2, 1, 24, 0, 0, 0, 0, 0, 0) + bytes(16)
+FORMS = {
+    "PNG": ("1", "L", "LA", "P", "RGB", "RGBA", "I;16"),
+    "JPEG": ("L", "RGB", "CMYK"),
+    "GIF": ("P",),
+    "WEBP": ("RGB", "RGBA"),
+    "TIFF": ("1", "L", "P", "RGB", "CMYK", "I;16", "F"),
+    "PPM": ("1", "L", "RGB", "I"),
+    "BMP": ("L", "RGB"),
+}
+
+
+def encoded(form: str, mode: str) -> bytes:
+    stream = BytesIO()
+    options: dict[str, Any] = {"exif": ORIENTATION} if form in ("PNG", "JPEG", "WEBP", "TIFF") else {}
+    if form == "GIF":
+        options = {"save_all": True, "append_images": [Image.new(mode, (3, 2), 1)]}
+    Image.new(mode, (3, 2)).save(stream, form, **options)
+    return stream.getvalue()
+
+
+EXIF = Image.Exif()
+EXIF[0x0112] = 6
+ORIENTATION = EXIF.tobytes()
+IMAGES = [b"", *(encoded(form, mode) for form, modes in FORMS.items() for mode in modes)]
 FORMAT = struct.pack("<4sIHHIIHH", b"fmt ", 16, 1, 1, 800, 1600, 2, 16)
 WAV = b"RIFF\x34\0\0\0WAVELIST\x03\0\0\0abc\0" + FORMAT + b"data\x10\0\0\0" + bytes(16)
 
 
-@given(st.sampled_from([PNG, JPEG, GIF, BMP, b""]).flatmap(edited))
+@pytest.mark.filterwarnings("ignore::UserWarning", "ignore::RuntimeWarning")  # of Pillow
+@given(st.sampled_from(IMAGES).flatmap(edited))
 def test_images(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "image.png"
     path.write_bytes(content)
-    read_palette(path)
     parse_header(content)
+    for read in (check_image, partial(read_pixels, shape=(4, 5, 3)), partial(read_labels, size=(4, 5))):
+        with suppress(DataError):
+            read(path)
     try:
         header = read_header(path)
     except DataError:
         return
-    assert min(header) > 0
-    assert 3 * header.height * header.width <= MAX_BYTES
-    is_whole_image(path)
+    assert min(header[:4]) > 0
+    assert header.height * header.width <= MAX_PIXELS
 
 
 @given(edited(WAV))

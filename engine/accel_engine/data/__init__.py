@@ -81,8 +81,6 @@ FILE_SUFFIXES = tuple(_FILE_READERS)
 """The suffixes of files with data."""
 
 _SURVEYS = {
-    "folders.image_folder": "folders.image_folder_scan",
-    "folders.mask_folder": "folders.mask_folder_scan",
     "folders.audio_folder": "folders.audio_folder_scan",
     "folders.text_folder": "folders.text_folder_scan",
     "prepared.tfrecord": "prepared.tfrecord_survey",
@@ -208,10 +206,6 @@ class _Audio(_ModuleSource):
     takes_window = True
 
 
-class _Images(_ModuleSource):
-    resizes_images = True
-
-
 class _Records(_ModuleSource):
     has_columns = resizes_images = True
 
@@ -225,8 +219,6 @@ class _TensorFlowDatasets(_HuggingFace):
 
 
 _UNCONVERTED: dict[str, type[Source]] = {
-    "folders.image_folder": _Images,
-    "folders.mask_folder": _Images,
     "folders.audio_folder": _Audio,
     "prepared.tfrecord": _Records,
     "prepared.remote_tfrecord": _Records,

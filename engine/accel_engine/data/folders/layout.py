@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from accel_engine.data.folders.image_header import SUFFIXES
-
 TRAIN = ("train", "training")
 VALIDATION = ("validation", "valid", "val")
 TEST = ("test", "testing")
 """Names of subfolders with a split, preferred ones first."""
 
+IMAGE_SUFFIXES = (
+    ".png", ".jpg", ".jpeg", ".jfif", ".gif", ".bmp", ".webp", ".tif", ".tiff", ".pgm", ".ppm", ".pbm", ".pnm",
+)  # fmt: skip
 AUDIO_SUFFIXES = (".wav",)
 TEXT_SUFFIXES = (".txt",)
 IMAGE_NAMES = ("images", "image")
@@ -20,7 +21,7 @@ MASK_NAMES = ("masks", "mask", "labels", "annotations")
 """Names of the folders of images and of their masks."""
 
 _KINDS = {
-    ("folders.image_folder", "images"): SUFFIXES,
+    ("folders.image_folder:ImageFolder", "images"): IMAGE_SUFFIXES,
     ("folders.audio_folder", "audio"): AUDIO_SUFFIXES,
     ("folders.text_folder", "text"): TEXT_SUFFIXES,
 }
@@ -40,7 +41,7 @@ def find_folder_reader(folder: Path) -> tuple[str, str]:
     if any(".tfrecord" in name for name in names):
         return "prepared.tfrecord", "arrays"
     if any(_has_masks(each) for each in (folder, *(folder / name for name in _names(folder) if name.lower() in TRAIN))):
-        return "folders.mask_folder", "images"
+        return "folders.mask_folder:MaskFolder", "images"
     suffixes = Counter(Path(name).suffix.lower() for name in islice(_files(folder), _LOOKED_AT))
     found = Counter({kind: sum(suffixes[suffix] for suffix in _KINDS[kind]) for kind in _KINDS})
     kind, _ = found.most_common(1)[0]  # images, if there is nothing

@@ -25,9 +25,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from accel_engine.data.folders.image_header import parse_header
 from accel_engine.data.prepared.example_features import parse_example
 from accel_engine.errors import DataError
+from accel_engine.image_files import parse_header
 from accel_engine.json_values import decode, parse_object
 
 T = TypeVar("T")
@@ -156,7 +156,7 @@ def _guess(dtype: str, values: list[Any]) -> dict[str, Any]:
     if dtype == "string" and len(values) == 1:
         header = parse_header(values[0])
         if header is not None:
-            return {"encoding": "image", "shape": list(header)}
+            return {"encoding": "image", "shape": list(header[:3])}
     return {"dtype": dtype, "shape": [] if len(values) == 1 else [len(values)]}
 
 

@@ -1,7 +1,6 @@
 """Reads a dataset that the ``datasets`` library of Hugging Face saved with ``save_to_disk``."""
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,8 +9,7 @@ import numpy.typing as npt
 from accel_engine.data.data_options import DataOptions, Progress
 from accel_engine.data.dataset import Dataset
 from accel_engine.data.dataset_entry import DatasetEntry
-from accel_engine.data.folders.image_folder import image_tensor
-from accel_engine.data.parallel_decoder import ParallelDecoder
+from accel_engine.data.folders.image_folder import ImageDecoder
 from accel_engine.data.prepared.columns_dataset import PreparedSplits, build_dataset
 from accel_engine.data.prepared.hugging_face_survey import SavedLayout, image_contents, read_layout
 from accel_engine.data.prepared.padding import pad
@@ -34,7 +32,7 @@ def read(entry: DatasetEntry, options: DataOptions, progress: Progress) -> Datas
         PlanError: An option does not fit.
     """
     layout = read_layout(entry, options)
-    decoders = {name: ParallelDecoder(partial(image_tensor, shape=fixed(layout.specs[name]))) for name in layout.images}
+    decoders = {name: ImageDecoder(fixed(layout.specs[name])) for name in layout.images}
     sources = {use: ArrowSource(table, use, layout, decoders) for use, table in layout.tables.items()}
     return build_dataset(
         entry,
@@ -58,7 +56,7 @@ class ArrowSource:
         decoders: Decoders of the images.
     """
 
-    def __init__(self, table: Any, name: str, layout: SavedLayout, decoders: dict[str, ParallelDecoder]) -> None:
+    def __init__(self, table: Any, name: str, layout: SavedLayout, decoders: dict[str, ImageDecoder]) -> None:
         self.specs = layout.specs
         self._table = table
         self._name = name
@@ -82,10 +80,10 @@ class ArrowSource:
             spec = self.specs[name]
             values[name] = np.zeros((len(rows), *fixed(spec)), numpy_type(spec))
             if name in self._decoders:
-                found, images = self._decoders[name](list(image_contents(table[name])))
-                for image in images:
-                    values[name][kept[found]] = image
-                valid[np.delete(kept, found)] = False
+                images = self._decoders[name](list(image_contents(table[name])))
+                for place, image in images.items():
+                    values[name][kept[place]] = image
+                valid[np.delete(kept, list(images))] = False
             elif name in self._padded:
                 values[name][kept] = _pad_lists(table[name].combine_chunks(), spec)
             elif len(kept):

@@ -15,7 +15,6 @@ import numpy as np
 
 from accel_engine.data.data_options import DataOptions
 from accel_engine.data.dataset_entry import DatasetEntry, parse_size
-from accel_engine.data.folders.image_header import parse_header
 from accel_engine.data.prepared.feature_description import read_json
 from accel_engine.data.prepared.padding import padding_note
 from accel_engine.data.prepared.roles import Roles, choose_roles, describe_columns, kind_and_range, task_of
@@ -23,6 +22,7 @@ from accel_engine.data.prepared.split_names import choose_splits
 from accel_engine.data.splits import split_counts
 from accel_engine.data.structure import ArraySpec
 from accel_engine.errors import DataError, PlanError
+from accel_engine.image_files import parse_header
 from accel_engine.user_paths import is_file, user_path
 
 _IMAGES_READ = 64

@@ -12,11 +12,10 @@ import tensorflow as tf
 from accel_engine.data.data_options import DataOptions, Progress
 from accel_engine.data.dataset import Dataset, fits_in_memory
 from accel_engine.data.dataset_entry import DatasetEntry
-from accel_engine.data.folders.image_folder import op_message
 from accel_engine.data.prepared.feature_description import NAME, FeatureDescription, parse_description
 from accel_engine.data.prepared.records import by_split
 from accel_engine.data.prepared.split_names import choose_splits
-from accel_engine.data.prepared.tfrecord import LoadedRecords, build_records
+from accel_engine.data.prepared.tfrecord import LoadedRecords, build_records, op_message
 from accel_engine.data.prepared.tfrecord_survey import check_description, how_to_describe, lay_out
 from accel_engine.errors import DataError, PlanError
 from accel_engine.words import numbers

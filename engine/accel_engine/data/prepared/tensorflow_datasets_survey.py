@@ -13,7 +13,6 @@ import numpy as np
 
 from accel_engine.data.data_options import DataOptions
 from accel_engine.data.dataset_entry import DatasetEntry, parse_size
-from accel_engine.data.folders.image_header import parse_header
 from accel_engine.data.prepared.example_features import parse_example
 from accel_engine.data.prepared.feature_description import Feature, FeatureDescription, read_json
 from accel_engine.data.prepared.padding import pad_of, padding_note
@@ -22,6 +21,7 @@ from accel_engine.data.prepared.records import RecordFiles
 from accel_engine.data.prepared.roles import choose_roles
 from accel_engine.data.prepared.split_names import choose_splits
 from accel_engine.errors import DataError
+from accel_engine.image_files import parse_header
 
 _HEADERS_READ = 64
 """Number of records whose images' headers are read to find a size."""

@@ -1,8 +1,8 @@
 """Reads TFRecord files whose features are described beside them."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,8 +12,7 @@ import tensorflow as tf
 from accel_engine.data.data_options import DataOptions, Progress
 from accel_engine.data.dataset import Dataset
 from accel_engine.data.dataset_entry import DatasetEntry
-from accel_engine.data.folders.image_folder import image_tensor, op_message
-from accel_engine.data.parallel_decoder import ParallelDecoder
+from accel_engine.data.folders.image_folder import ImageDecoder
 from accel_engine.data.prepared.columns_dataset import PreparedSplits, build_dataset
 from accel_engine.data.prepared.feature_description import Feature, FeatureDescription
 from accel_engine.data.prepared.record_layout import RecordLayout
@@ -63,7 +62,7 @@ def build_records(
 ) -> Dataset:
     """Make a dataset of the records of each split."""
     decoders = {
-        name: ParallelDecoder(partial(image_tensor, shape=feature.shape))
+        name: ImageDecoder(feature.shape, "uint16" if feature.dtype == "uint16" else "uint8")
         for name, feature in layout.description.features.items()
         if feature.encoding == "image"
     }
@@ -138,7 +137,7 @@ class RecordSource:
         decoders: Decoders of the images.
     """
 
-    def __init__(self, records: Records, description: FeatureDescription, decoders: dict[str, ParallelDecoder]) -> None:
+    def __init__(self, records: Records, description: FeatureDescription, decoders: dict[str, ImageDecoder]) -> None:
         self.specs = {name: ArraySpec(each.shape, each.dtype) for name, each in description.features.items()}
         self._records = records
         self._features = description.features
@@ -165,10 +164,10 @@ class RecordSource:
             if name not in self._decoders:
                 values[name][kept] = column
                 continue
-            found, images = self._decoders[name](column.tolist())
-            for image in images:
-                values[name][kept[found]] = image
-            valid[np.delete(kept, found)] = False
+            images = self._decoders[name](column.tolist())
+            for place, image in images.items():
+                values[name][kept[place]] = image
+            valid[np.delete(kept, list(images))] = False
         return values, valid
 
     def problem(self, row: int) -> DataError:
@@ -249,3 +248,8 @@ def _decode_text(text: bytes) -> str:
 
 def _invalid(problem: str) -> tf.errors.OpError:
     return tf.errors.InvalidArgumentError(None, None, problem)
+
+
+def op_message(error: Exception) -> str:
+    """TensorFlow's message without the names of ops."""
+    return re.sub(r"^\{\{.*?\}\} | \[Op:\w+\]", "", str(error).splitlines()[0])
