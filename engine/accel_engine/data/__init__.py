@@ -81,8 +81,6 @@ FILE_SUFFIXES = tuple(_FILE_READERS)
 """The suffixes of files with data."""
 
 _SURVEYS = {
-    "folders.audio_folder": "folders.audio_folder_scan",
-    "folders.text_folder": "folders.text_folder_scan",
     "prepared.tfrecord": "prepared.tfrecord_survey",
     "prepared.tensorflow_datasets": "prepared.tensorflow_datasets_survey",
     "prepared.hugging_face": "prepared.hugging_face_survey",
@@ -202,10 +200,6 @@ class _ModuleSource(Source):
         return dataset
 
 
-class _Audio(_ModuleSource):
-    takes_window = True
-
-
 class _Records(_ModuleSource):
     has_columns = resizes_images = True
 
@@ -219,7 +213,6 @@ class _TensorFlowDatasets(_HuggingFace):
 
 
 _UNCONVERTED: dict[str, type[Source]] = {
-    "folders.audio_folder": _Audio,
     "prepared.tfrecord": _Records,
     "prepared.remote_tfrecord": _Records,
     "prepared.tensorflow_datasets": _TensorFlowDatasets,

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+import soundfile
 from PIL import Image
 
 from accel_engine import data, memory
@@ -157,6 +158,16 @@ def sounds(root: Path) -> str:
     return str(root / "mine")
 
 
+def odd_sounds(root: Path) -> str:
+    """Of several formats, lengths, sample rates and channels."""
+    for index in range(ROWS):
+        path = root / "mine" / "abc"[index % 3] / f"{index}.{('wav', 'flac', 'ogg')[index % 3]}"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        noise = np.random.default_rng(index).normal(0, 0.1, (400 + 10 * index, 1 + index // 4 % 2))
+        soundfile.write(path, noise, 16_000 if index == 5 else 8000)
+    return str(root / "mine")
+
+
 def texts(root: Path) -> str:
     for index in range(ROWS):
         path = root / "mine" / "abc"[index % 3] / f"{index}.txt"
@@ -188,6 +199,8 @@ SOURCES = {
     "images": Row(images, damage=spoil("mine/*/*.png")),
     "masks": Row(masks, damage=spoil("mine/*/*.png")),
     "sounds": Row(sounds, damage=spoil("mine/*/*.wav")),
+    "sounds of several formats": Row(odd_sounds, damage=spoil("mine/*/*")),
+    "sounds, a window": Row(odd_sounds, {"window": 300}),
     "texts": Row(texts, damage=remove("mine/*/*.txt"), limits=False),
     "language": Row(language_text, {"window": 8}, damage=spoil("mine.txt"), limits=False),
 }

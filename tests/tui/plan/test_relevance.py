@@ -196,7 +196,7 @@ def test_fields_that_have_an_effect_are_shown(tmp_path: Path) -> None:
     arrays, folder = Plan(data=str(tmp_path / "a.npz"), window=4), Plan(data=str(tmp_path))
     assert relevant_fields(arrays) >= {"time", "group", "horizon"}
     assert relevant_fields(Plan(data=f"{tmp_path / 'mine.py'}:load", window=4)) >= {"time", "group", "target"}
-    assert "window" in relevant_fields(folder, reader="folders.audio_folder")
+    assert "window" in relevant_fields(folder, reader="folders.audio_folder:AudioFolder")
     assert relevant_fields(Plan(data="gs://bucket/train.tfrecord")) >= {"target", "features", "ignore", "image_size"}
     for task in ("sequence", "segmentation"):
         assert "label_smoothing" in relevant_fields(folder, task=task)
