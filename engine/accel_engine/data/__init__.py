@@ -72,8 +72,8 @@ _FILE_READERS = {
     ".jsonl": "tables:TableSource",
     ".ndjson": "tables:TableSource",
     ".txt": "texts.language_text:LanguageText",
-    ".tfrecord": "prepared.tfrecord",
-    ".tfrecords": "prepared.tfrecord",
+    ".tfrecord": "prepared.tfrecord:TFRecord",
+    ".tfrecords": "prepared.tfrecord:TFRecord",
 }
 """The module that reads a file, by its suffix."""
 
@@ -83,9 +83,6 @@ FILE_SUFFIXES = tuple(_FILE_READERS)
 _SURVEYS = {
     "folders.audio_folder": "folders.audio_folder_scan",
     "folders.text_folder": "folders.text_folder_scan",
-    "prepared.tfrecord": "prepared.tfrecord_survey",
-    "prepared.tensorflow_datasets": "prepared.tensorflow_datasets_survey",
-    "prepared.hugging_face": "prepared.hugging_face_survey",
 }
 """The module whose ``survey`` function completes an entry without TensorFlow, by reader."""
 
@@ -206,24 +203,8 @@ class _Audio(_ModuleSource):
     takes_window = True
 
 
-class _Records(_ModuleSource):
-    has_columns = resizes_images = True
-
-
-class _HuggingFace(_Records):
-    takes_window = True
-
-
-class _TensorFlowDatasets(_HuggingFace):
-    takes_validation_data = False
-
-
 _UNCONVERTED: dict[str, type[Source]] = {
     "folders.audio_folder": _Audio,
-    "prepared.tfrecord": _Records,
-    "prepared.remote_tfrecord": _Records,
-    "prepared.tensorflow_datasets": _TensorFlowDatasets,
-    "prepared.hugging_face": _HuggingFace,
 }
 """What is true of sources that are two modules yet; the attributes move to their classes."""
 
@@ -237,7 +218,7 @@ def _in_cloud_storage(url: str) -> DatasetEntry:
     return DatasetEntry(
         name.partition(".")[0] or name,
         f"TFRecord files in {url}",
-        "prepared.remote_tfrecord",
+        "prepared.tfrecord:RemoteTFRecord",
         value_range=None,
         kind="arrays",
         url=url,
