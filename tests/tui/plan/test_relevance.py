@@ -208,10 +208,11 @@ def test_fields_that_have_an_effect_are_shown(tmp_path: Path) -> None:
 
 def test_fields_that_have_no_effect_are_hidden(tmp_path: Path) -> None:
     folder = Plan(data=str(tmp_path))
-    for reader in ("prepared.hugging_face", "prepared.tensorflow_datasets", "prepared.tfrecord"):
+    readers = ("prepared.hugging_face:HuggingFace", "prepared.tensorflow_datasets:TensorFlowDatasets")
+    for reader in (*readers, "prepared.tfrecord:TFRecord"):
         assert not relevant_fields(folder, reader=reader) & {"kinds", "time"}
-    assert "validation_data" in relevant_fields(folder, reader="prepared.hugging_face")
-    assert "validation_data" not in relevant_fields(folder, reader="prepared.tensorflow_datasets")
+    assert "validation_data" in relevant_fields(folder, reader=readers[0])
+    assert "validation_data" not in relevant_fields(folder, reader=readers[1])
     for fields in ({"validation_data": "b.csv"}, {"split": "none"}, {"split": "column:a"}):
         assert "validation_split" not in relevant_fields(folder.replace(**fields))
 

@@ -38,11 +38,11 @@ def find_folder_reader(folder: Path) -> tuple[str, str]:
     """The module that reads a folder, and what the folder holds."""
     names = {name.lower() for name in _names(folder)}
     if {"dataset_info.json", "features.json"} <= names:
-        return "prepared.tensorflow_datasets", "arrays"
+        return "prepared.tensorflow_datasets:TensorFlowDatasets", "arrays"
     if "dataset_dict.json" in names or {"dataset_info.json", "state.json"} <= names:
-        return "prepared.hugging_face", "arrays"
+        return "prepared.hugging_face:HuggingFace", "arrays"
     if any(".tfrecord" in name for name in names):
-        return "prepared.tfrecord", "arrays"
+        return "prepared.tfrecord:TFRecord", "arrays"
     if any(_has_masks(each) for each in (folder, *(folder / name for name in _names(folder) if name.lower() in TRAIN))):
         return "folders.mask_folder:MaskFolder", "images"
     suffixes = Counter(Path(name).suffix.lower() for name in islice(_files(folder), _LOOKED_AT))
