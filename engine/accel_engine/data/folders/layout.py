@@ -14,7 +14,10 @@ TEST = ("test", "testing")
 IMAGE_SUFFIXES = (
     ".png", ".jpg", ".jpeg", ".jfif", ".gif", ".bmp", ".webp", ".tif", ".tiff", ".pgm", ".ppm", ".pbm", ".pnm",
 )  # fmt: skip
-AUDIO_SUFFIXES = (".wav",)
+AUDIO_SUFFIXES = (
+    ".wav", ".wave", ".flac", ".ogg", ".oga", ".opus", ".mp3", ".aif", ".aiff", ".aifc", ".au", ".snd", ".caf", ".w64",
+    ".rf64",
+)  # fmt: skip
 TEXT_SUFFIXES = (".txt",)
 IMAGE_NAMES = ("images", "image")
 MASK_NAMES = ("masks", "mask", "labels", "annotations")
@@ -22,8 +25,8 @@ MASK_NAMES = ("masks", "mask", "labels", "annotations")
 
 _KINDS = {
     ("folders.image_folder:ImageFolder", "images"): IMAGE_SUFFIXES,
-    ("folders.audio_folder", "audio"): AUDIO_SUFFIXES,
-    ("folders.text_folder", "text"): TEXT_SUFFIXES,
+    ("folders.audio_folder:AudioFolder", "audio"): AUDIO_SUFFIXES,
+    ("folders.text_folder:TextFolder", "text"): TEXT_SUFFIXES,
 }
 """Suffixes of the files that a reader reads."""
 
