@@ -9,7 +9,7 @@ from accel_engine.data.data_options import Progress, no_progress
 from accel_engine.data.dataset_entry import DatasetEntry
 from accel_engine.data.loaded_entry import entry_of
 from accel_engine.data.structure import Batch, Structure, named_leaves
-from accel_engine.data_profile.picture import DataPicture, picture_of
+from accel_engine.data_profile.picture import DataPicture, look_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,4 +69,4 @@ def describe_loaded(
         PlanError: An option does not fit it.
     """
     dataset = load(spec, options, progress)
-    return DescribedData.of(entry or entry_of(dataset, find(spec)), picture_of(dataset, options.task))
+    return DescribedData.of(entry or entry_of(dataset, find(spec)), look_at(dataset, options.task))

@@ -33,7 +33,7 @@ HOUSES = DatasetEntry(
     notes=("the column id is not used",),
 )
 PETS = DatasetEntry(
-    "pets", "Images", "folders.image_folder", (32, 32, 3), 3, 90, 10,
+    "pets", "Images", "folders.image_folder:ImageFolder", (32, 32, 3), 3, 90, 10,
     class_names=("cat", "dog", "emu"), class_counts=(60, 30, 0),
 )  # fmt: skip
 

@@ -126,7 +126,7 @@ class NewRunScreen(DirtyRegionScreen):
         # imported by now; at the top it would delay the first frame
         from accel_tui.widgets.runs.runs_table import RunsTable
 
-        table = RunsTable()
+        table = RunsTable("No runs yet. Start, or s, trains the first one.")
         table.border_title = "Recent runs"
         table.can_focus = False  # not focusable while it is empty
         self.query_one("#late").mount(table)

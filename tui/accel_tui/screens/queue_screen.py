@@ -30,6 +30,9 @@ INTERVAL = 1.0
 
 STOP = Answer("stop", "Stop with checkpoint", "s")
 
+EMPTY = "The queue is empty. Press p for a new run, then Q to let it wait for free devices."
+"""Text where no run waits."""
+
 _WAITING = frozenset({"reorder", "prioritize", "hold", "release"})
 """Actions on a run that waits."""
 
@@ -78,15 +81,10 @@ class QueueScreen(RunActionsScreen):
         self._queue = QueueList()
 
     def compose(self) -> ComposeResult:
-        """Compose a summary, the list, the empty text and the details of the current run."""
+        """Compose a summary, the list and the details of the current run."""
         yield TopBar("Queue")
         yield Static("reading the queue…", id="about", markup=False)
         yield QueueTable()
-        yield Static(
-            "The queue is empty.\n\nPress p for a new run, then Q to let it wait for free devices.",
-            id="empty",
-            markup=False,
-        )
         yield QueueDetail()
         yield KeyBar()
 
@@ -167,6 +165,7 @@ class QueueScreen(RunActionsScreen):
         about = f"{started} of these training, {len(found.rows) - started} waiting, {most}" if found.rows else ""
         self.query_one("#about", Static).update(about)
         self.set_class(not found.rows, "-empty")
+        self._table.empty = EMPTY
         self._table.show_queue(found.rows)
 
     @on(QueueTable.Moved)

@@ -9,7 +9,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.events import ScreenResume
-from textual.widgets import Input, Label, Static
+from textual.widgets import Input, Label
 
 from accel_engine.run import RunSummary, Status, runs_directory
 from accel_engine.text import printable
@@ -76,17 +76,17 @@ class RunsScreen(RunActionsScreen):
 
     def __init__(self) -> None:
         super().__init__()
-        self.table = RunsTable(selectable=True)
+        none = f"No runs yet in {printable(str(runs_directory()))}. Press p for a new run, then s to start it."
+        self.table = RunsTable(none, selectable=True)
         self._statuses: dict[str, Status | None] = {}
 
     def compose(self) -> ComposeResult:
-        """Compose the filter, the table, the empty text and the details of the current run."""
+        """Compose the filter, the table and the details of the current run."""
         yield TopBar("Runs")
         with Horizontal(id="finding"):
             yield FilterInput(placeholder="/ filter, e.g. cnn  status:failed  tag:paper", id="words", compact=True)
             yield Label(id="found", markup=False)
         yield self.table
-        yield Static(id="empty", markup=False)
         yield SelectedRun()
         yield KeyBar()
 
@@ -142,11 +142,8 @@ class RunsScreen(RunActionsScreen):
 
     @on(RunsTable.Listed)
     def _update_list(self, event: RunsTable.Listed) -> None:
-        """Update the empty text, and notify of newly lost runs."""
+        """Notify of newly lost runs."""
         self.set_class(not event.runs, "-empty")
-        self.query_one("#empty", Static).update(
-            f"No runs yet in {printable(str(runs_directory()))}.\n\nPress p for a new run, then s to start it."
-        )
         for run in event.runs:
             before = self._statuses.get(run.id)
             if run.status is Status.LOST and before is not None and before.live:

@@ -81,7 +81,7 @@ class SearchScreen(DirtyRegionScreen, RunActionsScreen):
             *(Tab(f"{number} {label}", id=f"{name}{_TAB}") for number, (name, label) in enumerate(VIEWS.items(), 1))
         )
         yield Container(id="pictures")
-        yield TrialsTable("no trial yet", selectable=True)
+        yield TrialsTable("No trials yet: the first one is about to begin.", selectable=True)
         yield TrialReason()
         yield KeyBar()
 

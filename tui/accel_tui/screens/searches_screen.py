@@ -20,7 +20,7 @@ from accel_tui.widgets.visibility import is_covered
 INTERVAL = 5.0
 """Seconds between two reads of all searches."""
 
-EMPTY = "No searches yet. Write a range into a field of New run, then press S."
+EMPTY = "No searches yet. Press p, write a range into a field of New run, then press S."
 """Text where there are none."""
 
 

@@ -5,6 +5,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar
 
+from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 from textual.binding import Binding, BindingType
@@ -17,7 +18,7 @@ from textual.strip import Strip
 
 from accel_engine.text import printable_line
 from accel_tui.formatting.table_columns import GAP, Column, SortOrder, fitting, laid_out, ordered, widths
-from accel_tui.formatting.text import fit
+from accel_tui.formatting.text import fit, wrapped
 from accel_tui.widgets.list_keys import LIST_KEYS, SIDEWAYS_KEYS
 
 _MARK = 3  # width of the selection mark
@@ -35,7 +36,7 @@ class Table(ScrollView, Generic[T], can_focus=True):
     The cursor stays on its row while the rows change, and only lines that have changed are repainted.
 
     Args:
-        empty: Text where there are no rows.
+        empty: A sentence where there are no rows: what would be here, and which key makes one.
         selectable: Whether several rows can be selected.
         id: The widget's id.
     """
@@ -167,7 +168,10 @@ class Table(ScrollView, Generic[T], can_focus=True):
         kept = self.key_of(self.current) if self.current is not None and self.keeps_row else None
         if columns is not None:
             self.columns = columns
-        self.shown = ordered(rows, self.columns, self.order)
+        was_empty, self.shown = not self.shown, ordered(rows, self.columns, self.order)
+        if was_empty is bool(self.shown):
+            self._painted.clear()
+            self.refresh()
         keys = [self.key_of(row) for row in self.shown]
         self._cursor = max(0, min(self._cursor, len(keys) - 1)) if self.keeps_row else 0
         if kept is not None and kept in keys:
@@ -337,22 +341,25 @@ class Table(ScrollView, Generic[T], can_focus=True):
 
     def _cells(self, line: int) -> tuple[object, ...]:
         """What a line shows: its selection mark, then text and colour of each column; empty below the last row."""
+        if not self.shown:
+            return (self.empty,)
         if not 0 <= line < len(self.shown):
-            return (self.empty,) if line == 0 else ()
+            return ()
         row, now = self.shown[line], time.time()
         mark = "◆" if self.selected and self.key_of(row) in self.selected else " "
         return (mark, *((column.text(row, now), column.colour(row)) for column, _ in self._visible))
 
     def render_line(self, y: int) -> Strip:
         """The header, or a row."""
-        if y == 0:
+        if y == 0 and self.shown:
             return self._placed(self._header(), self._style("header"))
         line = self.scroll_offset.y + y - 1
         cells: Sequence[Any] = self._cells(line)
         self._painted[line] = tuple(cells)
+        if not self.shown:
+            return self._empty_line(y)
         if line >= len(self.shown):
-            look = self._style("row") + self._style("note")
-            return self._placed([Segment(" " * self._lead + "".join(cells), look)], look)
+            return self._placed([], self._style("row"))
         at_cursor = line == self._cursor
         in_focus = at_cursor and self.has_focus
         plain = self._style("cursor" if at_cursor else "row")
@@ -361,6 +368,15 @@ class Table(ScrollView, Generic[T], can_focus=True):
         for text, colour in laid_out(self._visible, texts):
             segments.append(Segment(text, plain + self._style(colour) if colour and not in_focus else plain))
         return self._placed(segments, plain)
+
+    def _empty_line(self, y: int) -> Strip:
+        """A line of the text in the middle of a table without rows; there is no header."""
+        lines = wrapped(self.empty, max(self.size.width - 2, 1))
+        at = y - max((self.size.height - len(lines)) // 2, 0)
+        text = lines[at] if 0 <= at < len(lines) else ""
+        left = max(self.size.width - cell_len(text), 0) // 2
+        look = self._style("row") + self._style("note")
+        return self._placed([Segment(" " * left + text, look)], look)
 
     def _placed(self, segments: list[Segment], style: Style) -> Strip:
         """A line at its width, whose columns after the first are scrolled sideways."""

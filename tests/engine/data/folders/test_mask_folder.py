@@ -122,6 +122,7 @@ def test_missing_and_damaged_masks(tmp_path: Path) -> None:
     make(tmp_path)
     (tmp_path / "masks" / "3.png").unlink()
     said = f"1 of 10 images in {tmp_path / 'images'} have no mask of the same name: images/3.png"
+    left_out = f"1 of 10 images left out: they have no mask of the same name in {tmp_path / 'masks'}: images/3.png"
     for read in (load, lambda path: data.survey(data.find(str(path)), DataOptions())):
         with pytest.raises(DataError) as caught:
             read(tmp_path)
@@ -131,12 +132,12 @@ def test_missing_and_damaged_masks(tmp_path: Path) -> None:
     save(masks[1], np.zeros(SIZE, np.uint16))
     dataset = checked(load(tmp_path, invalid_examples="skip", validation_split=0.4))
     assert len(dataset.train) + len(dataset.validation) == 7
-    assert dataset.notes[0] == said + "; they are left out"
+    assert [str(change) for change in dataset.changes] == [left_out]
     assert "skipped 2 of 9 examples that cannot be read: " in dataset.warnings[-1]
     masks[0].unlink()
     (tmp_path / "images" / "5.png").unlink()
     (tmp_path / "images" / "3.png").unlink()
-    with pytest.raises(DataError, match=r"8.png has 16 bits per pixel; save it with 8"):
+    with pytest.raises(DataError, match=r"8.png: it has 16 bits per pixel; save it with 8"):
         load(tmp_path)
 
 
@@ -150,6 +151,7 @@ def test_masks_that_are_no_classes(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="more than 256 different values"):
         load(tmp_path, image_size="30x30")
     for index in range(3):
+        save(tmp_path / "images" / f"{index}.png", np.zeros(SIZE, np.uint8))
         save(tmp_path / "masks" / f"{index}.png", np.full(SIZE, 4, np.uint8))
     with pytest.raises(DataError, match="all pixels of all masks have the value 4"):
         load(tmp_path)

@@ -28,7 +28,12 @@ FIRST = 40
 
 
 class RunsTable(Table[RunSummary]):
-    """Runs, newest first by default, refreshed while the table is visible."""
+    """Runs, newest first by default, refreshed while the table is visible.
+
+    Args:
+        none: A sentence where there are no runs.
+        selectable: Whether several runs can be selected.
+    """
 
     BINDING_GROUP_TITLE = "List of runs"
 
@@ -59,8 +64,9 @@ class RunsTable(Table[RunSummary]):
     class Opened(Table.Opened):
         """A run should be opened."""
 
-    def __init__(self, *, selectable: bool = False) -> None:
+    def __init__(self, none: str, *, selectable: bool = False) -> None:
         super().__init__(selectable=selectable)
+        self._none = none
         self.columns = COLUMNS
         self._open_when_listed = False
         self._is_partial = False
@@ -94,7 +100,7 @@ class RunsTable(Table[RunSummary]):
         """Show the runs that match the filter."""
         terms = parse(self.filter)
         reason = key_error(self.filter) or "No matching runs"
-        self.empty = f"{reason}. Escape clears the filter." if self.runs else ""
+        self.empty = f"{reason}. Escape clears the filter." if self.runs else "" if self.runs is None else self._none
         self.show_rows(run for run in self.runs or () if matches(run, terms))
 
     watch_filter = watch_runs
