@@ -22,7 +22,7 @@ from accel_engine.data.prepared.split_names import choose_splits
 from accel_engine.data.splits import split_counts
 from accel_engine.data.structure import ArraySpec
 from accel_engine.errors import DataError, PlanError
-from accel_engine.image_files import parse_header
+from accel_engine.image_files import FORMATS, parse_header
 from accel_engine.user_paths import is_file, user_path
 
 _IMAGES_READ = 64
@@ -246,7 +246,7 @@ def _sized(name: str, column: Any, options: DataOptions) -> tuple[ArraySpec, lis
     """The spec of a column of images of the size of the plan, or the most common one."""
     headers = [header for content in image_contents(column[:_IMAGES_READ]) if (header := parse_header(content))]
     if not headers:
-        raise DataError(f"the column {name} has no PNG, JPEG, GIF or BMP files")
+        raise DataError(f"the column {name} has no {FORMATS} files")
     channels = max(header.channels for header in headers)
     if options.image_size is not None:
         return ArraySpec((*parse_size(options.image_size), channels), "uint8"), []

@@ -21,7 +21,7 @@ from accel_engine.data.prepared.records import RecordFiles
 from accel_engine.data.prepared.roles import choose_roles
 from accel_engine.data.prepared.split_names import choose_splits
 from accel_engine.errors import DataError
-from accel_engine.image_files import parse_header
+from accel_engine.image_files import FORMATS, parse_header
 
 _HEADERS_READ = 64
 """Number of records whose images' headers are read to find a size."""
@@ -179,7 +179,7 @@ def _sized(features: dict[str, Feature], records: Path, options: DataOptions) ->
                 header for each in examples if name in each and (header := parse_header(each[name][1][0])) is not None
             ]
             if not headers:
-                raise DataError(f"{records} has no PNG, JPEG, GIF or BMP files as {name}")
+                raise DataError(f"{records} has no {FORMATS} files as {name}")
             (height, width), _ = Counter((header.height, header.width) for header in headers).most_common(1)[0]
             channels = max(header.channels for header in headers)
             shape = tuple(
