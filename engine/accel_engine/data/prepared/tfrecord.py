@@ -55,10 +55,10 @@ class TFRecord(PreparedSource):
     def description(self) -> FeatureDescription:
         """The description beside a file, or in its folder, compared with the first record."""
         file = self.files["train"][0]
-        folder, _, name = file.rpartition("/")
-        places = [f"{folder}/{NAME}"]
+        folder, slash, name = file.rpartition("/")
+        places = [f"{folder}{slash}{NAME}"]
         if folder != self._root:
-            places.insert(0, f"{folder}/{name.partition('.')[0]}.{NAME}")
+            places.insert(0, f"{folder}{slash}{name.partition('.')[0]}.{NAME}")
         records = self._first_records(1)
         for place in places:
             if (content := self._read(place)) is not None:
