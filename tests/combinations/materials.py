@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from accel_engine.image_files import encode_png
 from accel_engine.plan import DEFAULTS
-from accel_engine.png import encode_pixels as encode_png
 from engine.training import task_models
 
 N = 200

@@ -10,7 +10,7 @@ from typing import Any
 from accel_engine import models, strategies
 from accel_engine.data.data_options import TASKS
 from accel_engine.models.applications import APPLICATIONS
-from accel_engine.models.data_description import IMAGES, SEQUENCES, TEXTS, TOKENS
+from accel_engine.models.data_description import IMAGES, SEQUENCES, SOUNDS, TEXTS, TOKENS
 from accel_engine.plan import DEFAULTS, SPECS
 from accel_engine.plan.task_choices import LOSSES_OF, METRICS_OF
 from engine.training import task_models
@@ -86,7 +86,7 @@ EXAMPLES: Mapping[str, Example] = {
     "split": Example("column:part", OWN_VALIDATION, "table"),
     "validation_data": Example("OTHERS", OWN_VALIDATION),
     "validation_steps": Example(2, material="stream"),
-    "batch_size": Example(16),
+    "batch_size": Example(8),  # a ramp of the learning rate needs 20 steps
     "epochs": Example(2),
     "steps_per_epoch": Example(3),
     "micro_batches": Example(2),
@@ -137,6 +137,7 @@ FORMS: Mapping[str, str] = {
     "": "columns",
     IMAGES: "photos",
     SEQUENCES: "sequences",
+    SOUNDS: "sounds",
     TEXTS: "reviews",
     TOKENS: "story",
 }

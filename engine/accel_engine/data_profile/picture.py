@@ -131,7 +131,7 @@ class DataPicture:
         return {**kept, **self.equal._asdict(), "baseline_metrics": dict(self.metrics)}
 
 
-def picture_of(dataset: Dataset, task: str) -> DataPicture | None:
+def look_at(dataset: Dataset, task: str) -> DataPicture | None:
     """Look at some examples; ``None`` for a stream, which could be read only once.
 
     Args:

@@ -6,9 +6,11 @@ reads; :func:`to_json_object` gives the form that ``accel-tui train --json`` pri
 
 from accel_engine.events.event import Event, Outcome, Phase
 from accel_engine.events.progress_events import (
+    CURE,
     ENGINE_LOST,
     NOT_A_NUMBER,
     OUT_OF_MEMORY,
+    UNDO,
     CheckpointSaved,
     CommandAnswered,
     EpochEnded,
@@ -38,10 +40,12 @@ from accel_engine.events.setup_events import (
 )
 
 __all__ = [
+    "CURE",
     "ENGINE_LOST",
     "KINDS",
     "NOT_A_NUMBER",
     "OUT_OF_MEMORY",
+    "UNDO",
     "CheckpointSaved",
     "CommandAnswered",
     "DevicesFound",

@@ -165,6 +165,10 @@ class LearningRateChanged(Event):
     schedule: Text = ""
 
 
+CURE, UNDO = "cure", "undo"
+"""What a change of the plan or the learning rate is for: it cures a finding, or takes the last cure back."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandAnswered(Event):
     """The engine answered a command.
@@ -175,6 +179,8 @@ class CommandAnswered(Event):
         obeyed: Whether it was carried out.
         answer: What was done, or why not.
         step: Steps taken at that time.
+        reason: Why it was sent; empty if unknown.
+        purpose: :data:`CURE`, :data:`UNDO` or empty.
     """
 
     command: Text
@@ -182,6 +188,8 @@ class CommandAnswered(Event):
     obeyed: bool
     answer: Text
     step: Count
+    reason: Text = ""
+    purpose: Text = ""
 
 
 OUT_OF_MEMORY, NOT_A_NUMBER, ENGINE_LOST = "out of memory", "not a number", "engine lost"
@@ -218,12 +226,14 @@ class PlanChanged(Event):
         changes: The changed fields, with their new values.
         before: The same fields, with the values before.
         reason: Why: the finding that it cures, or who asked for it; empty if unknown.
+        purpose: :data:`CURE`, :data:`UNDO` or empty.
     """
 
     step: Count
     changes: dict[str, JsonValue]
     before: dict[str, JsonValue]
     reason: Text = ""
+    purpose: Text = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

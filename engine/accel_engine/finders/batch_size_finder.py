@@ -12,16 +12,17 @@ from accel_engine.finders.throughput import (
     FoundSize,
     MeasuredSize,
     OnSize,
-    RemainingSizes,
     SizeOptions,
     SizeProgress,
     choose_sizes,
+    expected_sizes,
     got_slower,
     leaves_margin,
     predicted_memory,
     sizes_between,
 )
 from accel_engine.measure.plan_trials import PlanTrial, PlanTrials
+from accel_engine.measure.remaining_time import RemainingTime
 from accel_engine.measure.trial_process import TrialFailedError
 from accel_engine.measure.trial_room import check_room_on, place_trial
 from accel_engine.memory import available_memory
@@ -94,7 +95,8 @@ class _Search:
         self._ready: TrialReady | None = None
         self._memory: float | None = float(available_memory())
         self._expected_replicas = _replicas(plan)
-        self._remaining = RemainingSizes((CONFIRM_FACTOR - 1) * options.seconds)
+        self._remaining = RemainingTime()
+        self._expected: int | None = None  # sizes, that of now included, before the answer is confirmed
 
     def run(self) -> FoundSize:
         """Measure the sizes, and confirm the answer."""
@@ -103,9 +105,9 @@ class _Search:
         if chosen is not None:
             between = sizes_between(self._measured, chosen.knee.batch_size, self._multiple)
             for index, size in enumerate(between):
-                self._remaining.expect(len(between) - index)
+                self._expected = len(between) - index
                 self._add(self._measure(size, self._options.seconds))
-            self._remaining.expect(0)
+            self._expected = 0
         chosen = self._confirm()
         confirmed = chosen.knee if chosen else None
         replicas = self._ready.replicas if self._ready else 1
@@ -133,7 +135,7 @@ class _Search:
         """Measure rising sizes; returns why there is no larger one."""
         size = self._first_size()
         while not (problem := self._too_large(size)):
-            self._remaining.expect_doublings(size, self._largest)
+            self._expected = expected_sizes(size, self._largest)
             found = self._measure(size, self._options.seconds)
             self._add(found)
             if found.problem:
@@ -158,7 +160,7 @@ class _Search:
         least = self._expected_replicas * (self._plan.micro_batches or 1)
         while size // 2 >= least and size // 2 % least == 0 and not any(each.fits for each in self._measured):
             size //= 2
-            self._remaining.expect_doublings(least, size)
+            self._expected = expected_sizes(least, size)
             self._add(self._measure(size, self._options.seconds))
 
     def _first_size(self) -> int:
@@ -194,8 +196,8 @@ class _Search:
         self._remaining.begin()
 
         def show(detail: str) -> None:
-            left = self._remaining.seconds_left()
-            self._on_progress(SizeProgress(f"{what} batch size {size:,}: {detail}", measured, size, confirms, left))
+            words = f"{what} batch size {size:,}: {detail}"
+            self._on_progress(SizeProgress(words, measured, size, confirms, self._seconds_left()))
 
         show("starting an engine process")
         start = TrialStart(self._plan.replace(batch_size=size))
@@ -206,9 +208,14 @@ class _Search:
                 self._take_note(trial.ready, size)
                 trials.take_turns(seconds, lambda done, of: show(f"{done:.0f} of {of:.0f} s"))
             validated = _validated(trial) if trial.problem is None else 0.0
-            if not confirms:
-                self._remaining.end()
+            self._remaining.end(counts=not confirms)
             return self._result(trial, size, validated)
+
+    def _seconds_left(self) -> float | None:
+        """Seconds of all sizes that are expected, and of the answer, which is measured longer."""
+        if self._expected is None:
+            return None
+        return self._remaining.seconds_left(self._expected + 1, (CONFIRM_FACTOR - 1) * self._options.seconds)
 
     def _take_note(self, ready: TrialReady, size: int) -> None:
         if ready.examples is None and ready.global_batch // ready.replicas != size // ready.replicas:

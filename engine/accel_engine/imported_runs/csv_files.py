@@ -18,7 +18,7 @@ from accel_engine.imported_runs.source_run import (
     Floats,
     PointCollector,
     Points,
-    Source,
+    RunSource,
     SourceRun,
     Steps,
     collected,
@@ -67,9 +67,9 @@ class ColumnNames:
     epoch: str = ""
 
 
-def find(file: Path, columns: ColumnNames) -> list[Source]:
+def find(file: Path, columns: ColumnNames) -> list[RunSource]:
     """The run of a file."""
-    return [Source(file, FORMAT, (file,), partial(_read, file, columns))]
+    return [RunSource(file, FORMAT, (file,), partial(_read, file, columns))]
 
 
 def _read(file: Path, columns: ColumnNames) -> SourceRun:

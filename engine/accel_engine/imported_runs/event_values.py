@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from accel_engine import png
+from accel_engine.image_files import read_logged
 from accel_engine.imported_runs.event_records import EventRecords, record_at
 from accel_engine.imported_runs.source_run import PointCollector, Points, SourceMedia, collected
 from accel_engine.protobuf import MalformedError, Message
@@ -205,11 +205,11 @@ def item_of(value: Message, kind: MediaKind) -> MediaItem:
 
 
 def _image(files: Sequence[bytes]) -> LoggedImage:
-    """The image of a PNG file, or a grid of several."""
+    """The image of a file, or a grid of several."""
     if not files:
         raise ValueError("no image")
     shown = files[:MAX_PICTURES]
-    pictures = [png.decode_pixels(file, MAX_UNPACKED_BYTES // len(shown)) for file in shown]
+    pictures = [read_logged(file, MAX_UNPACKED_BYTES // len(shown)) for file in shown]
     if len({picture.shape for picture in pictures}) > 1:
         raise ValueError("several sizes in one step")
     image = image_of(np.stack(pictures) if len(pictures) > 1 else pictures[0])

@@ -184,7 +184,7 @@ class SourceRun:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class RunSource:
     """Files that hold one run.
 
     Attributes:

@@ -7,7 +7,7 @@ from pathlib import Path
 from accel_engine.errors import DataError, RunError, UsageError
 from accel_engine.imported_runs import csv_files, tensorboard_logs, wandb_runs
 from accel_engine.imported_runs.csv_files import ColumnNames
-from accel_engine.imported_runs.source_run import Source, SourceRun
+from accel_engine.imported_runs.source_run import RunSource, SourceRun
 from accel_engine.imported_runs.write_run import valid_tag, write_imported
 from accel_engine.run.runs.listing import list_runs
 from accel_engine.run.store.meta import ImportSource
@@ -16,7 +16,7 @@ from accel_engine.user_paths import exists, is_directory, is_file, user_path
 _LOOKED_FOR = "TensorBoard event files (*tfevents*) and W&B offline runs (*.wandb)"
 
 
-def find(path: Path, columns: ColumnNames | None = None) -> list[Source]:
+def find(path: Path, columns: ColumnNames | None = None) -> list[RunSource]:
     """Find the runs of other tools in a directory, or in a file.
 
     Args:
@@ -48,7 +48,7 @@ def find(path: Path, columns: ColumnNames | None = None) -> list[Source]:
 
 
 def import_run(
-    source: Source, name: str = "", tags: Sequence[str] = (), *, again: bool = False
+    source: RunSource, name: str = "", tags: Sequence[str] = (), *, again: bool = False
 ) -> tuple[str, SourceRun]:
     """Import a run.
 

@@ -20,7 +20,7 @@ from accel_engine.imported_runs.source_run import (
     VALIDATION_WORDS,
     Epoch,
     Points,
-    Source,
+    RunSource,
     SourceMedia,
     SourceRun,
     free_name,
@@ -40,17 +40,17 @@ _KERAS = {f"{_EPOCH}loss", f"{_BATCH}loss", f"{_EVALUATION}loss{_VS_ITERATIONS}"
 """Tags by which to know the logs of Keras' callback."""
 
 
-def find(root: Path) -> list[Source]:
+def find(root: Path) -> list[RunSource]:
     """The runs in a directory, or of one event file, by their path."""
     if root.is_file():
-        return [Source(root, FORMAT, (root,), partial(_read, root.parent.name, {root.parent: (root,)}))]
+        return [RunSource(root, FORMAT, (root,), partial(_read, root.parent.name, {root.parent: (root,)}))]
     parts: dict[Path, dict[Path, tuple[Path, ...]]] = {}
     for directory, files in _event_files(root):
         word = directory.name.lower()
         is_part = directory != root and word in TRAINING_WORDS | VALIDATION_WORDS | {DEVICES}
         parts.setdefault(directory.parent if is_part else directory, {})[directory] = files
     return [
-        Source(
+        RunSource(
             run,
             FORMAT,
             tuple(file for each in found.values() for file in each),

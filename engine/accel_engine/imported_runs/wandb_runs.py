@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from accel_engine.errors import DataError
-from accel_engine.imported_runs.source_run import PointCollector, Source, SourceRun, collected, first_names
+from accel_engine.imported_runs.source_run import PointCollector, RunSource, SourceRun, collected, first_names
 from accel_engine.protobuf import Message
 
 FORMAT = "W&B"
@@ -38,10 +38,10 @@ _SECONDS, _NANOSECONDS = 1, 2  # of Timestamp
 _EXIT_CODE = 1  # of RunExitRecord
 
 
-def find(root: Path) -> list[Source]:
+def find(root: Path) -> list[RunSource]:
     """The offline runs in a directory, or of one file, by their path."""
     files = [root] if root.is_file() else sorted(root.rglob(f"*{SUFFIX}"))
-    return [Source(file if file == root else file.parent, FORMAT, (file,), partial(_read, file)) for file in files]
+    return [RunSource(file if file == root else file.parent, FORMAT, (file,), partial(_read, file)) for file in files]
 
 
 def _read(file: Path) -> SourceRun:

@@ -216,7 +216,7 @@ def _in_micro_batches(count: int, facts: MemoryFacts) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class PlanChange:
     """A changed training.
 
     Attributes:
@@ -251,7 +251,7 @@ class Change:
         )
 
 
-def cheapest_change(training: Training) -> Change | None:
+def cheapest_change(training: Training) -> PlanChange | None:
     """Find the cheapest change with which a training fits in its memory for certain, by the estimate.
 
     Args:
@@ -261,7 +261,7 @@ def cheapest_change(training: Training) -> Change | None:
         The change; ``None`` if none is known, or if the memory is unknown.
     """
     values = _values(training)
-    starts = [Change(training)]
+    starts = [PlanChange(training)]
     for name in ("remat", "precision"):
         starts += [start.with_field(name, value) for start in starts for value in values[name]]
     found = (_first_that_fits(start, values["micro_batches"], _start_in_micro_batches) for start in starts)
@@ -281,7 +281,9 @@ def _values(training: Training) -> dict[str, Sequence[Any]]:
     return {each.field: each.values(plan, facts) for each in REMEDIES if not each.is_last}
 
 
-def _first_that_fits(start: Change, values: Sequence[int], make: Callable[[Change, int], Change]) -> Change | None:
+def _first_that_fits(
+    start: PlanChange, values: Sequence[int], make: Callable[[PlanChange, int], PlanChange]
+) -> PlanChange | None:
     """The first change that fits, of ``start`` and of those made of it, which take less and less memory."""
     if start.values and start.fits:
         return start
@@ -289,11 +291,11 @@ def _first_that_fits(start: Change, values: Sequence[int], make: Callable[[Chang
     return make(start, values[first]) if first < len(values) else None
 
 
-def _start_in_micro_batches(start: Change, count: int) -> Change:
+def _start_in_micro_batches(start: PlanChange, count: int) -> PlanChange:
     return start.with_field("micro_batches", count)
 
 
-def _with_batch(start: Change, batch: int) -> Change:
+def _with_batch(start: PlanChange, batch: int) -> PlanChange:
     """A smaller batch of all replicas, without micro-batches."""
     training = start.training
     replicas = max(1, training.plan.batch_size // training.per_replica_batch)

@@ -46,13 +46,13 @@ def read_run(directory: Path) -> RunInfo:
         return reader.info()
 
 
-def send(directory: Path, name: str, argument: float | None = None, reason: str = "") -> str:
+def send(directory: Path, name: str, argument: float | None = None, reason: str = "", purpose: str = "") -> str:
     """Send a command to a live run and wait for the answer.
 
     Raises:
         RunError: It was not carried out, and why.
     """
-    answer = _answer(directory, request(directory, name, argument, reason=reason))
+    answer = _answer(directory, request(directory, name, argument, reason=reason, purpose=purpose))
     if answer is None:
         raise RunError(f"run {directory.name} did not answer to {name.replace('_', ' ')}")
     if not answer[0]:
@@ -185,6 +185,7 @@ def continue_changed(
     changes: Mapping[str, Any],
     before: Mapping[str, Any],
     reason: str,
+    purpose: str,
     launch: Launch = launch,
 ) -> "subprocess.Popen[str]":
     """Continue an ended run with a changed plan, and record what changed.
@@ -194,6 +195,7 @@ def continue_changed(
         changes: Fields of the plan, with their new values.
         before: The same fields, with the values before.
         reason: Why they change.
+        purpose: As of :class:`~accel_engine.events.PlanChanged`.
         launch: Gives the run to an engine.
 
     Raises:
@@ -201,21 +203,28 @@ def continue_changed(
     """
     prepare_continuation(directory, changes)
     try:
-        _record_change(directory, latest_checkpoint(directory), changes, before, reason)
+        _record_change(
+            directory,
+            PlanChanged(
+                time=clock.now(),
+                step=latest_checkpoint(directory),
+                changes=dict(changes),
+                before=dict(before),
+                reason=reason,
+                purpose=purpose,
+            ),
+        )
     finally:  # it waits for an engine already
         process = launch(directory)
     return process
 
 
-def _record_change(
-    directory: Path, step: int, changes: Mapping[str, Any], before: Mapping[str, Any], reason: str
-) -> None:
+def _record_change(directory: Path, event: PlanChanged) -> None:
     """Write what changed to a run that no engine writes.
 
     Raises:
         RunError: It cannot be written, or an engine writes it.
     """
-    event = PlanChanged(time=clock.now(), step=step, changes=dict(changes), before=dict(before), reason=reason)
     try:
         with WriterLock(directory), closing(RunWriter(directory)) as writer:
             writer.write_event(event)

@@ -4,11 +4,11 @@ from typing import Any
 
 from accel_engine import clock
 from accel_engine.errors import RunError
-from accel_engine.events import CommandAnswered, LearningRateChanged, Phase, PhaseChanged
+from accel_engine.events import LearningRateChanged, Phase, PhaseChanged
 from accel_engine.keras_support.optimizers import set_rate
 from accel_engine.recording.recorder_thread import RecorderThread
 from accel_engine.recording.write_queue import PendingAnswer
-from accel_engine.run.engine.commands import Command
+from accel_engine.run.engine.commands import Command, answered
 from accel_engine.training.commands.command_mailbox import CommandMailbox
 
 MAX_MISSED_POLLS = 120
@@ -105,7 +105,4 @@ class FitCommandHandler:
         self._answer(command, step, f"learning rate {rate:g} from step {step:,}")
 
     def _answer(self, command: Command, step: int, answer: str, *, obeyed: bool = True) -> None:
-        event = CommandAnswered(
-            time=clock.now(), command=command.name, who=command.who, obeyed=obeyed, answer=answer, step=step
-        )
-        self._put(PendingAnswer(command, event))
+        self._put(PendingAnswer(command, answered(command, clock.now(), step, answer, obeyed=obeyed)))

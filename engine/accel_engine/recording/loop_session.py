@@ -9,7 +9,6 @@ from typing import Any, TypeAlias
 from accel_engine import clock
 from accel_engine.errors import format_error
 from accel_engine.events import (
-    CommandAnswered,
     ModelBuilt,
     Outcome,
     Phase,
@@ -25,7 +24,7 @@ from accel_engine.recording.held_values import PLAIN, hold_value
 from accel_engine.recording.loop_steps import LoggedRow, LoopSteps
 from accel_engine.recording.recorder_thread import RecorderThread
 from accel_engine.recording.write_queue import PendingAnswer, PendingMedia, QueueItem
-from accel_engine.run.engine.commands import Command
+from accel_engine.run.engine.commands import Command, answered
 from accel_engine.run.media import MediaItem
 from accel_engine.training.commands.command_mailbox import CommandMailbox
 
@@ -202,17 +201,7 @@ class LoopSession:
             yield self._answer(command, f"the script takes no commands but stop: no {name}", obeyed=False)
 
     def _answer(self, command: Command, answer: str, *, obeyed: bool = True) -> PendingAnswer:
-        return PendingAnswer(
-            command,
-            CommandAnswered(
-                time=clock.now(),
-                command=command.name,
-                who=command.who,
-                obeyed=obeyed,
-                answer=answer,
-                step=self._thread.steps,
-            ),
-        )
+        return PendingAnswer(command, answered(command, clock.now(), self._thread.steps, answer, obeyed=obeyed))
 
     def _end_if_left(self, certain: bool) -> RunEnded | None:
         """The run's end, once the loop or the script has ended; called by the recorder thread."""

@@ -13,10 +13,10 @@ import numpy as np
 
 from accel_engine import clock
 from accel_engine.errors import RunError, format_error
-from accel_engine.events import CommandAnswered, Outcome, RunEnded, from_stored
+from accel_engine.events import Outcome, RunEnded, from_stored
 from accel_engine.recording.supervised.wire import Message, MessageReader, pack_message
 from accel_engine.run import media
-from accel_engine.run.engine.commands import Command
+from accel_engine.run.engine.commands import Command, answered
 from accel_engine.scripts.script_run import ScriptRun
 
 ATTACH_SECONDS = 2.0
@@ -207,8 +207,4 @@ class _Connection:
 def answer_command(run: ScriptRun, command: Command, answer: str, *, obeyed: bool) -> None:
     """Answer a command, and record the answer."""
     run.answer(command, obeyed=obeyed, answer=answer)
-    run.write_event(
-        CommandAnswered(
-            time=clock.now(), command=command.name, who=command.who, obeyed=obeyed, answer=answer, step=run.step
-        )
-    )
+    run.write_event(answered(command, clock.now(), run.step, answer, obeyed=obeyed))

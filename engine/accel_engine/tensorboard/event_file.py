@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from accel_engine import clock, png
+from accel_engine import clock
+from accel_engine.image_files import encode_png
 from accel_engine.protobuf import bytes_field, double_field, integer_field, text_field
 from accel_engine.run.media import Histogram, LoggedImage, LoggedText, MediaItem
 from accel_engine.tensorboard import records
@@ -86,7 +87,7 @@ def _media_record(tag: str, time: float, step: int, item: MediaItem) -> bytes:
         case LoggedImage(pixels):
             height, width, channels = pixels.shape
             sides = integer_field(_HEIGHT, height) + integer_field(_WIDTH, width) + integer_field(_CHANNELS, channels)
-            value = bytes_field(_IMAGE, sides + bytes_field(_ENCODED, png.encode_pixels(pixels)))
+            value = bytes_field(_IMAGE, sides + bytes_field(_ENCODED, encode_png(pixels)))
         case LoggedText(text):
             shape = bytes_field(_SHAPE, bytes_field(_DIMENSION, integer_field(_SIZE, 1)))
             tensor = integer_field(_TYPE, _STRING) + shape + bytes_field(_STRINGS, text.encode("utf-8", "replace"))

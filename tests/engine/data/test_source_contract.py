@@ -12,12 +12,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+import soundfile
 from PIL import Image
 
 from accel_engine import data, memory
 from accel_engine.data import dataset as dataset_module
 from accel_engine.data.data_options import DataOptions
 from accel_engine.data.dataset import Dataset, Split
+from accel_engine.data.fingerprint import fingerprint
 from accel_engine.data.structure import Batch, flatten
 from accel_engine.errors import DataError
 from engine.data.prepared.records import write as write_records
@@ -157,6 +159,16 @@ def sounds(root: Path) -> str:
     return str(root / "mine")
 
 
+def odd_sounds(root: Path) -> str:
+    """Of several formats, lengths, sample rates and channels."""
+    for index in range(ROWS):
+        path = root / "mine" / "abc"[index % 3] / f"{index}.{('wav', 'flac', 'ogg')[index % 3]}"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        noise = np.random.default_rng(index).normal(0, 0.1, (400 + 10 * index, 1 + index // 4 % 2))
+        soundfile.write(path, noise, 16_000 if index == 5 else 8000)
+    return str(root / "mine")
+
+
 def texts(root: Path) -> str:
     for index in range(ROWS):
         path = root / "mine" / "abc"[index % 3] / f"{index}.txt"
@@ -188,6 +200,8 @@ SOURCES = {
     "images": Row(images, damage=spoil("mine/*/*.png")),
     "masks": Row(masks, damage=spoil("mine/*/*.png")),
     "sounds": Row(sounds, damage=spoil("mine/*/*.wav")),
+    "sounds of several formats": Row(odd_sounds, damage=spoil("mine/*/*")),
+    "sounds, a window": Row(odd_sounds, {"window": 300}),
     "texts": Row(texts, damage=remove("mine/*/*.txt"), limits=False),
     "language": Row(language_text, {"window": 8}, damage=spoil("mine.txt"), limits=False),
 }
@@ -279,3 +293,50 @@ class TestSource:
             assert not isinstance(train, Split) or not all(
                 isinstance(each, np.ndarray) for each in flatten(train.inputs)
             )
+
+
+FOLDERS = [name for name, row in SOURCES.items() if row.write in (images, masks, sounds, odd_sounds, texts)]
+"""The sources that read files as they are needed, if these do not fit in memory."""
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+class TestFolders:
+    def test_what_changes_is_known_before_reading(self, name: str, tmp_path: Path) -> None:
+        row = SOURCES[name]
+        spec, options = row.write(tmp_path), DataOptions(**row.options)
+        assert described(spec, options).changes == data.load(spec, options).changes
+
+    def test_each_example_is_in_one_split(self, name: str, tmp_path: Path) -> None:
+        row = SOURCES[name]
+        spec, options = row.write(tmp_path), DataOptions(**row.options, validation_split=0.25, test_split=0.25)
+        dataset, whole = data.load(spec, options), data.load(spec, DataOptions(**row.options, split="none"))
+        parts = [rows_of(split) for split in (dataset.train, dataset.validation, dataset.test)]
+        assert all(parts)
+        assert sorted(row for part in parts for row in part) == sorted(rows_of(whole.train))
+        entry = described(spec, options)
+        assert [entry.examples, entry.validation_examples, entry.test_examples] == list(map(len, parts))
+
+    def test_it_is_read_again_equal_in_memory_or_not(
+        self, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """So that a run continues in the middle of an epoch, and elsewhere."""
+        row = SOURCES[name]
+        spec, options = row.write(tmp_path), DataOptions(**row.options)
+        held = data.load(spec, options)
+        monkeypatch.setattr(dataset_module, "MEMORY_SHARE", 0.0)
+        lazy = data.load(spec, options)
+        assert fingerprint(held) == fingerprint(lazy)
+        assert held.changes == lazy.changes
+        assert rows_of(held.train) == rows_of(lazy.train)
+        assert isinstance(held.train, Split)
+        assert isinstance(lazy.train, Split)
+        assert held.train.nbytes == lazy.train.nbytes or name == "texts"  # whose files are counted
+        rows = np.array([3, 11, 3])
+        same(held.train.take(rows), lazy.train.take(rows))
+
+
+def rows_of(split: Any) -> list[bytes]:
+    """What identifies each example of a split: the bytes of its arrays."""
+    assert isinstance(split, Split)
+    arrays = flatten(split.take(np.arange(len(split))))
+    return [b"".join(np.asarray(array[row]).tobytes() for array in arrays) for row in range(len(split))]

@@ -7,7 +7,7 @@ import pytest
 
 from accel_engine import data
 from accel_engine.data import DataOptions
-from accel_engine.data_profile.picture import BINS, SIDE, DataPicture, picture_of
+from accel_engine.data_profile.picture import BINS, SIDE, DataPicture, look_at
 
 HOUSES = 60
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("two_cpus")
 
 
 def look(spec: str | Path, **options: object) -> DataPicture:
-    found = picture_of(data.load(str(spec), DataOptions(**options)), str(options.get("task", "auto")))
+    found = look_at(data.load(str(spec), DataOptions(**options)), str(options.get("task", "auto")))
     assert found is not None
     return found
 
@@ -66,7 +66,7 @@ def test_the_baseline_of_a_series_is_its_last_value_in_its_unit(tmp_path):
     assert dict(found.metrics)["mean_absolute_error"] == pytest.approx(expected, rel=1e-4)
 
 
-def test_a_picture_of_each_class_is_reduced(tmp_path):
+def test_a_look_at_each_class_is_reduced(tmp_path):
     pixels = np.zeros((20, 80, 40, 3), np.uint8)
     pixels[:, :, :20] = 255
     np.savez(tmp_path / "mine.npz", x=pixels, y=np.arange(20) % 2)

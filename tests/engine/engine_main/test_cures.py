@@ -103,8 +103,9 @@ def test_a_live_run_is_paused_for_a_trial_and_gets_its_plan_back_when_a_cure_is_
     assert (applied.method, applied.process) == (Method.COMMAND, None)
     undone = undo(directory)
     assert (undone.method, undone.changes) == (Method.COMMAND, {"learning_rate": pytest.approx(0.01)})
-    who = [event.who for event in read(directory)[0] if isinstance(event, CommandAnswered)][2:]
-    assert [each.partition(" ")[2] for each in who] == ["(advice rate-low)", "(undo of advice rate-low)"]
+    answers = [event for event in read(directory)[0] if isinstance(event, CommandAnswered)][2:]
+    why = [("advice rate-low", "cure"), ("undo of advice rate-low", "undo")]
+    assert [(event.reason, event.purpose) for event in answers] == why
 
     applied = apply(directory, {"clip_norm": 1.0}, finding="spikes")
     engines.append(applied.process)

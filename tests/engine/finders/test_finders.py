@@ -11,7 +11,8 @@ from accel_engine.errors import PlanError, RunError, UsageError
 from accel_engine.finders import batch_size_finder, learning_rate_finder
 from accel_engine.finders.batch_size_finder import find_batch_size
 from accel_engine.finders.learning_rate_finder import RampOptions, RampProgress, find_learning_rate, find_rate_of_run
-from accel_engine.finders.throughput import RemainingSizes, SizeOptions, SizeProgress
+from accel_engine.finders.throughput import SizeOptions, SizeProgress
+from accel_engine.measure.remaining_time import RemainingTime
 from accel_engine.measure.trial_process import TrialCancelledError, TrialFailedError
 from accel_engine.plan import Plan
 from accel_engine.process.run_change import PauseNote
@@ -152,7 +153,7 @@ def test_the_time_left_is_that_of_what_follows(monkeypatch: pytest.MonkeyPatch) 
         on_progress(seconds, seconds)
 
     use(monkeypatch, take_turns=take_turns)
-    monkeypatch.setattr(batch_size_finder, "RemainingSizes", lambda longer: RemainingSizes(longer, lambda: now))
+    monkeypatch.setattr(batch_size_finder, "RemainingTime", lambda: RemainingTime(lambda: now))
     ends: dict[tuple[int, bool], float] = {}
 
     def note(progress: SizeProgress) -> None:

@@ -14,8 +14,8 @@ from PIL import Image as Picture
 from tensorboard.compat.proto.event_pb2 import Event
 from tensorboard.compat.proto.summary_pb2 import Summary
 
-from accel_engine import png
 from accel_engine.events import RunEnded
+from accel_engine.image_files import encode_png
 from accel_engine.imported_runs.event_values import EventValues
 from accel_engine.imported_runs.sources import find, import_run
 from accel_engine.protobuf import bytes_field
@@ -130,7 +130,7 @@ def test_any_damage_leaves_what_can_be_read(tmp_path: Path) -> None:
 
 
 PIXELS = np.arange(60, dtype=np.uint8).reshape(4, 5, 3)
-PNG = png.encode_pixels(PIXELS)
+PNG = encode_png(PIXELS)
 
 
 def imported(path: Path) -> tuple[list[LoggedItem], list[str]]:
@@ -193,22 +193,25 @@ def test_what_summary_writers_of_other_tools_wrote(tmp_path: Path) -> None:
         tmp_path,
         [
             old_image("image", 1, in_format("PNG", optimize=True)),
+            old_image("film", 1, in_format("GIF")),
             tensor("text/text_summary", 2, ["some *text*"], "text"),
             old_histogram("first bin is empty", 3, [1.0, 2.0, 3.0], [0, 5, 7], min=1.0, max=2.5, sum=24.0),
             old_histogram("open limits", 3, [-largest, 0.0, largest], [0, 5, 7], min=-1.0, max=3.0, sum=14.0),
             old_histogram("one value", 3, [-1e-12, 1e-12], [0, 4], min=0.0, max=0.0),
         ],
     )
-    image, text, *histograms = (each.item for each in items)
+    image, film, text, *histograms = (each.item for each in items)
     assert isinstance(image, LoggedImage)
     np.testing.assert_array_equal(image.pixels, PIXELS)
+    assert isinstance(film, LoggedImage)
+    assert film.pixels.shape == PIXELS.shape
     assert text == LoggedText("some *text*")
     assert [
         (each.edges.tolist(), each.counts.tolist(), each.not_finite)
         for each in histograms
         if isinstance(each, Histogram)
     ] == [([1.0, 2.0, 2.5], [5, 7], 0), ([-1.0, 0.0, 3.0], [5, 7], 0), ([-0.5, 0.5], [4], 0)]
-    assert [each.time for each in items] == [1001.0, 1002.0, 1003.0, 1003.0, 1003.0]
+    assert [each.time for each in items] == [1001.0, 1001.0, 1002.0, 1003.0, 1003.0, 1003.0]
     assert notes == []
 
 
@@ -219,12 +222,11 @@ def test_more_pictures_than_are_shown(tmp_path: Path) -> None:
 
 
 def test_what_is_left_out_is_counted_with_its_reason(tmp_path: Path) -> None:
-    small = png.encode_pixels(PIXELS[:2])
+    small = encode_png(PIXELS[:2])
     items, notes = of_events(
         tmp_path,
         [
-            *(old_image(tag, step, in_format("JPEG")) for tag in "ab" for step in range(2)),
-            old_image("movie", 0, in_format("GIF")),
+            *(old_image(tag, step, b"an image") for tag in "ab" for step in range(2)),
             old_image("damaged", 0, PNG[:-20] + bytes(20)),
             tensor("none", 0, [b"5", b"4"], "images"),
             tensor("mixed", 0, [b"5", b"4", PNG, small], "images"),
@@ -239,9 +241,7 @@ def test_what_is_left_out_is_counted_with_its_reason(tmp_path: Path) -> None:
     )
     assert [each.item for each in items] == [LoggedText("kept")]
     assert notes == [
-        "left out: 4 images in a, b: JPEG",
-        "left out: 1 image in movie: GIF",
-        "left out: 1 image in damaged: damaged PNG",
+        "left out: 5 images in a, b, damaged: damaged image",
         "left out: 2 images in none, floats: no image",
         "left out: 1 image in mixed: several sizes in one step",
         "left out: 1 text in numbers: no text",

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from accel_engine import png
 from accel_engine.data.column_format import ColumnFormat
 from accel_engine.data.pixel_scaling import ValueRange
+from accel_engine.image_files import read_pixels
 from accel_engine.requests.predict import ExamplePredictions, OutputPrediction
 from accel_engine.requests.protocol.request import unheard
 from accel_engine.requests.write_text import WrittenPart, WrittenText
@@ -171,7 +171,7 @@ def test_masks_and_images_are_written_as_png(run_command, asked, monkeypatch):
     asked(form, told(mask, kind="images", names=(("a.png", "a.png"),)))
     assert run_command("predict last a.png").lines[1].split(maxsplit=1)[1] == "car 50.0%, sky 25.0%, road 25.0%"
     assert run_command("predict last a.png -o masks").status == 0
-    pixels = png.decode_pixels(Path("masks/a.png").read_bytes(), 100)
+    pixels = read_pixels(Path("masks/a.png"))[0]
     assert pixels[0, 0].tolist() == [0, 0, 0]
     assert (pixels[1, 0] == pixels[1, 1]).all()
     assert (pixels[1, 0] != pixels[0, 1]).any()
@@ -179,7 +179,7 @@ def test_masks_and_images_are_written_as_png(run_command, asked, monkeypatch):
     found = told(image, kind="images", names=(("a.png", "a.png"),), limits=(0.0, 1.0))
     monkeypatch.setattr("accel_tui.cli.predict.ask", lambda *_: found)
     assert run_command("predict last a.png -o masks --force").status == 0
-    assert png.decode_pixels(Path("masks/a.png").read_bytes(), 100).ravel().tolist() == [0, 128, 255, 255]
+    assert read_pixels(Path("masks/a.png"))[0].ravel().tolist() == [0, 128, 255, 255]
     assert [path.name for path in Path().iterdir() if path.name.startswith(".")] == []
 
 
@@ -243,7 +243,7 @@ def test_images_of_equal_names_are_all_written(run_command, asked):
     Path("a.png").touch()
     Path(".out.partial").mkdir()
     assert run_command("predict last a.png -o out").status == 0
-    written = {path.name: png.decode_pixels(path.read_bytes(), 100).item() for path in Path("out").iterdir()}
+    written = {path.name: read_pixels(path)[0].item() for path in Path("out").iterdir()}
     assert written == {"a.png": 0, "a-2.png": 51, "a-2-2.png": 102, "A-3.png": 153}
     assert Path(".out.partial").is_dir()
 

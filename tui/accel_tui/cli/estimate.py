@@ -13,7 +13,7 @@ from accel_engine.errors import FieldValue, UsageError
 from accel_engine.plan import DEFAULTS, SPECS, Plan, resolved_plan
 from accel_engine.plan.estimate import count_steps
 from accel_engine.plan.memory_estimate import MemoryEstimate, Training, estimate_memory
-from accel_engine.plan.memory_remedies import Change, cheapest_change
+from accel_engine.plan.memory_remedies import PlanChange, cheapest_change
 from accel_engine.plan.plan_file import PlanFile, read_plan_file
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.process.ask import ask
@@ -177,7 +177,7 @@ def _range(found: MemoryEstimate) -> dict[str, int]:
     return {"low": found.low, "high": found.high}
 
 
-def _change(change: Change) -> dict[str, Any]:
+def _change(change: PlanChange) -> dict[str, Any]:
     options = " ".join(str(FieldValue(name, str(value))) for name, value in change.values.items())
     return {"plan": dict(change.values), "options": options, **_range(change.estimate)}
 

@@ -91,7 +91,8 @@ def format_event(event: Event, state: RunState) -> str:
             peak = event.reason if event.peak is None else f"peak {numbers.flops(event.peak)}/s ({event.source})"
             return f"FLOPs per step {numbers.flops(flops)}; {peak}"
         case events.CommandAnswered():
-            return f"{event.command.replace('_', ' ')} requested by {event.who}: {event.answer}"
+            why = f" ({event.reason})" if event.reason else ""
+            return f"{event.command.replace('_', ' ')} requested by {event.who}{why}: {event.answer}"
         case events.Recovered():
             return f"recovered from {event.trouble}: {event.reason}\n{event.action}, from step {event.step:,}"
         case events.PlanChanged():

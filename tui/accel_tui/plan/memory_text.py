@@ -3,7 +3,7 @@
 from accel_engine.errors import join_words
 from accel_engine.memory import available_memory
 from accel_engine.plan.memory_estimate import MemoryEstimate, MemoryPart, Training, data_bytes, estimate_memory
-from accel_engine.plan.memory_remedies import Change, cheapest_change
+from accel_engine.plan.memory_remedies import PlanChange, cheapest_change
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.requests.describe_model import Description
 from accel_engine.words import numbers
@@ -68,7 +68,7 @@ def memory_shortage(training: Training, *, labels: bool = True) -> str:
     return f"{bytes_text(estimate)} {verb} in the {memory_of(training)}: {_advice(cheapest_change(training), labels)}"
 
 
-def _advice(change: Change | None, labels: bool) -> str:
+def _advice(change: PlanChange | None, labels: bool) -> str:
     if change is None:
         return "no change of the batch, its micro-batches, rematerialization or the precision is known to fit"
     words = word(change.words) if labels else join_words(change.words)

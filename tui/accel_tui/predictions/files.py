@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from accel_engine import png
 from accel_engine.data.data_options import OF_CLASSES
 from accel_engine.errors import RunError, UsageError
 from accel_engine.files import replacing
+from accel_engine.image_files import encode_png
 from accel_engine.plan.options import FORCE, OptionSpec, option
 from accel_engine.requests.predict import ExamplePredictions, OutputPrediction
 from accel_engine.user_paths import exists, is_directory, user_path
@@ -153,7 +153,7 @@ def _write_images(folder: Path, found: ExamplePredictions) -> None:
         partial.mkdir()
         names = image_names([found.names[place] for place in found.readable])
         for row, name in enumerate(names):
-            (partial / name).write_bytes(png.encode_pixels(pixels(output, row, found.limits)))
+            (partial / name).write_bytes(encode_png(pixels(output, row, found.limits)))
         if is_directory(folder):
             for file in partial.iterdir():
                 file.replace(folder / file.name)

@@ -15,7 +15,7 @@ from accel_engine.plan.resolved_plan import resolve_to_train
 from accel_engine.race.configuration import ConfigurationResult, ConfigurationState
 from accel_engine.race.configurations import check_raceable
 from accel_engine.race.race import Race, RaceOptions
-from accel_engine.race.remaining_time import RemainingTime
+from accel_engine.race.remaining_time import RaceTime
 from accel_engine.text import printable
 from accel_engine.words import numbers
 from accel_tui.formatting import race
@@ -60,7 +60,7 @@ class RaceScreen(JobScreen):
         super().__init__()
         self._plan = plan
         self._results: dict[str, ConfigurationResult] = {}
-        self._remaining = RemainingTime()
+        self._remaining = RaceTime()
 
     @property
     def heading(self) -> str:
@@ -132,7 +132,7 @@ class RaceScreen(JobScreen):
 
     def begin(self, prepared: RaceOptions) -> None:
         """Forget the results of before."""
-        self._results, self._remaining = {}, RemainingTime(prepared.seconds)
+        self._results, self._remaining = {}, RaceTime(prepared.seconds)
 
     def take(self, part: ConfigurationResult) -> None:
         """Take note of the result of a configuration."""
@@ -149,7 +149,7 @@ class RaceScreen(JobScreen):
         if self._results and self.is_working:
             now = next((each for each in self._sorted if each.state is ConfigurationState.COMPILING), None)
             doing = f"compiling {now.title}" if now else "taking turns"
-            self.progress.tell(f"{self._progress}, {doing}", self._remaining.seconds_left())
+            self.progress.tell(f"{self._progress}, {doing}", self._remaining.of_race())
 
     @property
     def _progress(self) -> str:

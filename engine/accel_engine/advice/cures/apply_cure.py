@@ -3,18 +3,17 @@
 It is made by command in a live run, else by continuing the run with the changed plan.
 """
 
-import re
 import subprocess
 from collections.abc import Iterable, Mapping
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 from accel_engine.devices import detect
 from accel_engine.errors import RunError
-from accel_engine.events import CommandAnswered, Event, LearningRateChanged, ModelBuilt, PlanChanged
+from accel_engine.events import CURE, UNDO, CommandAnswered, Event, LearningRateChanged, ModelBuilt, PlanChanged
 from accel_engine.plan import SPECS, resolved_plan
 from accel_engine.plan.changed_plan import changed_plan, command_arguments, options_text, with_planned_rate
 from accel_engine.process import run_change
@@ -24,8 +23,8 @@ from accel_engine.run import RunInfo, RunReader, request
 from accel_engine.run.directory.run_paths import latest_checkpoint
 from accel_engine.run.runs.plan_changes import CHANGEABLE
 
-_REASON = re.compile(r"(?:^|\()(undo of )?(advice(?: [\w-]+)?)\)?$")
-"""Why a plan changed, in the words of this module: whether that was taken back, and the finding."""
+Why = tuple[str, str]
+"""The reason of a change, in words, and its purpose."""
 
 
 class Method(StrEnum):
@@ -82,20 +81,19 @@ def last_cure(events: Iterable[Event]) -> CureChange | None:
         match event:
             case LearningRateChanged(learning_rate=value):
                 rate, before = value, rate
-            case PlanChanged(changes=changes, before=values, reason=reason):
-                _note(applied, CureChange(changes, values, reason))
-            case CommandAnswered(command="learning_rate", obeyed=True, who=who) if before is not None:
-                _note(applied, CureChange({"learning_rate": rate}, {"learning_rate": before}, who, is_rate=True))
+            case PlanChanged(changes=changes, before=values, reason=reason, purpose=purpose):
+                _note(applied, CureChange(changes, values, reason), purpose)
+            case CommandAnswered(command="learning_rate", obeyed=True) if before is not None:
+                rates = {"learning_rate": rate}, {"learning_rate": before}
+                _note(applied, CureChange(*rates, event.reason, is_rate=True), event.purpose)
     return applied[-1] if applied else None
 
 
-def _note(applied: list[CureChange], change: CureChange) -> None:
-    """Add a change to those that were applied, or remove the last one if it took that back."""
-    if not (found := _REASON.search(change.reason)):
-        return
-    if not found[1]:
-        applied.append(replace(change, reason=found[2]))
-    elif applied:
+def _note(applied: list[CureChange], change: CureChange, purpose: str) -> None:
+    """Add a cure to those that were applied, or remove the last one if a change took that back."""
+    if purpose == CURE:
+        applied.append(change)
+    elif purpose == UNDO and applied:
         applied.pop()
 
 
@@ -165,11 +163,11 @@ def apply(
     assert plan is not None  # noqa: S101 (it was just checked)
     before = {name: getattr(plan, name) for name in changes}
     if (arguments := run.commands(changes)) is not None:
-        return _by_command(directory, arguments, changes, before, reason)
+        return _by_command(directory, arguments, changes, before, (reason, CURE))
     if before.get("learning_rate", 0.0) is None and run.rate is not None:  # so that it can be set back
         before = with_planned_rate({**before, "learning_rate": run.rate}, plan, run.replicas)
     _check_continuation(info, planned)
-    return _continued(info, planned, before, reason, launch)
+    return _continued(info, planned, before, (reason, CURE), launch)
 
 
 def undo(directory: Path, *, launch: Launch = run_change.launch) -> AppliedCure:
@@ -186,14 +184,14 @@ def undo(directory: Path, *, launch: Launch = run_change.launch) -> AppliedCure:
     info, change = run.info, last_cure(run.events)
     if change is None:
         raise RunError(f"run {info.id} has no cure that could be taken back")
-    reason = f"undo of {change.reason}"
+    why = f"undo of {change.reason}", UNDO
     if change.is_rate:
-        return _set_rate_back(info, change, reason, launch)
+        return _set_rate_back(info, change, why, launch)
     arguments = None if "learning_rate" in change.before else run.commands(change.before)
     if arguments is not None:
-        return _by_command(directory, arguments, change.before, change.changes, reason)
+        return _by_command(directory, arguments, change.before, change.changes, why)
     _check_continuation(info, change.before)
-    return _continued(info, change.before, change.changes, reason, launch)
+    return _continued(info, change.before, change.changes, why, launch)
 
 
 def _check_continuation(info: RunInfo, changes: Mapping[str, Any]) -> None:
@@ -238,31 +236,32 @@ def _check(info: RunInfo, changes: Mapping[str, Any]) -> None:
 
 
 def _by_command(
-    directory: Path, arguments: Mapping[str, float], changes: Mapping[str, Any], before: Mapping[str, Any], reason: str
+    directory: Path, arguments: Mapping[str, float], changes: Mapping[str, Any], before: Mapping[str, Any], why: Why
 ) -> AppliedCure:
-    answers = [run_change.send(directory, name, argument, reason) for name, argument in arguments.items()]
+    answers = [run_change.send(directory, name, argument, *why) for name, argument in arguments.items()]
     return AppliedCure(Method.COMMAND, changes, before, f"run {directory.name}: {'; '.join(answers)}")
 
 
 def _continued(
-    info: RunInfo, changes: Mapping[str, Any], before: Mapping[str, Any], reason: str, launch: Launch
+    info: RunInfo, changes: Mapping[str, Any], before: Mapping[str, Any], why: Why, launch: Launch
 ) -> AppliedCure:
     directory, was_live = info.directory, info.status.live
     with run_change.stopped(directory, launch):
         step = latest_checkpoint(directory)
-        process = run_change.continue_changed(directory, changes, before, reason, launch)
+        process = run_change.continue_changed(directory, changes, before, *why, launch)
     done = "stopped with a checkpoint and continued" if was_live else "continued"
     text = f"run {info.id} was {done} from step {step:,} with {options_text(changes)}"
     return AppliedCure(Method.CONTINUED, changes, before, text, process)
 
 
-def _set_rate_back(info: RunInfo, change: CureChange, reason: str, launch: Launch) -> AppliedCure:
+def _set_rate_back(info: RunInfo, change: CureChange, why: Why, launch: Launch) -> AppliedCure:
     """Set the learning rate that an optimizer had before a command; a run that has ended is continued for it."""
     directory, rate = info.directory, float(change.before["learning_rate"])
     if info.status.live:
-        return _by_command(directory, {"learning_rate": rate}, change.before, change.changes, reason)
+        return _by_command(directory, {"learning_rate": rate}, change.before, change.changes, why)
     prepare_continuation(directory)
     process = launch(directory)
-    request(directory, "learning_rate", rate, reason=reason)
+    reason, purpose = why
+    request(directory, "learning_rate", rate, reason=reason, purpose=purpose)
     text = f"run {info.id} was continued, with the learning rate {rate:g}"
     return AppliedCure(Method.CONTINUED, change.before, change.changes, text, process)

@@ -1,20 +1,28 @@
 """Finds the files of each class and split of a folder from their names; without TensorFlow."""
 
 import os
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
+from accel_engine.data.changes import Change
 from accel_engine.data.data_options import DataOptions
-from accel_engine.data.dataset_entry import DatasetEntry, EntryColumn
+from accel_engine.data.dataset_entry import DatasetEntry
 from accel_engine.data.folders.layout import TEST, TRAIN, VALIDATION
 from accel_engine.data.splits import SplitRows, has_other_validation, split_rows
-from accel_engine.data.structure import ArraySpec, Batch
 from accel_engine.errors import DataError, PlanError
 from accel_engine.user_paths import is_directory, user_path
+
+_NAMED = 5
+"""Number of folders, and of suffixes in each, that are named."""
+
+_FILES_OF_SYSTEMS = ("Thumbs.db", "desktop.ini")
+"""Files that file managers write beside others."""
 
 _SAMPLES = 4
 """Number of examples shown before training."""
@@ -51,6 +59,7 @@ class ClassFolder:
         validation: The validation files; ``None`` if there are none.
         test: The test files; ``None`` if there are none.
         notes: Notes for the user.
+        changes: The files that are left out.
     """
 
     root: Path
@@ -59,6 +68,7 @@ class ClassFolder:
     validation: ClassFiles | None
     test: ClassFiles | None
     notes: tuple[str, ...]
+    changes: tuple[Change, ...] = ()
 
     @property
     def splits(self) -> list[ClassFiles | None]:
@@ -91,7 +101,7 @@ def scan_class_folder(
         PlanError: The split does not fit the folder.
     """
     root = Path(entry.path or ".")
-    reader = _Reader(tuple(suffixes), noun, frozenset(ignored), [])
+    reader = _Reader(tuple(suffixes), noun, frozenset(ignored), [], {})
     train_root, validation_root, test_root = split_folders(root)
     if train_root is None:
         validation_root = test_root = None
@@ -110,7 +120,9 @@ def scan_class_folder(
     reader.notes.extend(notes)
     validation = validation if validation is not None else _selected(train, rows.validation)
     test = test if found[1] else _selected(train, rows.test)
-    return ClassFolder(root, names, train.select(rows.train), validation, test, tuple(reader.notes))
+    return ClassFolder(
+        root, names, train.select(rows.train), validation, test, tuple(reader.notes), left_out(reader.others)
+    )
 
 
 def split_folders(root: Path) -> tuple[Path | None, Path | None, Path | None]:
@@ -171,60 +183,47 @@ def subfolders(root: Path) -> list[Path]:
         raise DataError(f"cannot read the folder {root}: {error.strerror or error}") from error
 
 
-def files_below(folder: Path, suffixes: tuple[str, ...]) -> list[str]:
-    """All files with these suffixes in a folder and its subfolders, sorted, except hidden ones."""
-    return sorted(
-        os.path.join(parent, name)
-        for parent, _, names in os.walk(folder)
-        for name in names
-        if name.lower().endswith(suffixes) and not name.startswith(".")
-    )
+@dataclass(slots=True)
+class FoundFiles:
+    """The files in a folder and its subfolders, but for hidden ones.
 
-
-def survey_of_classes(
-    entry: DatasetEntry,
-    folder: ClassFolder,
-    shape: tuple[int, ...],
-    dtype: str,
-    input_kind: str,
-    unreadable: tuple[str, ...],
-) -> DatasetEntry:
-    """Complete an entry with the counts of a folder.
-
-    Args:
-        entry: The entry.
-        folder: What was found.
-        shape: Shape of an input.
-        dtype: Its type.
-        input_kind: What an input is, such as ``image``.
-        unreadable: A note about files that cannot be read.
+    Attributes:
+        files: Those with the suffixes that were looked for, sorted.
+        others: How many others have each suffix.
     """
-    splits = [split for split in folder.splits if split is not None]
-    spec = ArraySpec(shape, dtype)
-    counts = np.bincount(np.concatenate([split.labels for split in splits]), minlength=len(folder.class_names)).tolist()
-    shown = np.linspace(0, len(folder.train) - 1, min(_SAMPLES, len(folder.train))).astype(int)
-    return replace(
-        entry,
-        shape=shape,
-        classes=len(folder.class_names),
-        examples=len(folder.train),
-        validation_examples=len(folder.validation) if folder.validation is not None else 0,
-        test_examples=len(folder.test) if folder.test is not None else 0,
-        notes=(*entry.notes, *folder.notes, *unreadable),
-        kind=entry.kind,
-        task="classification",
-        spec=Batch(spec, ArraySpec((), "int32")),
-        columns=(
-            EntryColumn(input_kind, input_kind, "input", detail=str(spec)),
-            EntryColumn("class", "label", "target", missing=0, detail=f"{len(counts)} classes"),
-        ),
-        class_names=folder.class_names,
-        class_counts=tuple(counts),
-        samples=tuple(
-            (os.path.relpath(folder.train.files[row], folder.root), folder.class_names[folder.train.labels[row]])
-            for row in shown
-        ),
-    )
+
+    files: list[str]
+    others: Counter[str]
+
+    @classmethod
+    def below(cls, folder: Path, suffixes: tuple[str, ...]) -> Self:
+        """Look for files with some suffixes."""
+        found, others = list[str](), Counter[str]()
+        for parent, folders, names in os.walk(folder):
+            folders[:] = [name for name in folders if not name.startswith(".")]
+            for name in names:
+                if name.startswith(".") or name in _FILES_OF_SYSTEMS:
+                    continue
+                if name.lower().endswith(suffixes):
+                    found.append(os.path.join(parent, name))
+                else:
+                    others[Path(name).suffix.lower() or name] += 1
+        return cls(sorted(found), others)
+
+
+def left_out(found: Mapping[Path, FoundFiles]) -> tuple[Change, ...]:
+    """The files with other suffixes, by their folder."""
+    others = {folder: each.others for folder, each in found.items() if each.others}
+    if not others:
+        return ()
+    listed = [
+        f"{folder.name} {', '.join(f'{count:,} {suffix}' for suffix, count in suffixes.most_common(_NAMED))}"
+        for folder, suffixes in sorted(others.items(), key=lambda each: -each[1].total())
+    ]
+    count = sum(each.total() for each in others.values())
+    total = count + sum(len(each.files) for each in found.values())
+    detail = "; ".join([*listed[:_NAMED], *(["…"] if len(listed) > _NAMED else [])])
+    return (Change("left out", "files", count, total, f"their suffixes are not read: {detail}"),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,6 +234,7 @@ class _Reader:
     noun: str
     ignored: frozenset[str]
     notes: list[str]
+    others: dict[Path, FoundFiles]
 
     def read(self, root: Path, known: Sequence[str]) -> tuple[tuple[str, ...], ClassFiles]:
         """The files below a folder with a folder per class; ``known`` are the only classes allowed."""
@@ -252,7 +252,9 @@ class _Reader:
         for folder in folders:
             if folder.name not in names:
                 raise DataError(f"{root} has the class {folder.name}, which has no training {self.noun}")
-            own = files_below(folder, self.suffixes)
+            found_files = FoundFiles.below(folder, self.suffixes)
+            self.others[folder] = found_files
+            own = found_files.files
             if not own and not known:
                 raise DataError(f"{folder} has no {self.noun} ({', '.join(self.suffixes)}); {layout}")
             files += own

@@ -1,95 +1,157 @@
-"""Reads images from a folder per class, decoded by TensorFlow."""
+"""Describes and loads images in a folder per class."""
 
-import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-import tensorflow as tf
 
+from accel_engine.data.changes import Change, Verb
 from accel_engine.data.data_options import DataOptions, Progress
-from accel_engine.data.dataset import Dataset
-from accel_engine.data.dataset_entry import DatasetEntry
-from accel_engine.data.folders.class_dataset import read_classes
-from accel_engine.data.folders.image_folder_scan import scan_image_folder
-from accel_engine.data.folders.image_header import is_whole_image, read_header
-from accel_engine.data.pixel_scaling import PIXELS
-from accel_engine.errors import UnreadableError
+from accel_engine.data.dataset import Dataset, Split
+from accel_engine.data.dataset_entry import parse_size
+from accel_engine.data.folders.class_source import ClassFolderSource
+from accel_engine.data.folders.files import THREADS, FileForm, FilesSeen, in_threads
+from accel_engine.data.folders.layout import IMAGE_SUFFIXES
+from accel_engine.data.pixel_scaling import PIXELS, ValueRange
+from accel_engine.errors import DataError
+from accel_engine.image_files import ImageHeader, check_image, read_pixels
+
+DEEP_PIXELS = ValueRange("uint16", 65_535, pixels=True)
+"""Declared pixels of 16-bit images."""
+
+_DARK = 0.1
+"""Share of the range that images use at least, unless most bits are unused."""
 
 
-def read(entry: DatasetEntry, options: DataOptions, progress: Progress) -> Dataset:
-    """Read a folder of images; loaded into memory if they fit, read lazily otherwise.
+@dataclass
+class ImageForm(FileForm[str, ImageHeader]):
+    """Images that are resized and converted to one shape.
 
-    Args:
-        entry: Has the folder's path.
-        options: The images' size, how validation images are chosen, and whether invalid images are skipped.
-        progress: Reports the number of images read.
-
-    Raises:
-        DataError: The folder does not have a folder of images per class, or an image cannot be read.
+    Attributes:
+        shape: Height, width and channels.
+        dtype: uint8, or uint16 with values up to 65535.
+        reason: Why they are resized.
     """
-    folder, shape = scan_image_folder(entry, options)
-    return read_classes(
-        entry,
-        folder,
-        options,
-        progress,
-        decode=lambda path: image_tensor(tf.io.read_file(path), shape),
-        shape=shape,
-        dtype=np.uint8,
-        explain=lambda path: decode_image(Path(path)),
-        check=is_whole_image,
-        value_range=PIXELS,
+
+    shape: tuple[int, int, int]
+    dtype: str
+    reason: str
+
+    @classmethod
+    def of(cls, seen: FilesSeen[str, ImageHeader], options: DataOptions) -> Self:
+        """The size that the plan says, or the most common one; as many channels and bits as one of the images has.
+
+        Raises:
+            PlanError: The size is invalid.
+        """
+        headers = seen.counts
+        channels, bits = (max(getattr(header, name) for header in headers) for name in ("channels", "bits"))
+        sizes = Counter[tuple[int, int]]()
+        for header, count in headers.items():
+            sizes[header.height, header.width] += count
+        if options.image_size is not None:
+            size, reason = parse_size(options.image_size), ""
+        else:
+            size, reason = sizes.most_common(1)[0][0], ", the most common size (change it with image_size)"
+        return cls((*size, channels), f"uint{bits}", reason)
+
+    def __post_init__(self) -> None:
+        self.value_range = PIXELS if self.dtype == "uint8" else DEEP_PIXELS
+
+    @classmethod
+    def check(cls, file: str) -> ImageHeader:
+        """The header of an image that seems whole."""
+        return check_image(Path(file))
+
+    def read(self, file: str) -> tuple[npt.NDArray[Any], ImageHeader]:
+        """The pixels of an image, and its header."""
+        return read_pixels(Path(file), self.shape, np.dtype(self.dtype))
+
+    def changes(self, headers: Counter[ImageHeader], *, is_sampled: bool = False) -> tuple[Change, ...]:
+        """What is turned, resized and converted."""
+        return image_changes(headers, self.shape, self.dtype, self.reason, is_sampled=is_sampled)
+
+
+def image_changes(
+    headers: Counter[ImageHeader],
+    shape: tuple[int, int, int],
+    dtype: str,
+    reason: str = "",
+    *,
+    is_sampled: bool = False,
+) -> tuple[Change, ...]:
+    """What reading images with these headers changes, and in how many."""
+    found = Counter[tuple[Verb, str]]()
+    for header, count in headers.items():
+        for change in changes_of(header, shape, dtype):
+            found[change] += count
+    return tuple(
+        Change(verb, "images", count, headers.total(), detail + reason * (verb == "resized"), is_sampled)
+        for (verb, detail), count in sorted(found.items())
     )
 
 
-def image_tensor(content: tf.Tensor, shape: tuple[int, ...]) -> tf.Tensor:
-    """Decode an image in a graph.
+def changes_of(header: ImageHeader, shape: tuple[int, int, int], dtype: str) -> list[tuple[Verb, str]]:
+    """What reading an image changes, and how."""
+    height, width, channels = shape
+    found: list[tuple[bool, Verb, str]] = [
+        (header.orientation != 1, "turned", "by EXIF orientation"),
+        (header.has_frames, "cut", "to the first frame"),
+        (header.mode == "CMYK", "converted", "from CMYK to RGB"),
+        (header.has_opacity, "converted", "to white where they are transparent"),
+        (header.is_cut or (header.bits == 16 and dtype == "uint8"), "converted", "from 16 to 8 bits a channel"),
+        (header.bits == 8 and dtype == "uint16", "converted", "from 8 to 16 bits a channel"),
+        (header.channels > channels, "converted", "to grayscale"),
+        ((header.height, header.width) != (height, width), "resized", f"to {height}x{width}"),
+    ]
+    return [(verb, detail) for applies, verb, detail in found if applies]
+
+
+class ImageDecoder:
+    """Decodes images in memory, in threads.
 
     Args:
-        content: The bytes of a PNG, JPEG, GIF or BMP file.
-        shape: Height, width and channels of the result, uint8.
+        shape: Height, width and channels to which they are brought.
+        dtype: uint8, or uint16 with values up to 65535.
     """
-    height, width, channels = shape
-    # The number of channels varies with the format; all formats can be decoded to three.
-    pixels = tf.io.decode_image(content, channels=3, expand_animations=False)[:, :, :channels]
-    fits = tf.reduce_all(tf.shape(pixels)[:2] == (height, width))
-    return tf.ensure_shape(tf.cond(fits, lambda: pixels, lambda: _resize(pixels, height, width)), shape)
+
+    def __init__(self, shape: tuple[int, ...], dtype: str = "uint8") -> None:
+        height, width, channels = shape
+        self._read = partial(read_pixels, shape=(height, width, channels), dtype=np.dtype(dtype))
+
+    def __call__(self, contents: Sequence[bytes]) -> dict[int, npt.NDArray[Any]]:
+        """Decode images: the pixels of each, ``[height, width, channels]``, by its place, but for damaged ones."""
+        found = in_threads(self._read, contents, max(1, len(contents) // THREADS), None)
+        return {place: each[0] for place, (_, each) in enumerate(found) if not isinstance(each, DataError)}
 
 
-def decode_image(path: Path) -> npt.NDArray[np.uint8]:
-    """Decode an image file, ``[height, width, 3]``; the first frame of an animation.
+class ImageFolder(ClassFolderSource):
+    """Images in a folder per class: uint8, or uint16 if one has grey of 16 bits, ``[n, height, width, channels]``."""
 
-    Raises:
-        UnreadableError: It cannot be read.
-    """
-    read_header(path)
-    try:
-        with tf.device("/CPU:0"):
-            decoded: npt.NDArray[np.uint8] = tf.io.decode_image(
-                path.read_bytes(), channels=3, expand_animations=False
-            ).numpy()
-            return decoded
-    except OSError as error:
-        raise UnreadableError(f"cannot read the image {path}: {error.strerror or error}") from error
-    except (tf.errors.OpError, ValueError) as error:
-        raise UnreadableError(f"cannot decode the image {path}: {op_message(error)}") from error
+    suffixes = IMAGE_SUFFIXES
+    noun = "images"
+    column = "image"
+    form_type = ImageForm
+    resizes_images = True
 
+    def form(self, seen: FilesSeen[str, ImageHeader]) -> ImageForm:
+        """The size that the plan says, or the most common one."""
+        return ImageForm.of(seen, self.options)
 
-def resized(image: npt.NDArray[np.uint8], height: int, width: int) -> npt.NDArray[np.uint8]:
-    """Resize an image, ``[height, width, channels]``, with antialiasing."""
-    if image.shape[:2] == (height, width):
-        return image
-    with tf.device("/CPU:0"):
-        pixels: npt.NDArray[np.uint8] = _resize(image, height, width).numpy()
-        return pixels
+    def load(self, progress: Progress) -> Dataset:
+        """Read the images into memory if they fit; otherwise they are read as they are needed."""
+        dataset = super().load(progress)
+        return replace(dataset, notes=(*dataset.notes, *_dark_notes(dataset)))
 
 
-def op_message(error: Exception) -> str:
-    """TensorFlow's message without the names of ops."""
-    return re.sub(r"^\{\{.*?\}\} | \[Op:\w+\]", "", str(error).splitlines()[0])
-
-
-def _resize(image: Any, height: int, width: int) -> tf.Tensor:
-    return tf.cast(tf.round(tf.image.resize(image, (height, width), antialias=True)), tf.uint8)
+def _dark_notes(dataset: Dataset) -> tuple[str, ...]:
+    """A note on 16 bits of which most are not used, as of cameras with 12 bits."""
+    pixels = dataset.train.inputs if isinstance(dataset.train, Split) else None
+    if not isinstance(pixels, np.ndarray) or pixels.dtype != np.uint16 or pixels.max() >= _DARK * 65_535:
+        return ()
+    return (f"images of 16 bits have values only up to {pixels.max():,}, although uint16 goes up to 65,535",)

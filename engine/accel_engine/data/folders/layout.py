@@ -6,23 +6,27 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from accel_engine.data.folders.image_header import SUFFIXES
-
 TRAIN = ("train", "training")
 VALIDATION = ("validation", "valid", "val")
 TEST = ("test", "testing")
 """Names of subfolders with a split, preferred ones first."""
 
-AUDIO_SUFFIXES = (".wav",)
+IMAGE_SUFFIXES = (
+    ".png", ".jpg", ".jpeg", ".jfif", ".gif", ".bmp", ".webp", ".tif", ".tiff", ".pgm", ".ppm", ".pbm", ".pnm",
+)  # fmt: skip
+AUDIO_SUFFIXES = (
+    ".wav", ".wave", ".flac", ".ogg", ".oga", ".opus", ".mp3", ".aif", ".aiff", ".aifc", ".au", ".snd", ".caf", ".w64",
+    ".rf64",
+)  # fmt: skip
 TEXT_SUFFIXES = (".txt",)
 IMAGE_NAMES = ("images", "image")
 MASK_NAMES = ("masks", "mask", "labels", "annotations")
 """Names of the folders of images and of their masks."""
 
 _KINDS = {
-    ("folders.image_folder", "images"): SUFFIXES,
-    ("folders.audio_folder", "audio"): AUDIO_SUFFIXES,
-    ("folders.text_folder", "text"): TEXT_SUFFIXES,
+    ("folders.image_folder:ImageFolder", "images"): IMAGE_SUFFIXES,
+    ("folders.audio_folder:AudioFolder", "audio"): AUDIO_SUFFIXES,
+    ("folders.text_folder:TextFolder", "text"): TEXT_SUFFIXES,
 }
 """Suffixes of the files that a reader reads."""
 
@@ -34,13 +38,13 @@ def find_folder_reader(folder: Path) -> tuple[str, str]:
     """The module that reads a folder, and what the folder holds."""
     names = {name.lower() for name in _names(folder)}
     if {"dataset_info.json", "features.json"} <= names:
-        return "prepared.tensorflow_datasets", "arrays"
+        return "prepared.tensorflow_datasets:TensorFlowDatasets", "arrays"
     if "dataset_dict.json" in names or {"dataset_info.json", "state.json"} <= names:
-        return "prepared.hugging_face", "arrays"
+        return "prepared.hugging_face:HuggingFace", "arrays"
     if any(".tfrecord" in name for name in names):
-        return "prepared.tfrecord", "arrays"
+        return "prepared.tfrecord:TFRecord", "arrays"
     if any(_has_masks(each) for each in (folder, *(folder / name for name in _names(folder) if name.lower() in TRAIN))):
-        return "folders.mask_folder", "images"
+        return "folders.mask_folder:MaskFolder", "images"
     suffixes = Counter(Path(name).suffix.lower() for name in islice(_files(folder), _LOOKED_AT))
     found = Counter({kind: sum(suffixes[suffix] for suffix in _KINDS[kind]) for kind in _KINDS})
     kind, _ = found.most_common(1)[0]  # images, if there is nothing

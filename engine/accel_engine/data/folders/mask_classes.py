@@ -1,14 +1,12 @@
 """Turns the values of masks into class indices."""
 
-import struct
-from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from accel_engine.errors import DataError
-from accel_engine.files import regular
 
 MAX_CLASSES = 256
 """Largest number of different values of masks."""
@@ -18,11 +16,15 @@ _GREY = 0x010101
 
 
 class MaskClasses:
-    """Collects the colours of masks, and numbers them in the order in which they appear until all are known."""
+    """Collects the colours of masks, and numbers them in the order in which they appear until all are known.
+
+    Any thread may encode masks.
+    """
 
     def __init__(self) -> None:
         self._colours: list[int] = []
         self._index = np.full(1 << 24, _UNSEEN, np.uint16)
+        self._lock = Lock()
 
     def encode(self, colours: npt.NDArray[np.int32]) -> npt.NDArray[np.uint8]:
         """Convert colours, ``0xRRGGBB``, to class indices, ``[...]``.
@@ -31,26 +33,28 @@ class MaskClasses:
             DataError: There are more than :data:`MAX_CLASSES` colours.
         """
         indices = self._index[colours]
-        unseen = indices == _UNSEEN
-        if unseen.any():
-            for colour in np.unique(colours[unseen]).tolist():
-                if len(self._colours) == MAX_CLASSES:
-                    raise DataError(
-                        f"the masks have more than {MAX_CLASSES} different values; each value must be a class. Masks "
-                        "that were smoothed, or saved as JPEG in between, have other values at their edges"
-                    )
-                self._index[colour] = len(self._colours)
-                self._colours.append(colour)
+        if (indices == _UNSEEN).any():
+            with self._lock:
+                self._number(np.unique(colours))
             indices = self._index[colours]
         return indices.astype(np.uint8)
 
-    def finish(self, palette: dict[int, int], class_names: tuple[str, ...]) -> "tuple[MaskMapping, list[str]]":
+    def _number(self, colours: npt.NDArray[np.int32]) -> None:
+        for colour in colours[self._index[colours] == _UNSEEN].tolist():
+            if len(self._colours) == MAX_CLASSES:
+                raise DataError(
+                    f"the masks have more than {MAX_CLASSES} different values; each value must be a class. Masks "
+                    "that were smoothed, or saved as JPEG in between, have other values at their edges"
+                )
+            self._colours.append(colour)
+            self._index[colour] = len(self._colours) - 1
+
+    def finish(self, class_names: tuple[str, ...]) -> "tuple[MaskMapping, list[str]]":
         """Decide the final class of each colour; :meth:`encode` returns it from now on.
 
         Values 0 to C - 1 are classes; 0 and 255 are two classes; other values are numbered in their order.
 
         Args:
-            palette: The value of each colour, for masks with a palette.
             class_names: Names that the user gave.
 
         Returns:
@@ -59,7 +63,7 @@ class MaskClasses:
         Raises:
             DataError: There is only one value, or another number of them than of class names.
         """
-        values = [_value(colour, palette) for colour in self._colours]
+        values = [_value(colour) for colour in self._colours]
         if len(values) < 2:
             raise DataError(f"all pixels of all masks have the value {values[0]}; segmentation needs two classes")
         ordered: list[Any] = sorted(values, key=lambda value: (isinstance(value, str), value))
@@ -98,30 +102,8 @@ class MaskMapping:
                 each[...] = self._indices[each]
 
 
-def read_palette(path: Path) -> dict[int, int]:
-    """The place of each colour in the palette of a PNG file; empty if it has none."""
-    try:
-        with regular(path).open("rb") as file:
-            if file.read(8) != b"\x89PNG\r\n\x1a\n":
-                return {}
-            while len(start := file.read(8)) == 8:
-                (length,), name = struct.unpack(">I", start[:4]), start[4:]
-                if name == b"PLTE":
-                    colours = np.frombuffer(file.read(length), np.uint8).reshape(-1, 3) @ np.array([1 << 16, 1 << 8, 1])
-                    # Reversed, as the first of equal colours counts.
-                    return {colour: place for place, colour in reversed(list(enumerate(colours.tolist())))}
-                if name == b"IDAT":
-                    return {}
-                file.seek(length + 4, 1)  # the data and its checksum
-    except (OSError, ValueError):  # decoding it tells why
-        pass
-    return {}
-
-
-def _value(colour: int, palette: dict[int, int]) -> int | str:
-    """The value of a colour: its place in the palette, its shade of grey, or its name."""
-    if colour in palette:
-        return palette[colour]
+def _value(colour: int) -> int | str:
+    """The value of a colour: its shade of grey, or its name."""
     return colour // _GREY if colour % _GREY == 0 else f"#{colour:06x}"
 
 

@@ -1,97 +1,354 @@
-"""Reads images with masks, which have a class per pixel."""
+"""Describes and loads images with masks, which have a class per pixel."""
 
+import os
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
-import tensorflow as tf
+import numpy.typing as npt
 
+from accel_engine.data.changes import Change
 from accel_engine.data.data_options import DataOptions, Progress, or_skip
 from accel_engine.data.dataset import Dataset, Split
-from accel_engine.data.dataset_entry import DatasetEntry
-from accel_engine.data.folders.file_array import FileArray
-from accel_engine.data.folders.image_folder import decode_image, image_tensor
-from accel_engine.data.folders.image_header import is_whole_image, read_header
-from accel_engine.data.folders.mask_classes import MaskClasses, read_palette
-from accel_engine.data.folders.mask_folder_scan import MaskFiles, scan_mask_folder
-from accel_engine.data.folders.read_splits import read_splits
-from accel_engine.data.parallel_decoder import ParallelDecoder
+from accel_engine.data.dataset_entry import DatasetEntry, EntryColumn
+from accel_engine.data.folders.class_folder import (
+    FoundFiles,
+    left_out,
+    split_folders,
+    split_the_rest,
+    subfolders,
+    validation_folder,
+)
+from accel_engine.data.folders.files import FileArray, FileForm, FilesSeen, listed_files, look_at, read_splits
+from accel_engine.data.folders.image_folder import ImageForm
+from accel_engine.data.folders.layout import IMAGE_NAMES, IMAGE_SUFFIXES, MASK_NAMES
+from accel_engine.data.folders.mask_classes import MaskClasses
 from accel_engine.data.pixel_scaling import PIXELS
+from accel_engine.data.source import Source
+from accel_engine.data.structure import Batch
 from accel_engine.errors import DataError
+from accel_engine.image_files import ImageHeader, check_image, read_header, read_labels
 
-_DEPTH_16 = b"\x10"
+MASK_SUFFIXES = (".png", ".bmp", ".gif", ".tif", ".tiff", ".pgm", ".ppm", ".pbm", ".pnm")
+"""Suffixes of masks: JPEG would change their values."""
+
+CLASS_NAMES_FILE = "classes.txt"
+"""A file beside the folders that names a class per line, that of value 0 first."""
 
 
-def read(entry: DatasetEntry, options: DataOptions, progress: Progress) -> Dataset:
-    """Read images, uint8 ``[n, height, width, channels]``, and masks, class indices uint8 ``[n, height, width]``.
+@dataclass(frozen=True, slots=True)
+class MaskPair:
+    """The files of an image and its mask."""
 
-    Masks are resized to the size of the images with the nearest pixel.
+    image: str
+    mask: str
 
-    Args:
-        entry: Has the folder's path.
-        options: The images' size, how validation images are chosen, and whether invalid examples are skipped.
-        progress: Reports the number of files read.
+    def __str__(self) -> str:
+        return self.mask
 
-    Raises:
-        DataError: An image has no mask, or a file cannot be read.
+
+class MaskHeader(NamedTuple):
+    """What the headers of an image and its mask tell.
+
+    Attributes:
+        image: The image's.
+        mask: The mask's.
+        fits_shown: Whether the mask has the sides of the image as it is shown.
+        fits_stored: Whether it has the sides of the image before this is turned by its EXIF orientation.
     """
-    folder = scan_mask_folder(entry, options)
-    images = ParallelDecoder(lambda path: image_tensor(tf.io.read_file(path), folder.shape))
-    masks = ParallelDecoder(lambda path: _mask_tensor(tf.io.read_file(path), *folder.shape[:2]))
-    classes = MaskClasses()
 
-    def lazy(part: MaskFiles | None) -> Split | None:
-        if part is None:
-            return None
-        return Split(
-            FileArray(
-                part.images, images, folder.shape, np.uint8, lambda path: decode_image(Path(path)), check=is_whole_image
+    image: ImageHeader
+    mask: ImageHeader
+    fits_shown: bool
+    fits_stored: bool
+
+
+@dataclass
+class MaskForm(FileForm[MaskPair, MaskHeader]):
+    """Masks that are turned and resized as their images.
+
+    Attributes:
+        shape: Height and width.
+        are_stored: Whether masks that fit their images before and after these are turned, are for those before.
+        classes: Numbers the values.
+    """
+
+    shape: tuple[int, int]
+    are_stored: bool
+    classes: MaskClasses
+    dtype = "uint8"
+
+    @classmethod
+    def check(cls, file: MaskPair) -> MaskHeader:
+        """The headers of an image and its mask, which seems whole and has the sides of the image."""
+        return _header(file, check_image(Path(file.mask)))
+
+    def read(self, file: MaskPair) -> tuple[npt.NDArray[np.uint8], MaskHeader]:
+        """The indices of a mask's values, and its header."""
+        header = _header(file, read_header(Path(file.mask)))
+        orientation = header.image.orientation if self._is_stored(header) else None
+        colours = read_labels(Path(file.mask), self.shape, orientation)
+        return self.classes.encode(colours), header
+
+    def changes(self, headers: Counter[MaskHeader], *, is_sampled: bool = False) -> tuple[Change, ...]:
+        """What is turned and resized."""
+        images = sum(count for header, count in headers.items() if header.image.orientation != 1)
+        stored = sum(count for header, count in headers.items() if self._is_stored(header))
+        resized = sum(count for header, count in headers.items() if self._is_resized(header))
+        fit = "they have the sides of their images before these are turned"
+        turned = Change("turned", "masks of turned images", stored, images, fit, is_sampled)
+        size = "x".join(map(str, self.shape))
+        nearest = Change("resized", "masks", resized, headers.total(), f"to {size}, by the nearest pixel", is_sampled)
+        return (turned,) * bool(images) + (nearest,) * bool(resized)
+
+    def _is_stored(self, header: MaskHeader) -> bool:
+        """Whether a mask is for its image before it is turned, and is turned with it."""
+        return header.image.orientation != 1 and header.fits_stored and (self.are_stored or not header.fits_shown)
+
+    def _is_resized(self, header: MaskHeader) -> bool:
+        sides = (header.mask.height, header.mask.width)
+        swapped = self._is_stored(header) and header.image.orientation >= 5
+        return (sides[::-1] if swapped else sides) != self.shape
+
+
+class MaskFolder(Source):
+    """Images, ``[n, height, width, channels]``, and masks, class indices uint8 ``[n, height, width]``.
+
+    The folder has ``images`` and ``masks``, or ``train``, ``val`` and ``test`` that have these.
+    """
+
+    resizes_images = True
+
+    @cached_property
+    def files(self) -> "MaskFiles":
+        """The folder's files."""
+        return find_masks(Path(self.entry.path or "."), self.options)
+
+    def describe(self) -> DatasetEntry:
+        """Complete the entry with counts and shapes; only reading tells the classes, unless the folder names them."""
+        files = self.files
+        images, masks, seen, pairs = self._forms()
+        damaged = [pair for pair in pairs.damaged if pair.image not in seen.damaged]
+        changes = images.changes(seen.counts, is_sampled=seen.is_sampled)
+        spec = Batch(images.spec, masks.spec)
+        return replace(
+            self.entry,
+            shape=images.shape,
+            classes=len(files.class_names) or None,
+            examples=len(files.train),
+            validation_examples=len(files.validation or ()),
+            test_examples=len(files.test or ()),
+            value_range=images.value_range,
+            notes=(*self.entry.notes, *files.notes, *seen.notes, *replace(pairs, damaged=tuple(damaged)).notes),
+            changes=(*files.changes, *changes, *masks.changes(pairs.counts, is_sampled=pairs.is_sampled)),
+            task="segmentation",
+            spec=spec,
+            columns=(
+                EntryColumn("image", "image", "input", detail=str(spec.inputs)),
+                EntryColumn("mask", "mask", "target", missing=0, detail=str(spec.targets)),
             ),
-            FileArray(part.masks, masks, folder.shape[:2], np.uint8, _explain_mask, classes.encode, is_whole_image),
+            class_names=files.class_names,
+            samples=tuple((Path(pair.image).name, Path(pair.mask).name) for pair in files.train[:3]),
         )
 
-    splits, warnings = read_splits(
-        [lazy(part) for part in (folder.train, folder.validation, folder.test)], options, progress
+    def load(self, progress: Progress) -> Dataset:
+        """Read images and masks into memory if they fit; otherwise they are read as they are needed."""
+        files = self.files
+        images, masks, _, _ = self._forms()
+        seen, headers = Counter[ImageHeader](), Counter[MaskHeader]()
+
+        def lazy(pairs: Sequence[MaskPair] | None) -> Split | None:
+            if pairs is None:
+                return None
+            return Split(FileArray([pair.image for pair in pairs], images, seen), FileArray(pairs, masks, headers))
+
+        lazily = [lazy(part) for part in (files.train, files.validation, files.test)]
+        splits, warnings = read_splits(lazily, self.options, progress)
+        for split in splits:  # the classes are only known after all masks were decoded
+            if split is not None and isinstance(split.targets, FileArray):
+                split.targets.read_through(progress)
+        mapping, mapped = masks.classes.finish(files.class_names)
+        for split in splits:
+            if split is not None and isinstance(split.targets, np.ndarray):
+                mapping.apply(split.targets)
+        train, validation, test = splits
+        assert train is not None  # noqa: S101 (a folder has training images)
+        return Dataset(
+            self.entry.name,
+            train,
+            validation,
+            test,
+            class_names=mapping.class_names,
+            task="segmentation",
+            kind="images",
+            value_range=images.value_range or PIXELS,
+            notes=(*files.notes, *mapped),
+            changes=(*files.changes, *images.changes(seen), *masks.changes(headers)),
+            warnings=tuple(warnings),
+        )
+
+    def _forms(
+        self,
+    ) -> tuple[ImageForm, MaskForm, FilesSeen[str, ImageHeader], FilesSeen[MaskPair, MaskHeader]]:
+        """How images and masks are read, and what some of them are."""
+        every = self.files.every
+        seen = look_at([pair.image for pair in every], ImageForm.check, self.options)
+        pairs = look_at(every, MaskForm.check, self.options)
+        images = ImageForm.of(seen, self.options)
+        turned = [header for header in pairs.headers.values() if header.image.orientation != 1]
+        stored = sum(header.fits_stored and not header.fits_shown for header in turned)
+        shown = sum(header.fits_shown and not header.fits_stored for header in turned)
+        return images, MaskForm(images.shape[:2], stored > shown, MaskClasses()), seen, pairs
+
+
+@dataclass(frozen=True, slots=True)
+class MaskFiles:
+    """The files of a folder of images with masks.
+
+    Attributes:
+        train: The training files.
+        validation: The validation files; ``None`` if there are none.
+        test: The test files; ``None`` if there are none.
+        class_names: Names of the classes of values 0, 1 and so on; empty if the folder does not tell.
+        notes: Notes for the user.
+        changes: What is left out.
+    """
+
+    train: Sequence[MaskPair]
+    validation: Sequence[MaskPair] | None
+    test: Sequence[MaskPair] | None
+    class_names: tuple[str, ...]
+    notes: tuple[str, ...]
+    changes: tuple[Change, ...]
+
+    @property
+    def every(self) -> list[MaskPair]:
+        """The files of all splits."""
+        return [*self.train, *(self.validation or ()), *(self.test or ())]
+
+
+def find_masks(root: Path, options: DataOptions) -> MaskFiles:
+    """Find the images of a folder and their masks.
+
+    Args:
+        root: The folder.
+        options: How validation images are chosen if the folder is not split.
+
+    Raises:
+        DataError: An image has no mask, unless these are skipped; or there are no images.
+        PlanError: The split does not fit.
+    """
+    reader = _Reader(options.invalid_examples == "skip", [], [], {})
+    train_root, validation_root, test_root = split_folders(root)
+    if train_root is None:
+        validation_root = test_root = None
+    train = reader.read(train_root or root)
+    validation, test = (reader.read(folder) if folder is not None else None for folder in (validation_root, test_root))
+    if options.validation_data:
+        validation = reader.read(validation_folder(options))
+    elif validation is None and test is not None and options.split == "auto":
+        validation, test = test, None
+        reader.notes.append(f"validating on {test_root}, as there is no validation folder")
+    rows, notes = split_the_rest(len(train), options, None, (validation is not None, test is not None), "images")
+    return MaskFiles(
+        _selected(train, rows.train) or train,
+        validation or _selected(train, rows.validation),
+        test or _selected(train, rows.test),
+        _class_names(root),
+        (*reader.notes, *notes),
+        (*reader.changes, *left_out(reader.found)),
     )
-    for split in splits:  # the classes are only known after all masks were decoded
-        if split is not None and isinstance(split.targets, FileArray):
-            valid = split.targets.find_valid(progress)
-            if not valid.all():
-                raise or_skip(split.targets.problem(int(np.argmin(valid))))
-    mapping, mapped = classes.finish(read_palette(Path(folder.train.masks[0])), folder.class_names)
-    for split in splits:
-        if split is not None and isinstance(split.targets, np.ndarray):
-            mapping.apply(split.targets)
-    train, validation, test = splits
-    assert train is not None  # noqa: S101 (a folder has training images)
-    return Dataset(
-        entry.name,
-        train,
-        validation,
-        test,
-        class_names=mapping.class_names,
-        task="segmentation",
-        kind="images",
-        value_range=PIXELS,
-        notes=(*folder.notes, *mapped),
-        warnings=tuple(warnings),
-    )
 
 
-def _mask_tensor(content: tf.Tensor, height: int, width: int) -> tf.Tensor:
-    """Decode the colours of a mask in a graph, ``0xRRGGBB``, int32 ``[height, width]``."""
-    is_png = tf.strings.substr(content, 1, 3) == b"PNG"
-    is_deep = tf.logical_and(is_png, tf.strings.substr(content, 24, 1) == _DEPTH_16)
-    with tf.control_dependencies([tf.debugging.Assert(tf.logical_not(is_deep), [content])]):
-        pixels = tf.io.decode_image(content, channels=3, expand_animations=False)
-    fitted = tf.cast(tf.image.resize(pixels, (height, width), method="nearest"), tf.int32)
-    return fitted[:, :, 0] * (1 << 16) + fitted[:, :, 1] * (1 << 8) + fitted[:, :, 2]
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Reads folders with a folder of images and one of masks."""
+
+    skips: bool
+    notes: list[str]
+    changes: list[Change]
+    found: dict[Path, FoundFiles]
+
+    def read(self, root: Path) -> list[MaskPair]:
+        """The images below a folder, and their masks."""
+        folders = {path.name.lower(): path for path in subfolders(root)}
+        parts = [
+            next((folders[name] for name in names if name in folders), None) for names in (IMAGE_NAMES, MASK_NAMES)
+        ]
+        if None in parts:
+            raise DataError(f"{root} needs the subfolders {IMAGE_NAMES[0]} and {MASK_NAMES[0]}")
+        image_root, mask_root = (path for path in parts if path is not None)
+        images, found = self._below(image_root, IMAGE_SUFFIXES), self._below(mask_root, MASK_SUFFIXES)
+        if not images:
+            raise DataError(f"{image_root} has no images ({', '.join(IMAGE_SUFFIXES)})")
+        if not found:
+            suffixes = ", ".join(MASK_SUFFIXES)
+            raise DataError(f"{mask_root} has no masks ({suffixes}; other formats would change their values)")
+        masks = {Path(file).stem: file for file in found}
+        names = [Path(file).stem for file in images]
+        if len(masks) < len(found) or len({*names}) < len(names):  # equal names in several subfolders
+            masks = {_relative(file, mask_root): file for file in found}
+            names = [_relative(file, image_root) for file in images]
+        pairs = [MaskPair(image, masks[name]) for image, name in zip(images, names, strict=True) if name in masks]
+        missing = [image for image, name in zip(images, names, strict=True) if name not in masks]
+        if missing:
+            problem = f"{len(missing)} of {len(images)} images in {image_root} have no mask of the same name"
+            listed = listed_files(missing)
+            if not self.skips or not pairs:
+                error = DataError(f"{problem}: {listed}")
+                raise or_skip(error) if pairs else error
+            why = f"they have no mask of the same name in {mask_root}: {listed}"
+            self.changes.append(Change("left out", "images", len(missing), len(images), why))
+        if unused := len({*masks} - {*names}):
+            why = f"they have no image of the same name in {image_root}"
+            self.changes.append(Change("left out", "masks", unused, len(masks), why))
+        return pairs
+
+    def _below(self, folder: Path, suffixes: tuple[str, ...]) -> list[str]:
+        self.found[folder] = FoundFiles.below(folder, suffixes)
+        return self.found[folder].files
 
 
-def _explain_mask(path: str) -> None:
-    """Raise the reason why a mask cannot be decoded."""
-    read_header(Path(path))
-    with Path(path).open("rb") as file:
-        header = file.read(25)
-    if header[1:4] == b"PNG" and header[24:25] == _DEPTH_16:
-        raise DataError(f"the mask {path} has 16 bits per pixel; save it with 8, which is enough for 256 classes")
-    decode_image(Path(path))
+def _header(pair: MaskPair, mask: ImageHeader) -> MaskHeader:
+    """What the header of a mask and its image tell.
+
+    Raises:
+        DataError: The mask has other sides than the image.
+    """
+    image = read_header(Path(pair.image))
+    shown = (image.height, image.width)
+    stored = shown[::-1] if image.orientation >= 5 else shown
+    header = MaskHeader(image, mask, _fits(mask, shown), mask.orientation == 1 and _fits(mask, stored))
+    if not header.fits_shown and not header.fits_stored:
+        raise DataError(
+            f"the mask {pair.mask} has {mask.width} x {mask.height} pixels and its image {pair.image} "
+            f"{image.width} x {image.height}: a mask needs the sides of its image, or the same ratio of sides"
+        )
+    return header
+
+
+def _fits(mask: ImageHeader, sides: tuple[int, int]) -> bool:
+    """Whether a mask has these sides, or their ratio but for a pixel."""
+    height, width = sides
+    return abs(mask.height * width - mask.width * height) <= max(height, width)
+
+
+def _selected(pairs: Sequence[MaskPair], rows: npt.NDArray[np.intp]) -> list[MaskPair] | None:
+    """The files at ``rows``; ``None`` if there are none."""
+    return [pairs[row] for row in rows.tolist()] or None
+
+
+def _relative(file: str, root: Path) -> str:
+    return os.path.splitext(os.path.relpath(file, root))[0]
+
+
+def _class_names(root: Path) -> tuple[str, ...]:
+    path = root / CLASS_NAMES_FILE
+    try:
+        return tuple(line.strip() for line in path.read_text().splitlines() if line.strip()) if path.is_file() else ()
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"cannot read {path}: {error}") from error

@@ -42,11 +42,13 @@ class Command:
     Attributes:
         id: Its row in the run.
         time: When it was sent, in seconds since the Unix epoch.
-        who: Who sent it, as ``user@host``, with the reason in parentheses if there is one.
+        who: Who sent it, as ``user@host``.
         name: One of :data:`COMMANDS`.
         argument: The learning rate, for ``learning_rate``; the steps, for ``validation_every`` and
             ``checkpoint_every``; the most seconds, for ``pause``; the id of the only pause to end, for ``resume``; for
             ``stop``, the only part of a script to stop.
+        reason: Why; empty if unknown.
+        purpose: :data:`~accel_engine.events.CURE`, :data:`~accel_engine.events.UNDO` or empty.
     """
 
     id: int
@@ -54,6 +56,8 @@ class Command:
     who: str
     name: str
     argument: float | None = None
+    reason: str = ""
+    purpose: str = ""
 
     @property
     def stops(self) -> bool:
@@ -64,10 +68,32 @@ class Command:
     def origin(self) -> str:
         """The command and its sender, such as ``stop requested by ann@box``."""
         name = "stop without checkpoint" if self.name == "stop_now" else self.name.replace("_", " ")
-        return f"{name} requested by {self.who}"
+        return f"{name} requested by {self.who}{f' ({self.reason})' if self.reason else ''}"
 
 
-def request(directory: Path, name: str, argument: float | None = None, *, reason: str = "") -> int:
+def answered(command: Command, time: float, step: int, answer: str, *, obeyed: bool) -> CommandAnswered:
+    """The event of an answer.
+
+    Args:
+        command: The command.
+        time: When, in seconds since the Unix epoch.
+        step: Steps taken.
+        answer: What was done, or why not.
+        obeyed: Whether it was carried out.
+    """
+    return CommandAnswered(
+        time=time,
+        command=command.name,
+        who=command.who,
+        reason=command.reason,
+        purpose=command.purpose,
+        obeyed=obeyed,
+        answer=answer,
+        step=step,
+    )
+
+
+def request(directory: Path, name: str, argument: float | None = None, *, reason: str = "", purpose: str = "") -> int:
     """Send a command to a run's engine.
 
     Args:
@@ -77,6 +103,7 @@ def request(directory: Path, name: str, argument: float | None = None, *, reason
             ``checkpoint_every``; the most seconds, for ``pause``; the id of the only pause to end, for ``resume``; for
             ``stop``, the only part of a script to stop.
         reason: Why, which is recorded with the sender.
+        purpose: As of :class:`Command`.
 
     Returns:
         The command's id, for :func:`read_answer`; 0 if nothing can be written to the disk, so that a signal stops the
@@ -96,8 +123,7 @@ def request(directory: Path, name: str, argument: float | None = None, *, reason
                 raise RunError(f"run {directory.name} is {info.status}: only a live run takes commands")
             if info.waiting and name not in _STOPS:  # it would be obeyed whenever there is space again
                 raise RunError(f"{info.waiting.waiting}: {_has_to_wait(name)}; it was not sent")
-            who = f"{current_user()} ({reason})" if reason else current_user()
-            return database.add_command(time.time(), who, name, argument)
+            return database.add_command(time.time(), current_user(), name, argument, reason, purpose)
     except DatabaseError as error:
         problem = disk_problem(error, directory)
         if problem is None:
@@ -181,9 +207,5 @@ def end(run: OpenRun, ended: RunEnded) -> None:
         obeyed = command.name in ("stop", "stop_now") and ended.outcome is Outcome.STOPPED
         answer = "stopped" if obeyed else "the run has ended"
         run.answer(command, obeyed=obeyed, answer=answer)
-        run.write_event(
-            CommandAnswered(
-                time=ended.time, command=command.name, who=command.who, obeyed=obeyed, answer=answer, step=ended.steps
-            )
-        )
+        run.write_event(answered(command, ended.time, ended.steps, answer, obeyed=obeyed))
     run.end(ended)

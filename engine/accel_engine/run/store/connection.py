@@ -16,8 +16,8 @@ from accel_engine.run.store.database import Database
 from accel_engine.run.store.table_connection import is_missing
 from accel_engine.versioned_database import check_version
 
-SCHEMA_VERSION = 3
-"""The version of the format; see *Compatibility* in ``CONTRIBUTING.md``. Versions 1 and 2 were never released."""
+SCHEMA_VERSION = 4
+"""The version of the format; see *Compatibility* in ``CONTRIBUTING.md``. Versions 1 to 3 were never released."""
 
 DATABASE = "run.db"
 

@@ -246,14 +246,17 @@ class Database(TableConnection):
 
     # command
 
-    def add_command(self, time: float, who: str, name: str, argument: float | None) -> int:
+    def add_command(
+        self, time: float, who: str, name: str, argument: float | None, reason: str = "", purpose: str = ""
+    ) -> int:
         """Add a command and return its id."""
-        query = "INSERT INTO main.command (time, who, name, argument) VALUES (?, ?, ?, ?)"
-        return int(self.execute(query, (time, who, name, argument)).lastrowid or 0)
+        query = "INSERT INTO main.command (time, who, name, argument, reason, purpose) VALUES (?, ?, ?, ?, ?, ?)"
+        return int(self.execute(query, (time, who, name, argument, reason, purpose)).lastrowid or 0)
 
-    def unanswered(self) -> list[tuple[int, float, str, str, float | None]]:
-        """Id, time, sender, name and argument of the commands without an answer, oldest first."""
-        query = "SELECT id, time, who, name, argument FROM command WHERE answered IS NULL ORDER BY id"
+    def unanswered(self) -> list[tuple[int, float, str, str, float | None, str, str]]:
+        """The fields of a :class:`Command` for each without an answer, oldest first."""
+        columns = "id, time, who, name, argument, reason, purpose"
+        query = f"SELECT {columns} FROM command WHERE answered IS NULL ORDER BY id"
         return self.query(query).fetchall()
 
     def answer(self, command: int, time: float, answer: str, *, obeyed: bool) -> None:

@@ -44,6 +44,8 @@ CREATE TABLE command (
     who TEXT NOT NULL,
     name TEXT NOT NULL,
     argument REAL,
+    reason TEXT NOT NULL DEFAULT '',
+    purpose TEXT NOT NULL DEFAULT '',
     answered REAL,
     obeyed INTEGER,
     answer TEXT

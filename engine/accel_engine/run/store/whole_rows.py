@@ -82,6 +82,8 @@ _CONDITIONS: dict[str, tuple[str, ...]] = {
         _text("who"),
         _text("name"),
         _or_null("argument", "typeof(argument) IN ('integer', 'real')"),
+        _text("reason"),
+        _text("purpose"),
         _or_null("answered", f"{_time('answered')} AND {_number('obeyed', 1)} AND {_text('answer')}"),
     ),
     "summary": (

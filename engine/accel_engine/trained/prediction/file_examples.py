@@ -6,16 +6,19 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import tensorflow as tf
 
-from accel_engine.data.folders.audio_folder import sound_tensor
-from accel_engine.data.folders.audio_folder_scan import wrong_rate
-from accel_engine.data.folders.image_folder import decode_image, resized
-from accel_engine.data.folders.wav_header import read_wav_header
+from accel_engine.data.changes import Verb
+from accel_engine.data.folders.audio_folder import SoundForm
+from accel_engine.data.folders.image_folder import changes_of
 from accel_engine.data.structure import ArraySpec
+from accel_engine.data.texts.characters import encoding_of
 from accel_engine.errors import AccelError, DataError
+from accel_engine.image_files import read_pixels
 from accel_engine.run.diagnostics import InputSpec
 from accel_engine.trained.prediction.examples import Examples
+
+_DTYPES = {(0.0, 255.0): np.uint8, (0.0, 65_535.0): np.uint16}
+"""The pixels that have such a range."""
 
 
 def read_images(path: Path, spec: InputSpec) -> Examples:
@@ -33,47 +36,47 @@ def example_of(path: Path, input_spec: InputSpec) -> tuple[npt.NDArray[Any], lis
     Raises:
         DataError: The file cannot be read.
     """
-    notes = []
     height, width, channels = input_spec.shape
-    pixels = decode_image(path)
-    if channels == 1:
-        if not (pixels == pixels[:, :, :1]).all():
-            shades: npt.NDArray[np.float32] = np.asarray(pixels @ np.array([0.299, 0.587, 0.114]))  # ITU-R BT.601
-            pixels = np.rint(shades).astype(np.uint8)[:, :, np.newaxis]
-            notes.append("converted to grayscale")
-        pixels = pixels[:, :, :1]
-    if pixels.shape[:2] != (height, width):
-        notes.append(f"resized from {pixels.shape[0]}x{pixels.shape[1]} to {height}x{width}")
-        pixels = resized(pixels, height, width)
+    low, high = input_spec.low, input_spec.high
+    dtype = _DTYPES.get((low, high))
+    pixels, header = read_pixels(path, (height, width, min(channels, 3)), dtype)
+    largest = np.iinfo(pixels.dtype).max
+    found = (height, width, pixels.shape[2])
+    before = f"from {header.height}x{header.width} "
+    notes = [
+        f"{verb} {before * (verb == 'resized')}{detail}"
+        for verb, detail in changes_of(header, found, pixels.dtype.name)
+    ]
     if channels == 4:
-        pixels = np.concatenate([pixels, np.full((height, width, 1), 255, np.uint8)], axis=2)
-    if (input_spec.low, input_spec.high) == (0.0, 255.0):
+        pixels = np.concatenate([pixels, np.full((height, width, 1), largest, pixels.dtype)], axis=2)
+    if dtype is not None:
         return pixels if input_spec.integers else pixels.astype(np.float32), notes
-    x = input_spec.low + pixels.astype(np.float32) / 255 * (input_spec.high - input_spec.low)
-    notes.append(f"pixels scaled to [{input_spec.low:g}, {input_spec.high:g}], as in the run's data")
+    x = low + pixels.astype(np.float32) / largest * (high - low)
+    notes.append(f"pixels scaled to [{low:g}, {high:g}], as in the run's data")
     return np.rint(x) if input_spec.integers else x, notes
 
 
 def read_sound(path: Path, spec: ArraySpec, rate: int) -> Examples:
-    """Read a WAV file, cut or padded with silence to the length of the run's sounds.
+    """Read a sound as an example of the run's data.
 
     Args:
         path: The file.
         spec: ``[samples, 1]``.
         rate: Samples per second of the run's sounds.
     """
-    samples = spec.shape[0] or 0
+    form = SoundForm(spec.shape[0] or 0, rate)
     try:
-        header = read_wav_header(path)
-        if header.rate != rate:
-            raise DataError(wrong_rate(str(path), header.rate, rate))
-        sound = sound_tensor(tf.constant(str(path)), samples, rate).numpy()
+        sound, header = form.read(str(path))
     except AccelError as error:
         return Examples((str(path),), None, {0: str(error)})
-    except tf.errors.OpError:
-        return Examples((str(path),), None, {0: f"cannot decode the sound {path}"})
-    changed = "cut" if header.samples > samples else "padded with silence" if header.samples < samples else ""
-    notes = (f"{path}: {changed} from {header.samples:,} to {samples:,} samples",) if changed else ()
+    samples = f"from {form.length_of(header):,} to {form.samples:,} samples"
+    details: dict[Verb, str] = {
+        "mixed": f"from {header.channels} channels into one",
+        "resampled": f"from {header.rate:,} to {rate:,} samples per second",
+        "padded": f"with silence {samples}",
+        "cut": samples,
+    }
+    notes = tuple(f"{path}: {verb} {details[verb]}" for verb in form.changes_of(header))
     return Examples((str(path),), sound[np.newaxis], notes=notes)
 
 
@@ -95,7 +98,8 @@ def read_lines(path: Path, spec: ArraySpec) -> Examples:
         DataError: It cannot be read, or has no text.
     """
     try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
+        content = path.read_bytes()
+        lines = content.decode(encoding_of(content[:4])).splitlines()
     except UnicodeDecodeError as error:
         raise DataError(f"{path} is not UTF-8 at byte {error.start:,}") from error
     except OSError as error:

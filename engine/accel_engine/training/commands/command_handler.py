@@ -136,7 +136,7 @@ class CommandHandler:
         if problem := self._change_interval(command.name, steps):
             self._answer(command, obeyed=False, answer=problem)
             return
-        self._reporter.change_plan(self._assembly.plan, {command.name: f"{steps} steps"}, command.who)
+        self._reporter.change_plan(self._assembly.plan, {command.name: f"{steps} steps"}, command)
         what = "validation" if command.name == "validation_every" else "checkpoint"
         self._answer(command, obeyed=True, answer=f"{what} every {steps:,} steps, from step {self._reporter.step:,}")
 

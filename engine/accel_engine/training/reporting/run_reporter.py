@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from accel_engine import clock
-from accel_engine.events import CommandAnswered, Event, Phase, PhaseChanged, PlanChanged
+from accel_engine.events import Event, Phase, PhaseChanged, PlanChanged
 from accel_engine.plan import Plan
-from accel_engine.run.engine.commands import Command
+from accel_engine.run.engine.commands import Command, answered
 from accel_engine.run.writing.writer import RunWriter
 
 
@@ -43,17 +43,17 @@ class RunReporter:
             self.enter_phase(phase)
 
     def answer_command(self, command: Command, *, obeyed: bool, answer: str) -> None:
-        """Write the answer to a command and emit ``CommandAnswered``."""
+        """Write the answer to a command and its event."""
         self.run.answer(command, obeyed=obeyed, answer=answer)
-        self.emit(CommandAnswered, command=command.name, who=command.who, obeyed=obeyed, answer=answer, step=self.step)
+        self.run.write_event(answered(command, clock.now(), self.step, answer, obeyed=obeyed))
 
-    def change_plan(self, plan: Plan, changes: Mapping[str, Any], reason: str) -> None:
+    def change_plan(self, plan: Plan, changes: Mapping[str, Any], command: Command) -> None:
         """Note that a command has changed fields of the plan, so that a continued run keeps them.
 
         Args:
             plan: The plan that the run began with.
             changes: The fields, with their new values.
-            reason: Who asked for it.
+            command: The command.
         """
         before = plan.replace(**self.changes).to_mapping()
         self.changes |= changes
@@ -63,7 +63,8 @@ class RunReporter:
             step=self.step,
             changes=dict(changes),
             before={name: before[name] for name in changes},
-            reason=reason,
+            reason=command.reason or command.who,
+            purpose=command.purpose,
         )
 
     def emit(self, kind: type[Event], **values: Any) -> None:

@@ -147,7 +147,7 @@ def test_a_cure_is_taken_back_by_the_inverse_change_once() -> None:
     assert (undone.method, undone.changes, undone.before) == (Method.CONTINUED, {"clip_norm": None}, {"clip_norm": 1.0})
     event = changed_in(directory)[-1]
     assert (event.changes, event.before) == ({"clip_norm": None}, {"clip_norm": 1.0})
-    assert event.reason == "undo of advice spikes"
+    assert (event.reason, event.purpose) == ("undo of advice spikes", "undo")
     with closing(RunReader(directory)) as reader:
         assert reader.info().plan_values["clip_norm"] is None
     assert cure_of(directory) is None
@@ -203,24 +203,27 @@ def test_the_rate_of_an_optimizer_by_default_can_be_set_back() -> None:
     assert applied.before == {"learning_rate": 0.002}
 
 
-def rate_set(rate: float, who: str) -> list[Event]:
-    answer = CommandAnswered(time=1.0, command="learning_rate", who=who, obeyed=True, answer="", step=9)
+def rate_set(rate: float, **why: str) -> list[Event]:
+    answer = CommandAnswered(time=1.0, command="learning_rate", who="me", obeyed=True, answer="", step=9, **why)  # type: ignore[arg-type]
     return [LearningRateChanged(time=1.0, step=9, learning_rate=rate), answer]
 
 
-def plan_changed(reason: str, **changes: Any) -> Event:
-    return PlanChanged(time=1.0, step=9, changes=changes, before=dict.fromkeys(changes), reason=reason)
+def plan_changed(reason: str, purpose: str, **changes: Any) -> Event:
+    before = dict.fromkeys(changes)
+    return PlanChanged(time=1.0, step=9, changes=changes, before=before, reason=reason, purpose=purpose)
 
 
 def test_cures_are_taken_back_from_the_last_one_on() -> None:
-    events = [LearningRateChanged(time=0.0, step=0, learning_rate=0.1), plan_changed("advice spikes", clip_norm=1.0)]
-    events += [*rate_set(0.01, "me@here (advice rate-high)"), *rate_set(0.02, "me@here"), plan_changed("me@here")]
+    spikes = plan_changed("advice spikes", "cure", clip_norm=1.0)
+    events: list[Event] = [LearningRateChanged(time=0.0, step=0, learning_rate=0.1), spikes]
+    events += rate_set(0.01, reason="advice rate-high", purpose="cure")
+    events += [*rate_set(0.02, reason="advice of a friend"), plan_changed("me@here", "")]
     found = last_cure(events)
     assert found
     assert (found.changes, found.before, found.is_rate) == ({"learning_rate": 0.01}, {"learning_rate": 0.1}, True)
     assert found.reason == "advice rate-high"
-    events += rate_set(0.1, "me@here (undo of advice rate-high)")
+    events += rate_set(0.1, reason="undo of advice rate-high", purpose="undo")
     found = last_cure(events)
     assert found
     assert (found.changes, found.reason) == ({"clip_norm": 1.0}, "advice spikes")
-    assert last_cure([*events, plan_changed("undo of advice spikes", clip_norm=None)]) is None
+    assert last_cure([*events, plan_changed("undo of advice spikes", "undo", clip_norm=None)]) is None

@@ -1,5 +1,6 @@
 import os
 import struct
+import zlib
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -7,16 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
+from PIL import Image
 
 from accel_engine import data
 from accel_engine.data import dataset as dataset_module
 from accel_engine.data.data_options import DataOptions
 from accel_engine.data.fingerprint import fingerprint
-from accel_engine.data.folders import headers
-from accel_engine.data.folders.image_folder import decode_image
-from accel_engine.data.folders.image_header import is_whole_image, read_header
+from accel_engine.data.folders.image_folder import ImageForm
 from accel_engine.data.pixel_scaling import PIXELS
 from accel_engine.errors import DataError, PlanError
+from accel_engine.image_files import check_image, read_header, read_pixels
 
 ENCODERS = {
     ".png": tf.io.encode_png,
@@ -118,7 +119,9 @@ def test_images_are_brought_to_the_most_common_size(pets: Path) -> None:
     write(pets / "cat" / "large.png", image(60, 50, value=50))
     dataset = load(pets)
     assert dataset.shape == (6, 5, 3)
-    assert "resized to 6x5, the most common one" in dataset.notes[1]
+    assert [str(change) for change in dataset.changes] == [
+        "1 of 21 images resized: to 6x5, the most common size (change it with image_size)"
+    ]
     assert dataset.validation is not None
     pixels = np.concatenate([dataset.train.inputs, dataset.validation.inputs])
     assert (pixels == 50).all(axis=(1, 2, 3)).sum() == 1
@@ -161,11 +164,11 @@ def test_other_formats_and_deeper_folders(pets: Path) -> None:
 def test_headers_tell_size_and_channels(tmp_path: Path, encode: Any, expected: tuple[int, ...]) -> None:
     content, path = encode(), tmp_path / "image"
     path.write_bytes(content)
-    assert read_header(path) == expected
+    assert read_header(path)[:3] == expected
     for keep in (0, 1, 2, 5, 8, 9, 17, 19):
         path.write_bytes(content[:keep])
         if keep < 10 or content is not GIF:
-            with pytest.raises(DataError, match="not a valid PNG, JPEG, GIF or BMP"):
+            with pytest.raises(DataError, match="not a valid PNG, JPEG, GIF, BMP, WebP, TIFF or PNM"):
                 read_header(path)
 
 
@@ -231,25 +234,24 @@ def test_half_an_image_is_never_used(tmp_path: Path, form: str) -> None:
     """Wherever a file is cut, it does not seem whole, and it cannot be decoded unless all pixels are there."""
     whole, path = encoded()[form], tmp_path / "image"
     path.write_bytes(whole)
-    pixels = decode_image(path)
-    assert is_whole_image(path)
-    path.write_bytes(whole + b"\r\n\0")
-    assert is_whole_image(path)
-    path.write_bytes(whole + b"a film" * 1000)
-    assert is_whole_image(path) is (form in ("jpeg", "bmp"))  # others are decoded to find out
+    pixels, _ = read_pixels(path)
+    for appended in (b"", b"\r\n\0", b"a film" * 1000):
+        path.write_bytes(whole + appended)
+        check_image(path)
     for length in range(len(whole)):
         path.write_bytes(whole[:length])
-        with suppress(DataError):
-            assert not is_whole_image(path)
         try:
-            cut = decode_image(path)
+            check_image(path)
         except DataError:
-            continue
-        np.testing.assert_array_equal(cut, pixels)
+            with suppress(DataError):
+                np.testing.assert_array_equal(read_pixels(path)[0], pixels)
+        else:
+            np.testing.assert_array_equal(read_pixels(path)[0], pixels)
 
 
 def png_of_size(width: int, height: int) -> bytes:
-    return b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0) + bytes(9)
+    header = b"IHDR" + struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n\0\0\0\r" + header + struct.pack(">I", zlib.crc32(header)) + b"\0\0\0\1IDAT" + bytes(9)
 
 
 @pytest.mark.parametrize("in_memory", [True, False])
@@ -266,7 +268,7 @@ def test_what_cannot_be_read_is_skipped_counted_and_named(
     os.mkfifo(damaged[0])
     damaged[1].symlink_to("nowhere.png")
     damaged[2].write_bytes(png_of_size(60_000, 60_000))
-    damaged[3].write_bytes(content[:-9])
+    damaged[3].write_bytes(content[:45])
     damaged[4].symlink_to("/dev/zero")
     names = "dog/0.png, dog/1.png, dog/2.png, …"
     entry = data.survey(data.find(str(pets)), DataOptions())
@@ -279,7 +281,7 @@ def test_what_cannot_be_read_is_skipped_counted_and_named(
     reasons = ["it is a pipe, not a file", "No such file", "60,000 x 60,000 pixels are too many", "", "it is a device"]
     for path, reason in zip(damaged, reasons, strict=True):
         with pytest.raises(DataError, match=f"cannot (read|decode) the image {path}: {reason}"):
-            decode_image(path)
+            read_pixels(path)
     said = message(pets, invalid_examples="fail")
     assert "dog/0.png: it is a pipe, not a file (--invalid-examples skip" in said
 
@@ -288,7 +290,6 @@ def test_what_cannot_be_read_is_skipped_counted_and_named(
 def test_an_image_that_is_too_large_ends_the_run_unless_it_is_to_be_skipped(
     pets: Path, in_memory: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(headers, "HEADERS_READ", 1)  # as if there were many more images
     if not in_memory:
         monkeypatch.setattr(dataset_module, "MEMORY_SHARE", 0.0)
     large = pets / "dog" / "3.png"
@@ -298,6 +299,7 @@ def test_an_image_that_is_too_large_ends_the_run_unless_it_is_to_be_skipped(
     )
     with pytest.raises(DataError, match=f"^{said}"):
         data.survey(data.find(str(pets)), DataOptions())
+    monkeypatch.setattr(ImageForm, "looked_at", 1)  # as if there were many more images
     assert message(pets).startswith(said)
     skipped = load(pets, invalid_examples="skip", split="none")
     assert skipped.warnings == ("skipped 1 of 20 examples that cannot be read: dog/3.png",)
@@ -309,3 +311,64 @@ def test_more_damaged_than_whole_images_are_no_dataset(pets: Path) -> None:
     (pets / "cat" / "0.png").write_bytes(b"")
     assert message(pets).startswith("11 of 20 examples that cannot be read are more than half: cannot read the image ")
     assert len(load(pets, invalid_examples="skip", split="none").train) == 9
+
+
+def test_what_is_changed_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same by the headers, in memory and lazily."""
+    colours = np.random.default_rng(0).integers(0, 256, (6, 4, 3)).astype(np.uint8)
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    for name, picture, options in (
+        ("a/0.png", Image.fromarray(colours), {}),
+        ("a/1.png", Image.fromarray(colours), {}),
+        ("a/2.png", Image.fromarray(colours), {"exif": exif}),
+        ("a/3.webp", Image.fromarray(colours), {"lossless": True}),
+        ("b/0.png", Image.fromarray(np.dstack([colours, colours[:, :, :1]])), {}),
+        ("b/1.jpg", Image.fromarray(colours).convert("CMYK"), {}),
+        ("b/2.gif", Image.fromarray(colours), {"save_all": True, "append_images": [Image.new("RGB", (4, 6))]}),
+        ("b/3.tif", Image.fromarray(colours[:, :, 0]), {}),
+    ):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        picture.save(tmp_path / name, **options)
+    for number in range(30):
+        (tmp_path / "b" / f"{number}.heic").touch()
+    (tmp_path / "a" / "notes.txt").touch()
+    (tmp_path / "a" / ".hidden").touch()
+    expected = [
+        "31 of 39 files left out: their suffixes are not read: b 30 .heic; a 1 .txt",
+        "1 of 8 images turned: by EXIF orientation",
+        "1 of 8 images resized: to 6x4, the most common size (change it with image_size)",
+        "1 of 8 images converted: to white where they are transparent",
+        "1 of 8 images converted: from CMYK to RGB",
+        "1 of 8 images cut: to the first frame",
+    ]
+    held = load(tmp_path, split="none")
+    monkeypatch.setattr(dataset_module, "MEMORY_SHARE", 0.0)
+    lazy = load(tmp_path, split="none")
+    described = data.survey(data.find(str(tmp_path)), DataOptions(split="none"))
+    for found in (held, lazy, described):
+        assert sorted(map(str, found.changes)) == sorted(expected)
+    monkeypatch.setattr(ImageForm, "looked_at", 4)
+    described = data.survey(data.find(str(tmp_path)), DataOptions(split="none"))
+    assert all(change.is_sampled and change.total == 4 for change in described.changes[1:])
+
+
+def test_16_bits_are_kept(tmp_path: Path) -> None:
+    shades = np.random.default_rng(0).integers(0, 65_536, (8, 6, 5)).astype(np.uint16)
+    for number, each in enumerate(shades):
+        path = tmp_path / "ab"[number % 2] / f"{number}.{'png' if number < 4 else 'tif'}"
+        path.parent.mkdir(exist_ok=True)
+        Image.fromarray(each).save(path)
+    dataset = load(tmp_path, split="none")
+    assert (dataset.spec.inputs.dtype, dataset.value_range.largest) == ("uint16", 65_535)
+    np.testing.assert_array_equal(dataset.train.inputs[..., 0], shades[[0, 2, 4, 6, 1, 3, 5, 7]])
+    assert (dataset.changes, len(dataset.notes)) == ((), 1)
+    write(tmp_path / "a" / "eight.png", image(channels=1, value=7))
+    dataset = load(tmp_path, split="none")
+    assert dataset.train.inputs[4, 0, 0, 0] == 7 * 257
+    assert [str(change) for change in dataset.changes] == ["1 of 9 images converted: from 8 to 16 bits a channel"]
+    (tmp_path / "a" / "eight.png").unlink()
+    for path in tmp_path.glob("?/*"):
+        Image.fromarray(np.asarray(Image.open(path)) >> 4).save(path)
+    said = f"images of 16 bits have values only up to {shades.max() >> 4:,}, although uint16 goes up to 65,535"
+    assert load(tmp_path, split="none").notes[1:] == (said,)

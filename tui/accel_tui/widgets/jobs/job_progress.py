@@ -1,11 +1,11 @@
 """How far a job is, how long the rest takes, and at last how it has ended."""
 
-import time
 from collections.abc import Sequence
 
 from textual.content import Content
 from textual.widgets import Static
 
+from accel_engine.measure.remaining_time import RemainingTime
 from accel_engine.requests.protocol.request import ExamplesDone
 from accel_engine.text import printable
 from accel_engine.words import numbers
@@ -17,12 +17,11 @@ LEAST_SECONDS = 2.0
 class JobProgress(Static):
     """Lines about a job."""
 
-    _counted = 0
-    _counted_at = 0.0
+    _examples_done = 0
 
     def begin(self, words: str) -> None:
         """Tell that the job is started, whose examples are counted anew."""
-        self._counted = 0
+        self._examples_done = 0
         self.tell(words)
 
     def tell(self, words: str, seconds_left: float | None = None) -> None:
@@ -32,12 +31,12 @@ class JobProgress(Static):
 
     def tell_examples(self, part: ExamplesDone, lead: str = "") -> None:
         """Tell how many examples are done."""
-        now = time.monotonic()
-        if part.done < self._counted or not self._counted:
-            self._counted_at = now
-        self._counted = part.done
-        taken = now - self._counted_at
-        left = taken / part.done * (part.of - part.done) if taken > LEAST_SECONDS and part.of and part.done else None
+        if part.done < self._examples_done or not self._examples_done:
+            self._remaining = RemainingTime()
+            self._remaining.begin()
+        self._examples_done = part.done
+        self._remaining.count(part.done)
+        left = self._remaining.seconds_left(part.of) if part.of and self._remaining.current > LEAST_SECONDS else None
         self.tell(f"{lead}{numbers.examples_done(part.done, part.of)}", left)
 
     def show_end(self, lines: Sequence[str], problem: str, *, was_cancelled: bool) -> None:

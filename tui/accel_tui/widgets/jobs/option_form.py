@@ -244,9 +244,9 @@ class OptionForm(VerticalScroll):
     def _read_steps(self) -> None:
         steps = set.intersection(*(set(checkpoint_steps(directory)) for directory in self._directories))
         found = tuple(FieldChoice(str(step), f"step {step:,}") for step in sorted(steps, reverse=True))
-        self.call_later(self._offer_steps, found)
+        self.call_later(self._add_checkpoints, found)
 
-    def _offer_steps(self, steps: tuple[FieldChoice, ...]) -> None:
+    def _add_checkpoints(self, steps: tuple[FieldChoice, ...]) -> None:
         editor = self._rows["checkpoint"].editor
         if isinstance(editor, Picker):
             editor.choices = (*editor.choices, *steps)
