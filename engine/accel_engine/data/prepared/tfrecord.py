@@ -41,6 +41,8 @@ _COUNTED = 200_000
 class TFRecord(PreparedSource):
     """A file, or a folder of files whose names begin with their split, such as ``train-00000-of-00010.tfrecord``."""
 
+    loads_with_tensorflow = True
+
     @cached_property
     def files(self) -> dict[str, list[str]]:
         """The files of each split."""
