@@ -51,6 +51,20 @@ class Message:
         value: int | None = self._fields.get(number << 3 | _VARINT)
         return value - (1 << 64) if value is not None and value >= 1 << 63 else value
 
+    def integers(self, number: int) -> list[int]:
+        """Return a packed repeated field of type ``int64``.
+
+        Raises:
+            MalformedError: It ends within a number.
+        """
+        values = []
+        for packed in self.data(number):
+            at = 0
+            while at < len(packed):
+                value, at = _varint(packed, at)
+                values.append(value - (1 << 64) if value >> 63 else value)
+        return values
+
     def double(self, number: int) -> float | None:
         """Return a field of type ``double``; ``None`` if it is missing."""
         value = self._fields.get(number << 3 | _FIXED64)

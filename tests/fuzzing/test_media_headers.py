@@ -7,12 +7,15 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+import soundfile
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from accel_engine.data.folders.wav_header import read_wav_header
+from accel_engine.data.folders.sound_files import read_header as read_sound_header
+from accel_engine.data.folders.sound_files import read_sound
 from accel_engine.errors import DataError
 from accel_engine.image_files import MAX_PIXELS, check_image, parse_header, read_header, read_labels, read_pixels
 from fuzzing.texts import edited
@@ -62,11 +65,20 @@ def test_images(tmp_path: Path, content: bytes) -> None:
     assert header.height * header.width <= MAX_PIXELS
 
 
-@given(edited(WAV))
+def sound(kind: str) -> bytes:
+    """A tone of another format."""
+    content = BytesIO()
+    soundfile.write(content, np.sin(np.arange(300) / 5) / 2, 8000, format=kind)
+    return content.getvalue()
+
+
+@given(st.sampled_from([WAV, *map(sound, ("FLAC", "OGG", "MP3", "AIFF", "AU"))]).flatmap(edited))
 def test_sounds(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "sound.wav"
     path.write_bytes(content)
     with suppress(DataError):
-        header = read_wav_header(path)
-        assert min(header.rate, header.channels) > 0
-        assert 2 * header.channels * header.samples <= len(content)
+        header = read_sound_header(path)
+        assert min(header) > 0
+        samples, _ = read_sound(path, 100, 800)
+        assert (samples.shape, samples.dtype) == ((100,), np.float32)
+        assert np.isfinite(samples).all()

@@ -72,22 +72,13 @@ _FILE_READERS = {
     ".jsonl": "tables:TableSource",
     ".ndjson": "tables:TableSource",
     ".txt": "texts.language_text:LanguageText",
-    ".tfrecord": "prepared.tfrecord",
-    ".tfrecords": "prepared.tfrecord",
+    ".tfrecord": "prepared.tfrecord:TFRecord",
+    ".tfrecords": "prepared.tfrecord:TFRecord",
 }
-"""The module that reads a file, by its suffix."""
+"""The source of a file, by its suffix."""
 
 FILE_SUFFIXES = tuple(_FILE_READERS)
 """The suffixes of files with data."""
-
-_SURVEYS = {
-    "folders.audio_folder": "folders.audio_folder_scan",
-    "folders.text_folder": "folders.text_folder_scan",
-    "prepared.tfrecord": "prepared.tfrecord_survey",
-    "prepared.tensorflow_datasets": "prepared.tensorflow_datasets_survey",
-    "prepared.hugging_face": "prepared.hugging_face_survey",
-}
-"""The module whose ``survey`` function completes an entry without TensorFlow, by reader."""
 
 CLOUD_STORAGE = "gs://"
 """The beginning of an address in Google Cloud Storage."""
@@ -180,52 +171,8 @@ def _open(entry: DatasetEntry, options: DataOptions) -> Source:
 def source_of(entry: DatasetEntry) -> type[Source]:
     """The class that describes and loads an entry."""
     module, _, name = entry.reader.partition(":")
-    if not name:
-        return _UNCONVERTED.get(entry.reader, _ModuleSource)
     source: type[Source] = getattr(import_module(f"accel_engine.data.{module}"), name)
     return source
-
-
-class _ModuleSource(Source):
-    """A source whose describing and loading are functions of two modules yet."""
-
-    def describe(self) -> DatasetEntry:
-        module = _SURVEYS.get(self.entry.reader)
-        if module is None:
-            return self.entry
-        surveyed: DatasetEntry = import_module(f"accel_engine.data.{module}").survey(self.entry, self.options)
-        return surveyed
-
-    def load(self, progress: Progress) -> "Dataset":
-        module = import_module(f"accel_engine.data.{self.entry.reader}")
-        dataset: Dataset = module.read(self.entry, self.options, progress)
-        return dataset
-
-
-class _Audio(_ModuleSource):
-    takes_window = True
-
-
-class _Records(_ModuleSource):
-    has_columns = resizes_images = True
-
-
-class _HuggingFace(_Records):
-    takes_window = True
-
-
-class _TensorFlowDatasets(_HuggingFace):
-    takes_validation_data = False
-
-
-_UNCONVERTED: dict[str, type[Source]] = {
-    "folders.audio_folder": _Audio,
-    "prepared.tfrecord": _Records,
-    "prepared.remote_tfrecord": _Records,
-    "prepared.tensorflow_datasets": _TensorFlowDatasets,
-    "prepared.hugging_face": _HuggingFace,
-}
-"""What is true of sources that are two modules yet; the attributes move to their classes."""
 
 
 def _in_cloud_storage(url: str) -> DatasetEntry:
@@ -237,7 +184,7 @@ def _in_cloud_storage(url: str) -> DatasetEntry:
     return DatasetEntry(
         name.partition(".")[0] or name,
         f"TFRecord files in {url}",
-        "prepared.remote_tfrecord",
+        "prepared.tfrecord:RemoteTFRecord",
         value_range=None,
         kind="arrays",
         url=url,

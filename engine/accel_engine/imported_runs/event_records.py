@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from accel_engine.tensorboard.records import checksum, checksums
+from accel_engine.crc32c import checksum, checksums
 from accel_engine.words import numbers
 
 _HEAD = struct.Struct("<QI")
@@ -105,7 +105,7 @@ def record_at(file: Path, at: int, *, checked: bool) -> bytes:
     Args:
         file: The event file.
         at: The byte at which the record begins.
-        checked: Whether to check also the data of a large record, which takes about 0.2 s per MiB.
+        checked: Whether to check also the data of a large record, which takes some milliseconds per MiB.
 
     Raises:
         OSError: The file cannot be read.

@@ -4,7 +4,7 @@ A file is a sequence of TFRecords: the length of the data (8 bytes), its checksu
 data is an ``Event`` message. Scalars of one tag have equal lengths, so that NumPy encodes and checksums them column by
 column: a million take some tenths of a second.
 
-Sources: ``event.proto``, ``summary.proto`` and ``record_writer.cc`` of TensorFlow; RFC 3720 for CRC-32C.
+Sources: ``event.proto``, ``summary.proto`` and ``record_writer.cc`` of TensorFlow.
 """
 
 import struct
@@ -13,10 +13,8 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from accel_engine.crc32c import Rows, checksum, checksums
 from accel_engine.protobuf import bytes_field, double_field, integer_field, length_prefix, text_field
-
-Rows = npt.NDArray[np.uint8]
-"""Messages of one length, ``[messages, bytes]``."""
 
 _WALL_TIME, _STEP, _FILE_VERSION, _SUMMARY, _SESSION_LOG = 1, 2, 3, 5, 7  # fields of Event
 _VALUE = 1  # of Summary
@@ -24,8 +22,6 @@ _TAG, _SIMPLE_VALUE = 1, 2  # of Summary.Value
 _STATUS, _START = 1, 1  # of SessionLog
 
 _FLOAT_KEY = bytes([_SIMPLE_VALUE << 3 | 5])
-_POLYNOMIAL = 0x82F63B78
-_MASK = 0xA282EAD8
 _BATCH = 1 << 13  # messages per checksum call, so that they fit in the processor's cache
 
 
@@ -77,35 +73,6 @@ def scalars(
             rows = slice(first, min(first + _BATCH, end))
             parts.append(_framed(_events(tag, times[rows], steps[rows], values[rows], int(sizes[first]))))
     return b"".join(parts)
-
-
-def checksums(rows: Rows) -> npt.NDArray[np.uint32]:
-    """Compute the masked CRC-32C of every message, ``[messages]``."""
-    crc = np.full(len(rows), 0xFFFFFFFF, np.uint32)
-    for column in np.ascontiguousarray(rows.T):
-        crc = _TABLE[(crc ^ column) & 0xFF] ^ (crc >> 8)
-    crc = ~crc
-    return ((crc >> 15 | crc << 17) + np.uint32(_MASK)).astype(np.uint32)
-
-
-def checksum(message: bytes) -> bytes:
-    """Compute the checksum of one message as it is stored; a long one takes 0.1 to 0.3 s per megabyte."""
-    crc = 0xFFFFFFFF
-    for byte in message:
-        crc = _VALUES[(crc ^ byte) & 0xFF] ^ crc >> 8
-    crc ^= 0xFFFFFFFF
-    return struct.pack("<I", ((crc >> 15 | crc << 17) + _MASK) & 0xFFFFFFFF)
-
-
-def _table() -> npt.NDArray[np.uint32]:
-    table = np.arange(256)
-    for _ in range(8):
-        table = np.where(table & 1, table >> 1 ^ _POLYNOMIAL, table >> 1)
-    return table.astype(np.uint32)
-
-
-_TABLE = _table()
-_VALUES: list[int] = _TABLE.tolist()
 
 
 def _bits(numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

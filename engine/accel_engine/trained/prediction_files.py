@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from accel_engine.data.folders.layout import IMAGE_SUFFIXES
+from accel_engine.data.folders.layout import AUDIO_SUFFIXES, IMAGE_SUFFIXES
 from accel_engine.data.tables.table_file import SUFFIXES as TABLES
 from accel_engine.data.tables.table_file import read_cells
 from accel_engine.errors import UsageError
@@ -16,7 +16,7 @@ SUFFIXES = {
     "table": TABLES,
     "series": (*TABLES, *ARRAYS),
     "text": (".txt", *TABLES, *ARRAYS),
-    "audio": (".wav", *ARRAYS),
+    "audio": (*AUDIO_SUFFIXES, *ARRAYS),
     "images": (*IMAGE_SUFFIXES, *ARRAYS),
 }
 """The suffixes of files with examples, by what an example is; those of arrays for all others."""

@@ -143,6 +143,7 @@ def test_a_run_that_fails_for_good_ends(
 TOGETHER = PLAN.replace(last_batch="drop", strategy="multi-worker", local_workers=2, steps_per_epoch=50_000)
 
 
+@pytest.mark.campaign
 def test_all_workers_are_started_again_when_one_is_killed(
     engines: list["subprocess.Popen[str]"], wait_until: Wait, watched: Callable[[Path], list[psutil.Process]]
 ) -> None:

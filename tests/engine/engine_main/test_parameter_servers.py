@@ -75,6 +75,7 @@ def test_one_worker_trains_like_one_process_and_records_its_schedule(
             assert reader.poll().samples
 
 
+@pytest.mark.campaign
 def test_a_coordinator_survives_the_loss_of_a_worker_but_not_of_a_server(
     engines: list["subprocess.Popen[str]"], home: Path, wait_until: Wait
 ) -> None:

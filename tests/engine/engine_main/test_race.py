@@ -57,6 +57,7 @@ def test_real_processes_are_measured_and_end(tmp_path: Path, monkeypatch: pytest
     assert list((tmp_path / "runs").iterdir()) == []  # nothing is left
 
 
+@pytest.mark.campaign
 def test_workers_are_measured_beside_one_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two workers share each step, with the losses of one process."""
     monkeypatch.setenv("ACCEL_TUI_HOME", str(tmp_path))

@@ -10,7 +10,7 @@ from tensorboard.compat.proto.event_pb2 import Event, SessionLog
 from tensorboard.compat.proto.summary_pb2 import HistogramProto, Summary, SummaryMetadata
 from tensorboard.util.tensor_util import make_tensor_proto
 
-from accel_engine.tensorboard.records import checksums
+from accel_engine.crc32c import checksums
 
 
 def framed(data: bytes) -> bytes:

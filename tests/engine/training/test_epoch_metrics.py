@@ -55,8 +55,8 @@ def check(trained: Trained, model: str = "compiled", tolerance: float = 1e-5) ->
     "changes",
     [
         {},
-        {"xla": "on"},
-        {"micro_batches": 4},
+        pytest.param({"xla": "on"}, marks=pytest.mark.campaign),
+        pytest.param({"micro_batches": 4}, marks=pytest.mark.campaign),
         {"strategy": "mirrored", "virtual_cpus": 2},
     ],
     ids=str,

@@ -19,7 +19,7 @@ def gallery(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(
-    "row", [pytest.param(row, marks=() if row in ROWS[::12] else pytest.mark.campaign, id=row.name) for row in ROWS]
+    "row", [pytest.param(row, marks=() if row in ROWS[::24] else pytest.mark.campaign, id=row.name) for row in ROWS]
 )
 def test_a_row_reaches_what_the_document_says(
     gym: Gym, gallery: Path, row: Row, monkeypatch: pytest.MonkeyPatch

@@ -170,7 +170,7 @@ def test_damaged_descriptions_tell_no_run(tmp_path: Path) -> None:
     assert origin_of(tmp_path) == origin_of(tmp_path / "missing.onnx") == origin_of(tmp_path / "missing.keras") == ""
 
 
-@pytest.mark.parametrize("kind", ["softmax", "sigmoid"])
+@pytest.mark.parametrize("kind", [pytest.param("softmax", marks=pytest.mark.campaign), "sigmoid"])
 def test_the_loss_of_an_export_of_a_confident_model_is_that_of_its_run(gym: Gym, tmp_path: Path, kind: str) -> None:
     """Keras clips the loss of an export's probabilities at 16.1 an example; a sigmoid of 1 tells no more than 17.3."""
     (tmp_path / "confident.py").write_text(CONFIDENT)
@@ -200,7 +200,7 @@ def evaluated(**plan: Any) -> EvaluatedModel:
     return found
 
 
-@pytest.mark.parametrize("target_name", ["kind", "price"])
+@pytest.mark.parametrize("target_name", [pytest.param("kind", marks=pytest.mark.campaign), "price"])
 def test_an_exported_file_of_a_table_is_evaluated_as_its_run(gym: Gym, tmp_path: Path, target_name: str) -> None:
     table = tmp_path / "t.csv"
     acids = [row % 7 for row in range(80)]

@@ -37,7 +37,7 @@ def test_stopping_and_continuing_does_not_change_the_run(
 @pytest.mark.parametrize(
     ("kind", "steps"),
     [
-        ("resident", 6),
+        pytest.param("resident", 6, marks=pytest.mark.campaign),
         ("streamed", 8),
         pytest.param("resident", 5, marks=pytest.mark.campaign),
         pytest.param("resident", 8, marks=pytest.mark.campaign),

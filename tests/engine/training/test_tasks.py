@@ -58,12 +58,6 @@ def plan_of(task: str, **changes: Any) -> Plan:
     return PLAN.replace(model=f"{FILE}:{task}_model", data=f"{FILE}:{task}_data", **changes)
 
 
-@pytest.mark.parametrize("task", task_models.TASKS)
-def test_steps_equal_those_of_keras(gym: Gym, task: str) -> None:
-    gym.steps = 11
-    check(gym.train(plan_of(task)), plain(task))
-
-
 ALIKE = [task for task in task_models.TASKS if task != "circle"]
 """Tasks that several replicas learn as one device does; Circle compares the examples of each replica only."""
 
@@ -72,6 +66,14 @@ SHARED = ("weighted", "masked", "outputs", "one_value", "several_values", "summe
 
 EVEN_ONLY = ("one_value", "several_values", "triplets", "added_loss", "own_step")
 """Tasks whose losses are not known to be means, so that examples on several replicas count on each."""
+
+
+@pytest.mark.parametrize(
+    "task", [pytest.param(task, marks=pytest.mark.campaign if task in SHARED else ()) for task in task_models.TASKS]
+)
+def test_steps_equal_those_of_keras(gym: Gym, task: str) -> None:
+    gym.steps = 11
+    check(gym.train(plan_of(task)), plain(task))
 
 
 @pytest.mark.parametrize(

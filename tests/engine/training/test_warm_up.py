@@ -28,6 +28,7 @@ def test_the_number_of_threads_can_still_be_set() -> None:
     assert done.stdout == "3\n"
 
 
+@pytest.mark.campaign
 def test_devices_can_still_be_configured() -> None:
     script = """
         from accel_engine.private_names.tensorflow_names import devices_are_configurable

@@ -196,7 +196,7 @@ def test_fields_that_have_an_effect_are_shown(tmp_path: Path) -> None:
     arrays, folder = Plan(data=str(tmp_path / "a.npz"), window=4), Plan(data=str(tmp_path))
     assert relevant_fields(arrays) >= {"time", "group", "horizon"}
     assert relevant_fields(Plan(data=f"{tmp_path / 'mine.py'}:load", window=4)) >= {"time", "group", "target"}
-    assert "window" in relevant_fields(folder, reader="folders.audio_folder")
+    assert "window" in relevant_fields(folder, reader="folders.audio_folder:AudioFolder")
     assert relevant_fields(Plan(data="gs://bucket/train.tfrecord")) >= {"target", "features", "ignore", "image_size"}
     for task in ("sequence", "segmentation"):
         assert "label_smoothing" in relevant_fields(folder, task=task)
@@ -208,10 +208,11 @@ def test_fields_that_have_an_effect_are_shown(tmp_path: Path) -> None:
 
 def test_fields_that_have_no_effect_are_hidden(tmp_path: Path) -> None:
     folder = Plan(data=str(tmp_path))
-    for reader in ("prepared.hugging_face", "prepared.tensorflow_datasets", "prepared.tfrecord"):
+    readers = ("prepared.hugging_face:HuggingFace", "prepared.tensorflow_datasets:TensorFlowDatasets")
+    for reader in (*readers, "prepared.tfrecord:TFRecord"):
         assert not relevant_fields(folder, reader=reader) & {"kinds", "time"}
-    assert "validation_data" in relevant_fields(folder, reader="prepared.hugging_face")
-    assert "validation_data" not in relevant_fields(folder, reader="prepared.tensorflow_datasets")
+    assert "validation_data" in relevant_fields(folder, reader=readers[0])
+    assert "validation_data" not in relevant_fields(folder, reader=readers[1])
     for fields in ({"validation_data": "b.csv"}, {"split": "none"}, {"split": "column:a"}):
         assert "validation_split" not in relevant_fields(folder.replace(**fields))
 

@@ -66,7 +66,7 @@ def predict(
 
     An INPUT is a file of the kind of the run's data, or - for standard input: images or folders of images;
     the rows of a table (.csv, .tsv, .parquet, .jsonl), of which only the columns that the model needs are
-    used; arrays (.npz, .npy); a .txt file with a text in each line; WAV files. Of a time series the rows after
+    used; arrays (.npz, .npy); a .txt file with a text in each line; sounds. Of a time series the rows after
     the last window are predicted. Examples are preprocessed as the training data was, which may be gone.
 
     The weights are those of the last checkpoint, or of the best one if the run has restore_best.

@@ -34,7 +34,7 @@ from accel_tui.widgets.jobs.option_form import OptionForm
 from accel_tui.widgets.jobs.prediction_tables import MOST_ROWS, PredictionTables, ShownTable, shown_tables
 from accel_tui.widgets.text_table import TextTable
 
-_KINDS_OF_FILES = {"images": "images or folders of images", "audio": "WAV files or folders of them"}
+_KINDS_OF_FILES = {"images": "images or folders of images", "audio": "sounds or folders of them"}
 
 
 def writes_text(form: DataFormat | None) -> bool:

@@ -1,59 +1,134 @@
-"""Reads WAV files from a folder per class, decoded by TensorFlow."""
+"""Describes and loads sounds in a folder per class."""
 
-from functools import partial
+from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Self
 
 import numpy as np
-import tensorflow as tf
+import numpy.typing as npt
 
-from accel_engine.data.data_options import DataOptions, Progress
-from accel_engine.data.dataset import Dataset
-from accel_engine.data.dataset_entry import DatasetEntry
-from accel_engine.data.folders.audio_folder_scan import scan_audio_folder, wrong_rate
-from accel_engine.data.folders.class_dataset import read_classes
-from accel_engine.data.folders.wav_header import read_wav_header
-from accel_engine.errors import DataError, UnreadableError
+from accel_engine.data.changes import Change, Verb
+from accel_engine.data.data_options import DataOptions
+from accel_engine.data.folders.class_source import ClassFolderSource
+from accel_engine.data.folders.files import FileForm, FilesSeen
+from accel_engine.data.folders.layout import AUDIO_SUFFIXES
+from accel_engine.data.folders.sound_files import SoundHeader, read_header, read_sound, resampled_length
+from accel_engine.errors import DataError, PlanError
+
+CUT = 0.01
+"""Share of the sounds that may be longer than all others, and are cut to their length."""
+
+MOST_SAMPLES = 1 << 27
+"""Samples of an example at most, 50 minutes of music."""
 
 
-def read(entry: DatasetEntry, options: DataOptions, progress: Progress) -> Dataset:
-    """Read a folder of WAV files with 16-bit PCM: float32 ``[n, samples, 1]`` from -1 to 1.
+@dataclass
+class SoundForm(FileForm[str, SoundHeader]):
+    """Sounds that are brought to one length and one sample rate, float32 ``[samples, 1]``.
+
+    Attributes:
+        samples: Number of samples.
+        sample_rate: Samples per second.
+        reason: Why they are cut.
+    """
+
+    samples: int
+    sample_rate: int
+    reason: str = ""
+    dtype = "float32"
+    looked_at = 5_000  # the longest of a few would be shorter than many others
+
+    @classmethod
+    def of(cls, seen: FilesSeen[str, SoundHeader], options: DataOptions) -> Self:
+        """The most common sample rate, and the length of the longest sound, but for one in a hundred.
+
+        Raises:
+            DataError: The sounds are too long.
+            PlanError: The window is invalid.
+        """
+        if options.window is not None and options.window < 1:
+            raise PlanError("window", options.window, "must be a number of samples")
+        rates = Counter[int]()
+        for header, count in seen.counts.items():
+            rates[header.rate] += count
+        rate = max(rates, key=lambda each: (rates[each], each))
+        if options.window is not None:
+            return cls(options.window, rate)
+        lengths = sorted(resampled_length(header.samples, header.rate, rate) for header in seen.headers.values())
+        samples = lengths[-1 - int(CUT * len(lengths))]
+        if samples > MOST_SAMPLES:
+            raise DataError(f"the sounds are too long, {samples:,} samples: choose a number with window")
+        return cls(samples, rate, " (change it with window)")
+
+    def __post_init__(self) -> None:
+        self.shape = (self.samples, 1)
+        self.detail = f"{self.samples} samples, {self._seconds} at {self.sample_rate} samples per second"
+
+    @property
+    def _seconds(self) -> str:
+        return f"{self.samples / self.sample_rate:.3g} s"
+
+    @classmethod
+    def check(cls, file: str) -> SoundHeader:
+        """The header of a sound whose end is there."""
+        return read_header(Path(file))
+
+    def read(self, file: str) -> tuple[npt.NDArray[Any], SoundHeader]:
+        """The samples of a sound, and its header."""
+        sound, header = read_sound(Path(file), self.samples, self.sample_rate)
+        return sound[:, np.newaxis], header
+
+    def changes(self, headers: Counter[SoundHeader], *, is_sampled: bool = False) -> tuple[Change, ...]:
+        """What is mixed, resampled, padded and cut."""
+        counts, total, lost = Counter[Verb](), 0, 0
+        for header, count in headers.items():
+            length = self.length_of(header)
+            for verb in self.changes_of(header):
+                counts[verb] += count
+            total += count * length
+            lost += count * max(0, length - self.samples)
+        all_are = f"{self.samples:,} samples, {self._seconds}"
+        details: dict[Verb, str] = {
+            "mixed": "their channels into one",
+            "resampled": f"to {self.sample_rate:,} samples per second",
+            "padded": f"with silence to {all_are}",
+            "cut": f"to {all_are}, without {100 * lost / max(1, total):.2g}% of all sound{self.reason}",
+        }
+        return tuple(
+            Change(verb, "sounds", counts[verb], headers.total(), detail, is_sampled)
+            for verb, detail in details.items()
+            if counts[verb]
+        )
+
+    def changes_of(self, header: SoundHeader) -> list[Verb]:
+        """What reading a sound changes."""
+        length = self.length_of(header)
+        found: dict[Verb, bool] = {
+            "mixed": header.channels > 1,
+            "resampled": header.rate != self.sample_rate,
+            "padded": length < self.samples,
+            "cut": length > self.samples,
+        }
+        return [verb for verb, applies in found.items() if applies]
+
+    def length_of(self, header: SoundHeader) -> int:
+        """Number of samples of a sound at the sample rate of all."""
+        return resampled_length(header.samples, header.rate, self.sample_rate)
+
+
+class AudioFolder(ClassFolderSource):
+    """Sounds in a folder per class: float32 ``[n, samples, 1]``.
 
     This is the shape of ``keras.utils.audio_dataset_from_directory``, whose channels are mixed into one here.
-
-    Args:
-        entry: Has the folder's path.
-        options: The number of samples, as ``window``, how validation files are chosen, and whether invalid files are
-            skipped.
-        progress: Reports the number of files read.
-
-    Raises:
-        DataError: The folder does not have a folder of WAV files per class, or a file cannot be read.
     """
-    folder, samples, rate = scan_audio_folder(entry, options)
-    return read_classes(
-        entry,
-        folder,
-        options,
-        progress,
-        decode=partial(sound_tensor, samples=samples, rate=rate),
-        shape=(samples, 1),
-        dtype=np.float32,
-        explain=partial(_explain, rate=rate),
-        check=read_wav_header,
-        sample_rate=rate,
-    )
 
+    suffixes = AUDIO_SUFFIXES
+    noun = "sounds"
+    column = "audio"
+    form_type = SoundForm
+    takes_window = True
 
-def sound_tensor(path: tf.Tensor, samples: int, rate: int) -> tf.Tensor:
-    """Decode a file in a graph, float32 ``[samples, 1]``."""
-    sound, found = tf.audio.decode_wav(tf.io.read_file(path), desired_samples=samples)
-    with tf.control_dependencies([tf.debugging.assert_equal(found, rate)]):
-        return tf.ensure_shape(tf.reduce_mean(sound, axis=1, keepdims=True), (samples, 1))
-
-
-def _explain(path: str, rate: int) -> None:
-    """Raise the reason why a file cannot be decoded."""
-    header = read_wav_header(Path(path))
-    if header.rate != rate:
-        raise DataError(wrong_rate(path, header.rate, rate))
-    raise UnreadableError(f"cannot decode the sound {path}")
+    def form(self, seen: FilesSeen[str, SoundHeader]) -> SoundForm:
+        """One length and one sample rate for all."""
+        return SoundForm.of(seen, self.options)

@@ -12,10 +12,9 @@ import numpy.typing as npt
 
 from accel_engine.data.changes import Change
 from accel_engine.data.data_options import DataOptions
-from accel_engine.data.dataset_entry import DatasetEntry, EntryColumn
+from accel_engine.data.dataset_entry import DatasetEntry
 from accel_engine.data.folders.layout import TEST, TRAIN, VALIDATION
 from accel_engine.data.splits import SplitRows, has_other_validation, split_rows
-from accel_engine.data.structure import ArraySpec, Batch
 from accel_engine.errors import DataError, PlanError
 from accel_engine.user_paths import is_directory, user_path
 
@@ -225,52 +224,6 @@ def left_out(found: Mapping[Path, FoundFiles]) -> tuple[Change, ...]:
     total = count + sum(len(each.files) for each in found.values())
     detail = "; ".join([*listed[:_NAMED], *(["…"] if len(listed) > _NAMED else [])])
     return (Change("left out", "files", count, total, f"their suffixes are not read: {detail}"),)
-
-
-def survey_of_classes(
-    entry: DatasetEntry,
-    folder: ClassFolder,
-    shape: tuple[int, ...],
-    dtype: str,
-    input_kind: str,
-    unreadable: tuple[str, ...],
-) -> DatasetEntry:
-    """Complete an entry with the counts of a folder.
-
-    Args:
-        entry: The entry.
-        folder: What was found.
-        shape: Shape of an input.
-        dtype: Its type.
-        input_kind: What an input is, such as ``image``.
-        unreadable: A note about files that cannot be read.
-    """
-    splits = [split for split in folder.splits if split is not None]
-    spec = ArraySpec(shape, dtype)
-    counts = np.bincount(np.concatenate([split.labels for split in splits]), minlength=len(folder.class_names)).tolist()
-    shown = np.linspace(0, len(folder.train) - 1, min(_SAMPLES, len(folder.train))).astype(int)
-    return replace(
-        entry,
-        shape=shape,
-        classes=len(folder.class_names),
-        examples=len(folder.train),
-        validation_examples=len(folder.validation) if folder.validation is not None else 0,
-        test_examples=len(folder.test) if folder.test is not None else 0,
-        notes=(*entry.notes, *folder.notes, *unreadable),
-        kind=entry.kind,
-        task="classification",
-        spec=Batch(spec, ArraySpec((), "int32")),
-        columns=(
-            EntryColumn(input_kind, input_kind, "input", detail=str(spec)),
-            EntryColumn("class", "label", "target", missing=0, detail=f"{len(counts)} classes"),
-        ),
-        class_names=folder.class_names,
-        class_counts=tuple(counts),
-        samples=tuple(
-            (os.path.relpath(folder.train.files[row], folder.root), folder.class_names[folder.train.labels[row]])
-            for row in shown
-        ),
-    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,7 +56,7 @@ class ClassFolderSource(Source):
     def describe(self) -> DatasetEntry:
         """Complete the entry with names, counts, and what some headers tell."""
         folder = self.folder
-        seen = look_at(folder.files, self.form_type.check, self.options)
+        seen = look_at(folder.files, self.form_type.check, self.options, self.form_type.looked_at)
         form = self.form(seen)
         splits = [split for split in folder.splits if split is not None]
         labels = np.concatenate([split.labels for split in splits])
@@ -70,6 +70,7 @@ class ClassFolderSource(Source):
             validation_examples=len(folder.validation) if folder.validation is not None else 0,
             test_examples=len(folder.test) if folder.test is not None else 0,
             value_range=form.value_range,
+            sample_rate=form.sample_rate,
             notes=(*self.entry.notes, *folder.notes, *seen.notes),
             changes=(*folder.changes, *form.changes(seen.counts, is_sampled=seen.is_sampled)),
             task="classification",
@@ -92,7 +93,7 @@ class ClassFolderSource(Source):
     def load(self, progress: Progress) -> Dataset:
         """Read the files into memory if they fit; otherwise they are read as they are needed."""
         folder = self.folder
-        form = self.form(look_at(folder.files, self.form_type.check, self.options))
+        form = self.form(look_at(folder.files, self.form_type.check, self.options, self.form_type.looked_at))
         headers = Counter[Any]()
         lazy = [
             Split(FileArray(part.files, form, headers), part.labels) if part is not None else None

@@ -51,6 +51,7 @@ class FileForm(ABC, Generic[F, H]):
         value_range: Range of the values; ``None`` if it says nothing.
         sample_rate: Samples per second of sounds.
         detail: What is said of a row; its shape and type by default.
+        looked_at: Number of files that are looked at before all are read.
     """
 
     shape: tuple[int, ...]
@@ -58,6 +59,7 @@ class FileForm(ABC, Generic[F, H]):
     value_range: ValueRange | None = None
     sample_rate = 0
     detail = ""
+    looked_at = LOOKED_AT
 
     @classmethod
     @abstractmethod
@@ -130,18 +132,21 @@ class FilesSeen(Generic[F, H]):
         return (f"{len(self.damaged):,} of {looked_at} {left_out}: {listed_files(self.damaged)}",)
 
 
-def look_at(files: Sequence[F], check: Callable[[F], H], options: DataOptions) -> FilesSeen[F, H]:
+def look_at(
+    files: Sequence[F], check: Callable[[F], H], options: DataOptions, limit: int = LOOKED_AT
+) -> FilesSeen[F, H]:
     """Check some files that are spread evenly.
 
     Args:
         files: Their paths.
         check: Returns the header of a file.
         options: Whether files that cannot be read are skipped.
+        limit: Number of files at most.
 
     Raises:
         DataError: A file cannot be read, unless such files are skipped; or none can.
     """
-    rows = np.unique(np.linspace(0, len(files) - 1, min(LOOKED_AT, len(files))).astype(int)).tolist()
+    rows = np.unique(np.linspace(0, len(files) - 1, min(limit, len(files))).astype(int)).tolist()
     headers: dict[F, H] = {}
     problems: dict[F, DataError] = {}
     for file, found in in_threads(check, [files[row] for row in rows], _GROUP, options):

@@ -14,7 +14,10 @@ TEST = ("test", "testing")
 IMAGE_SUFFIXES = (
     ".png", ".jpg", ".jpeg", ".jfif", ".gif", ".bmp", ".webp", ".tif", ".tiff", ".pgm", ".ppm", ".pbm", ".pnm",
 )  # fmt: skip
-AUDIO_SUFFIXES = (".wav",)
+AUDIO_SUFFIXES = (
+    ".wav", ".wave", ".flac", ".ogg", ".oga", ".opus", ".mp3", ".aif", ".aiff", ".aifc", ".au", ".snd", ".caf", ".w64",
+    ".rf64",
+)  # fmt: skip
 TEXT_SUFFIXES = (".txt",)
 IMAGE_NAMES = ("images", "image")
 MASK_NAMES = ("masks", "mask", "labels", "annotations")
@@ -22,8 +25,8 @@ MASK_NAMES = ("masks", "mask", "labels", "annotations")
 
 _KINDS = {
     ("folders.image_folder:ImageFolder", "images"): IMAGE_SUFFIXES,
-    ("folders.audio_folder", "audio"): AUDIO_SUFFIXES,
-    ("folders.text_folder", "text"): TEXT_SUFFIXES,
+    ("folders.audio_folder:AudioFolder", "audio"): AUDIO_SUFFIXES,
+    ("folders.text_folder:TextFolder", "text"): TEXT_SUFFIXES,
 }
 """Suffixes of the files that a reader reads."""
 
@@ -35,11 +38,11 @@ def find_folder_reader(folder: Path) -> tuple[str, str]:
     """The module that reads a folder, and what the folder holds."""
     names = {name.lower() for name in _names(folder)}
     if {"dataset_info.json", "features.json"} <= names:
-        return "prepared.tensorflow_datasets", "arrays"
+        return "prepared.tensorflow_datasets:TensorFlowDatasets", "arrays"
     if "dataset_dict.json" in names or {"dataset_info.json", "state.json"} <= names:
-        return "prepared.hugging_face", "arrays"
+        return "prepared.hugging_face:HuggingFace", "arrays"
     if any(".tfrecord" in name for name in names):
-        return "prepared.tfrecord", "arrays"
+        return "prepared.tfrecord:TFRecord", "arrays"
     if any(_has_masks(each) for each in (folder, *(folder / name for name in _names(folder) if name.lower() in TRAIN))):
         return "folders.mask_folder:MaskFolder", "images"
     suffixes = Counter(Path(name).suffix.lower() for name in islice(_files(folder), _LOOKED_AT))

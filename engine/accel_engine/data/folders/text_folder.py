@@ -1,61 +1,70 @@
-"""Reads text files from a folder per class."""
+"""Describes and loads texts in a folder per class."""
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import numpy.typing as npt
-import tensorflow as tf
-
-from accel_engine.data.data_options import DataOptions, Progress
-from accel_engine.data.dataset import Dataset
-from accel_engine.data.dataset_entry import DatasetEntry
-from accel_engine.data.folders.class_dataset import read_classes
-from accel_engine.data.folders.text_folder_scan import scan_text_folder
+from accel_engine.data.folders.class_source import ClassFolderSource
+from accel_engine.data.folders.files import FileForm, FilesSeen
+from accel_engine.data.folders.layout import TEXT_SUFFIXES
+from accel_engine.data.texts.characters import encoding_of
 from accel_engine.errors import DataError, UnreadableError
 from accel_engine.files import regular
 
-
-def read(entry: DatasetEntry, options: DataOptions, progress: Progress) -> Dataset:
-    """Read a folder of text files in UTF-8: strings ``[n]``.
-
-    Args:
-        entry: Has the folder's path.
-        options: How validation files are chosen, and whether invalid files are skipped.
-        progress: Reports the number of files read.
-
-    Raises:
-        DataError: The folder does not have a folder of text files per class, or a file cannot be read.
-    """
-    return read_classes(
-        entry,
-        scan_text_folder(entry, options),
-        options,
-        progress,
-        decode=_text_tensor,
-        shape=(),
-        dtype=object,
-        explain=_explain,
-        convert=_to_text,
-    )
+_SHOWN = 200
+"""Bytes shown of an example."""
 
 
-def _text_tensor(path: tf.Tensor) -> tf.Tensor:
-    """Read a file in a graph; an op that fails checks its encoding."""
-    return tf.strings.unicode_transcode(tf.io.read_file(path), "UTF-8", "UTF-8", errors="strict")
+@dataclass
+class TextForm(FileForm[str, str]):
+    """Texts as they are; the header of a file is its encoding."""
+
+    shape = ()
+    dtype = "object"
+
+    @classmethod
+    def check(cls, file: str) -> str:
+        """The encoding of a text that can be opened."""
+        return encoding_of(_bytes(file, 4))
+
+    def read(self, file: str) -> tuple[str, str]:
+        """A text, and its encoding."""
+        content = _bytes(file)
+        encoding = encoding_of(content[:4])
+        try:
+            return content.decode(encoding), encoding
+        except UnicodeDecodeError as error:
+            line, name = content[: error.start].count(b"\n") + 1, encoding.removesuffix("-sig").upper()
+            raise DataError(
+                f"the text {file} is not {name}: line {line} has an invalid byte (position {error.start})"
+            ) from error
 
 
-def _to_text(contents: npt.NDArray[Any]) -> list[str]:
-    return [content.decode() for content in contents]
+class TextFolder(ClassFolderSource):
+    """Text files in a folder per class: strings ``[n]``."""
+
+    suffixes = TEXT_SUFFIXES
+    noun = "text files"
+    column = "text"
+    form_type = TextForm
+    ignored = ("unsup",)  # the reviews of IMDB without a class
+
+    def form(self, seen: FilesSeen[str, str]) -> TextForm:
+        """They are not changed."""
+        del seen
+        return TextForm()
+
+    def sample(self, file: str, label: str) -> tuple[str, str]:
+        """The class of a text, and how it begins."""
+        try:
+            start = _bytes(file, _SHOWN)
+        except DataError as error:
+            return label, str(error).replace(f"cannot read the text {file}", "cannot be read")
+        return label, " ".join(start.decode(encoding_of(start[:4]), errors="replace").split())
 
 
-def _explain(path: str) -> None:
-    """Raise the reason why a file cannot be read."""
+def _bytes(file: str, limit: int = -1) -> bytes:
     try:
-        regular(Path(path)).read_bytes().decode()
+        with regular(Path(file)).open("rb") as opened:
+            return opened.read(limit)
     except OSError as error:
-        raise UnreadableError(f"cannot read the text {path}: {error.strerror or error}") from error
-    except UnicodeDecodeError as error:
-        line = error.object[: error.start].count(b"\n") + 1
-        raise DataError(
-            f"the text {path} is not UTF-8: line {line} has an invalid byte (position {error.start})"
-        ) from error
+        raise UnreadableError(f"cannot read the text {file}: {error.strerror or error}") from error

@@ -1,67 +1,247 @@
-"""Reads a dataset that the ``datasets`` library of Hugging Face saved with ``save_to_disk``."""
+"""A dataset that the ``datasets`` library of Hugging Face saved with ``save_to_disk``.
 
-from collections.abc import Sequence
+It is a folder with Arrow files and two JSON files, or a folder with one of these per split. pyarrow reads them; the
+library itself is not needed.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from accel_engine.data.data_options import DataOptions, Progress
-from accel_engine.data.dataset import Dataset
 from accel_engine.data.dataset_entry import DatasetEntry
 from accel_engine.data.folders.image_folder import ImageDecoder
-from accel_engine.data.prepared.columns_dataset import PreparedSplits, build_dataset
-from accel_engine.data.prepared.hugging_face_survey import SavedLayout, image_contents, read_layout
-from accel_engine.data.prepared.padding import pad
-from accel_engine.data.prepared.rows import Rows, fixed, numpy_type
+from accel_engine.data.prepared.columns import ColumnSource, Rows, fixed, numpy_type, pad
+from accel_engine.data.prepared.features import read_json
+from accel_engine.data.prepared.prepared_source import LOOKED_AT, Layout, PreparedSource, padding, size_images
+from accel_engine.data.prepared.roles import choose_roles, choose_splits
 from accel_engine.data.structure import ArraySpec
-from accel_engine.errors import DataError
+from accel_engine.errors import DataError, PlanError
+from accel_engine.user_paths import is_file, user_path
+
+_NUMBERS = ("bool", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)), "float16", "float32")
 
 
-def read(entry: DatasetEntry, options: DataOptions, progress: Progress) -> Dataset:
-    """Read a saved dataset: into memory if it fits; otherwise its Arrow files stay mapped into memory.
+class _Splits(msgspec.Struct):
+    """What ``dataset_dict.json`` says."""
 
-    Args:
-        entry: Has the folder's path.
-        options: Which columns are inputs and targets, the size of images, how examples are split, and whether examples
-            with missing values are skipped.
-        progress: Reports the number of examples read.
+    splits: tuple[str, ...] = ()
 
-    Raises:
-        DataError: pyarrow is not installed, or the dataset is damaged.
-        PlanError: An option does not fit.
+
+class _Info(msgspec.Struct):
+    """What is read of ``dataset_info.json``."""
+
+    features: dict[str, dict[str, Any]] | None = None
+
+
+class _DataFile(msgspec.Struct):
+    filename: str
+
+
+class _State(msgspec.Struct, rename={"data_files": "_data_files"}):
+    """What is read of ``state.json``."""
+
+    data_files: tuple[_DataFile, ...] = ()
+
+
+class HuggingFace(PreparedSource):
+    """A saved dataset; Arrow files that do not fit in memory stay mapped into it."""
+
+    takes_window = True
+
+    @cached_property
+    def layout(self) -> Layout:
+        """What the JSON files, the lengths of lists and the first images tell."""
+        tables, options, features = self._tables, self.options, self._features
+        specs: dict[str, ArraySpec] = {}
+        left_out: list[str] = []
+        for name, feature in features.items():
+            if any(name not in table.column_names for table in tables.values()):
+                raise DataError(f"{self._root}: not all splits have the column {name}")
+            spec, remark = _spec(feature, [table[name] for table in tables.values()], options.window)
+            if spec is None:
+                left_out.append(f"{name} ({remark})")
+            else:
+                specs[name] = spec
+                if remark:
+                    self._padded.append(name)
+        _, notes = self._splits
+        if left_out:
+            notes += (f"columns left out: {', '.join(left_out)}",)
+        labels = [name for name in specs if features[name].get("_type") == "ClassLabel"]
+        roles = choose_roles(tuple(specs), options, labels if len(labels) == 1 else None)
+        padded = {name: specs[name].shape[0] for name in self._padded if name in roles.names}
+        changes = padding(padded, options.window)
+        images = tuple(name for name in specs if features[name].get("_type") == "Image")
+        for name in images:
+            column = tables["train"][name]
+            contents = list(image_contents(column[:LOOKED_AT]))
+            specs[name], own = size_images(name, contents, (None, None, None), len(column), options)
+            changes += own if name in roles.names else ()
+        target = roles.targets[0] if len(roles.targets) == 1 else ""
+        names = tuple(map(str, features[target].get("names") or ())) if target in labels else ()
+        return Layout(specs, roles, images, names, notes, changes)
+
+    def count(self) -> Mapping[str, int]:
+        """Number of examples of each split."""
+        return {use: table.num_rows for use, table in self._tables.items()}
+
+    def open(self) -> Mapping[str, ColumnSource]:
+        """The columns of each split."""
+        layout = self.layout
+        return {use: _ArrowColumns(table, use, layout, self._padded) for use, table in self._tables.items()}
+
+    def describe(self) -> DatasetEntry:
+        """Find columns, classes and counts, also those of classes and of missing values."""
+        described, layout, tables = super().describe(), self.layout, self._tables.values()
+        class_counts: tuple[int, ...] = ()
+        if layout.class_names:
+            labels = np.concatenate([table[layout.roles.targets[0]].to_numpy() for table in tables])
+            labels = labels[np.isfinite(labels) & (labels >= 0)].astype(np.int64)  # missing labels are NaN or -1
+            class_counts = tuple(np.bincount(labels, minlength=len(layout.class_names)).tolist())
+        missing = {name: sum(table[name].null_count for table in tables) for name in layout.specs}
+        columns = tuple(replace(each, missing=missing[each.name]) for each in described.columns)
+        return replace(described, columns=columns, class_counts=class_counts)
+
+    @property
+    def _root(self) -> Path:
+        return Path(self.entry.path or ".")
+
+    @cached_property
+    def _padded(self) -> list[str]:
+        """Names of the columns of lists that are padded to one length, or cut; filled by the layout."""
+        return []
+
+    @cached_property
+    def _splits(self) -> tuple[dict[str, Path], tuple[str, ...]]:
+        """The folder of each split, and notes."""
+        found = {"train": self._root}
+        if (self._root / "dataset_dict.json").is_file():
+            names = read_json(self._root / "dataset_dict.json", _Splits).splits
+            found = {name: self._root / name for name in names}
+        folders, notes = choose_splits(found, self.options)
+        if self.options.validation_data:
+            folders["validation"] = user_path(self.options.validation_data)
+            if not is_file(folders["validation"] / "state.json"):
+                reason = "must be a saved dataset, as data is one"
+                raise PlanError("validation_data", self.options.validation_data, reason)
+        return folders, notes
+
+    @cached_property
+    def _features(self) -> dict[str, dict[str, Any]]:
+        return read_json(self._splits[0]["train"] / "dataset_info.json", _Info).features or {}
+
+    @cached_property
+    def _tables(self) -> dict[str, Any]:
+        """The Arrow table of each split, mapped into memory."""
+        return {use: _open(folder) for use, folder in self._splits[0].items()}
+
+
+def _open(folder: Path) -> Any:
+    """The table of a split, mapped into memory."""
+    try:
+        import pyarrow as pa
+    except ImportError as error:
+        raise DataError(
+            f"{folder} is a saved dataset of Arrow files, which pyarrow reads: pip install 'accel-tui[parquet]'"
+        ) from error
+    files = [folder / each.filename for each in read_json(folder / "state.json", _State).data_files]
+    if not files:
+        raise DataError(f"{folder / 'state.json'} names no data files")
+    tables = []
+    for file in files:
+        try:
+            tables.append(pa.ipc.open_stream(pa.memory_map(str(file))).read_all())
+        except (OSError, pa.ArrowInvalid) as error:
+            raise DataError(f"cannot read {file}: {error}") from error
+    return pa.concat_tables(tables)
+
+
+def _spec(feature: Mapping[str, Any], columns: list[Any], window: int | None) -> tuple[ArraySpec | None, str]:
+    """The spec of a column, and why it is padded or cannot be used; empty for neither.
+
+    Lists of several lengths get the length of the window, or of the longest list.
     """
-    layout = read_layout(entry, options)
-    decoders = {name: ImageDecoder(fixed(layout.specs[name])) for name in layout.images}
-    sources = {use: ArrowSource(table, use, layout, decoders) for use, table in layout.tables.items()}
-    return build_dataset(
-        entry,
-        PreparedSplits(sources["train"], sources.get("validation"), sources.get("test")),
-        layout.roles,
-        options,
-        progress,
-        class_names=layout.class_names,
-        images=layout.images,
-        notes=layout.notes,
-    )
+    remark = ""
+    shape: list[int] = []
+    if not isinstance(feature, dict):
+        return None, "nested"
+    kind = feature.get("_type", "")
+    if kind == "Image":
+        return ArraySpec((None, None, 3), "uint8"), ""
+    if kind == "ClassLabel":
+        return ArraySpec((), "int64"), ""
+    if kind.startswith("Array") and kind.endswith("D"):
+        if None in feature["shape"]:
+            return None, "arrays of several sizes"
+        return ArraySpec(tuple(feature["shape"]), _dtype(feature["dtype"])), ""
+    chunks = [chunk for column in columns for chunk in column.chunks if len(chunk)]
+    while kind in ("List", "LargeList", "Sequence") and isinstance(feature.get("feature"), dict):
+        lengths = _lengths(chunks)
+        if len(lengths) != 1:
+            remark = "lists of several lengths"
+            if shape:  # inside of lists
+                return None, remark
+        length = window if len(lengths) != 1 and window else max(lengths, default=0)
+        if not length:
+            return None, "empty lists"
+        shape.append(length)
+        chunks = [chunk.flatten() for chunk in chunks]
+        feature = feature["feature"]
+        kind = feature.get("_type", "")
+    dtype = _dtype(str(feature.get("dtype", "")))
+    if kind not in ("Value", "ClassLabel") or not dtype:
+        return None, str(feature.get("dtype") or kind or "nested")
+    return ArraySpec(tuple(shape), dtype), remark
 
 
-class ArrowSource:
+def _dtype(name: str) -> str:
+    """The type of an array of Arrow values; empty if there is none."""
+    if name in ("string", "large_string"):
+        return "string"
+    return "float32" if name in ("float64", "double", "float") else name if name in _NUMBERS else ""
+
+
+def _lengths(chunks: list[Any]) -> set[int]:
+    """The different lengths of lists that are not missing."""
+    import pyarrow.compute as pc
+
+    return {value for chunk in chunks for value in pc.unique(pc.list_value_length(chunk)).to_pylist()} - {None}
+
+
+def image_contents(column: Any) -> Iterator[bytes]:
+    """Yield the bytes of each image of a column, which has these or paths; empty if there is none."""
+    for value in column.to_pylist():
+        content = (value or {}).get("bytes")
+        if content is None and (value or {}).get("path"):
+            try:
+                content = Path(value["path"]).read_bytes()
+            except OSError:  # it cannot be decoded then
+                content = b""
+        yield content or b""
+
+
+class _ArrowColumns:
     """The columns of an Arrow table.
 
     Args:
         table: The table.
         name: Name of the split, for messages.
         layout: What the columns are.
-        decoders: Decoders of the images.
+        padded: Names of the columns of lists that are padded to one length, or cut.
     """
 
-    def __init__(self, table: Any, name: str, layout: SavedLayout, decoders: dict[str, ImageDecoder]) -> None:
+    def __init__(self, table: Any, name: str, layout: Layout, padded: Sequence[str]) -> None:
         self.specs = layout.specs
         self._table = table
         self._name = name
-        self._decoders = decoders
-        self._padded = layout.padded
+        self._decoders = {each: ImageDecoder(fixed(layout.specs[each])) for each in layout.images}
+        self._padded = padded
 
     def __len__(self) -> int:
         count: int = self._table.num_rows

@@ -1,148 +1,224 @@
-"""Finds the records of TFRecord files and reads them by row; without TensorFlow.
+"""Finds the records of TFRecord files, packed or not, and reads them by row; without TensorFlow.
 
 A record is its length as 8 bytes, little-endian, a checksum of 4 bytes, its content, and a checksum of 4 bytes
-(https://www.tensorflow.org/tutorials/load_data/tfrecord).
+(https://www.tensorflow.org/tutorials/load_data/tfrecord). Checksums are looked at when a record is first read.
 """
 
-import mmap
-import os
 import struct
-from collections.abc import Mapping, Sequence
+import zlib
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from accel_engine.crc32c import checksums, checksums_of
+from accel_engine.data.prepared.columns import Rows
 from accel_engine.errors import DataError
 from accel_engine.files import regular
-from accel_engine.user_paths import is_directory
+from accel_engine.memory import available_memory
+from accel_engine.words import numbers
 
-File = TypeVar("File")
-"""A path, or an address."""
+Bytes = npt.NDArray[np.uint8]
+"""The content of a file."""
 
-_BEFORE = 12
-_AFTER = 4
+_BEFORE, _AFTER = 12, 4
 """Bytes of a record before and after its content."""
 
+_FIRST = 1 << 24
+"""Bytes of a packed file that are unpacked for its first records."""
 
-class RecordFiles:
+_BLOCK = 1 << 20
+_GZIP, _ZLIB = 31, 15
+"""Window bits of zlib for each form."""
+
+
+class Records:
     """The records of some files, one after the other.
 
     Args:
-        paths: The files.
+        names: The names of the files, for messages.
+        contents: What is in each.
         limit: Maximum number of records that are looked for.
 
     Raises:
-        DataError: A file cannot be read, or is not a TFRecord file.
+        DataError: A file has something else, or ends too early; or there is no record.
     """
 
-    def __init__(self, paths: Sequence[Path], limit: int | None = None) -> None:
-        self.paths = tuple(paths)
+    def __init__(self, names: Sequence[str], contents: Sequence[Bytes], limit: int | None = None) -> None:
+        self._names, self._contents = tuple(names), tuple(contents)
         self.complete = True
         """Whether all records were found, not only those up to the limit."""
-        found: list[npt.NDArray[np.int64]] = []
+        found: list[Bytes | npt.NDArray[np.int64]] = []
         count = 0
-        for number, path in enumerate(paths):
-            left = None if limit is None else limit - count
-            offsets, complete = _find_records(path, left)
+        for number, (name, content) in enumerate(zip(names, contents, strict=True)):
+            places, complete = _find_records(name, content, None if limit is None else limit - count)
             self.complete = self.complete and complete
-            count += len(offsets)
-            found.append(np.insert(offsets, 0, number, axis=1))
-        table = np.concatenate(found) if found else np.zeros((0, 3), np.int64)
-        self.files, self.offsets, self.lengths = table.T
-        self._contents: dict[int, npt.NDArray[np.uint8]] = {}
+            count += len(places)
+            found.append(np.insert(places, 0, number, axis=1))
+        if not count:
+            raise DataError(f"{', '.join(names)} is empty")
+        self._files, self._offsets, self._lengths = np.concatenate(found).T
+        self._is_checked = np.zeros(count, np.bool_)
 
     def __len__(self) -> int:
-        return len(self.files)
+        return len(self._files)
 
-    def get(self, rows: npt.NDArray[np.integer[Any]]) -> list[bytes]:
-        """The contents of the records at ``rows``.
-
-        Raises:
-            DataError: A file cannot be read.
-        """
-        return [self._read(row) for row in rows.tolist()]
+    def get(self, rows: Rows) -> list[bytes | None]:
+        """The contents of the records at ``rows``; ``None`` for those whose checksum is wrong."""
+        read = [self._read(row) for row in rows.tolist()]
+        new = np.flatnonzero(~self._is_checked[rows])
+        contents: list[bytes | None] = [content for content, _ in read]
+        if len(new):
+            stored = np.frombuffer(b"".join(read[place][1] for place in new.tolist()), "<u4")
+            right = checksums_of([read[place][0] for place in new.tolist()]) == stored
+            self._is_checked[rows[new[right]]] = True
+            for place in new[~right].tolist():
+                contents[place] = None
+        return contents
 
     def name(self, row: int) -> str:
         """The file of a record, and its number there from 0."""
-        number = int(self.files[row])
-        first = int(np.searchsorted(self.files, number))
-        return f"record {row - first} of {self.paths[number]}"
+        number = int(self._files[row])
+        return f"record {row - int(np.searchsorted(self._files, number))} of {self._names[number]}"
 
-    def _read(self, row: int) -> bytes:
-        number = int(self.files[row])
-        path = self.paths[number]
-        try:
-            if number not in self._contents:
-                self._contents[number] = np.memmap(path, np.uint8, "r")
-        except OSError as error:
-            raise DataError(f"cannot read {path}: {error.strerror or error}") from error
-        first = int(self.offsets[row])
-        return self._contents[number][first : first + int(self.lengths[row])].tobytes()
+    def _read(self, row: int) -> tuple[bytes, bytes]:
+        """The content and the checksum of a record."""
+        first, length = int(self._offsets[row]), int(self._lengths[row])
+        content = self._contents[int(self._files[row])][first : first + length + _AFTER].tobytes()
+        return content[:length], content[length:]
 
 
-def record_paths(root: Path) -> dict[str, list[Path]]:
-    """The TFRecord files of each split, by name: of a file, only itself, for training.
-
-    The files of a folder belong to the split with whose name theirs begin, such as ``train-00000-of-00010.tfrecord``;
-    all others are for training.
+def open_records(paths: Sequence[Path], limit: int | None = None) -> Records:
+    """Open files: plain ones stay where they are, packed ones are unpacked into memory.
 
     Raises:
-        DataError: The folder cannot be read.
+        DataError: A file cannot be read, is damaged, or does not fit in memory.
     """
-    if not is_directory(root):
-        return {"train": [root]}
-    try:
-        files = sorted(path for path in root.iterdir() if ".tfrecord" in path.name and not path.name.startswith("."))
-    except OSError as error:
-        raise DataError(f"cannot read the folder {root}: {error.strerror or error}") from error
-    return by_split({path.name: path for path in files}, root)
+    return Records(list(map(str, paths)), list(map(_content, paths)), limit)
 
 
-def by_split(files: Mapping[str, File], root: object) -> dict[str, list[File]]:
-    """The files of each split.
+def first_records(path: Path, count: int) -> list[bytes]:
+    """The first records of a file that are whole; of a packed one, those in its first bytes.
+
+    Raises:
+        DataError: It cannot be read, or has something else.
+    """
+    content = _content(path, _FIRST)
+    places, _ = _find_records(str(path), content, count, is_start=True)
+    return [content[first : first + length].tobytes() for first, length in places.tolist()]
+
+
+def is_packed(path: Path) -> bool:
+    """Whether a file is packed, so that only unpacking it tells its records."""
+    return _window_bits(_mapped(path)[:_BEFORE].tobytes()) != 0
+
+
+def unpacked(name: str, content: Bytes, limit: int | None = None) -> Bytes:
+    """The content of a file, unpacked if it is packed.
 
     Args:
-        files: They by name.
-        root: Their folder, for messages.
+        name: The file, for messages.
+        content: What is in it.
+        limit: Bytes to unpack; all by default.
 
     Raises:
-        DataError: None is for training.
+        DataError: It is damaged, or does not fit in memory.
     """
-    splits: dict[str, list[File]] = {"train": []}
-    for name, file in files.items():
-        split = next((split for start, split in _BEGINNINGS.items() if name.lower().startswith(start)), "train")
-        splits.setdefault(split, []).append(file)
-    if not splits["train"]:
-        raise DataError(f"{root} has no training records; names of files with these begin with train")
-    return splits
-
-
-_BEGINNINGS = {"val": "validation", "test": "test"}
-
-
-def _find_records(path: Path, limit: int | None) -> tuple[npt.NDArray[np.int64], bool]:
-    """Offset and length of each record, ``[records, 2]``, and whether these are all."""
-    found: list[tuple[int, int]] = []
+    bits = _window_bits(content[:_BEFORE].tobytes())
+    if not bits:
+        return content
+    parts, size, free = [], 0, available_memory()
     try:
-        with regular(path).open("rb") as file:
-            if not os.fstat(file.fileno()).st_size:
-                raise DataError(f"{path} is empty")
-            if file.read(2) == b"\x1f\x8b":
-                raise DataError(f'{path} is compressed: add "compression": "GZIP" to its description')
-            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-                end, at = len(content), 0
-                while at < end and (limit is None or len(found) < limit):
-                    length = struct.unpack_from("<Q", content, at)[0] if at + _BEFORE <= end else end
-                    if at + _BEFORE + length + _AFTER > end:
-                        raise DataError(
-                            f"{path} ends within record {len(found)}: the file is not complete"
-                            if found
-                            else f"{path} is not a TFRecord file"
-                        )
-                    found.append((at + _BEFORE, length))
-                    at += _BEFORE + length + _AFTER
+        for part in _unpack(content, bits):
+            parts.append(part)
+            size += len(part)
+            if size > free:
+                sizes = f"they take more than {numbers.size(size)}, and {numbers.size(free)} are available"
+                raise DataError(f"the unpacked records of {name} do not fit in memory: {sizes}")
+            if limit is not None and size >= limit:
+                break
+    except (EOFError, zlib.error) as error:
+        raise DataError(f"cannot unpack {name}: {error}") from error
+    return np.frombuffer(b"".join(parts), np.uint8)
+
+
+def _unpack(content: Bytes, bits: int) -> Iterator[bytes]:
+    """The content of a packed file, which may be several one after the other, in parts of bounded size."""
+    unpacker = zlib.decompressobj(bits)
+    for first in range(0, len(content), _BLOCK):
+        left = content[first : first + _BLOCK].tobytes()
+        while left:
+            if unpacker.eof:
+                unpacker = zlib.decompressobj(bits)
+            yield unpacker.decompress(left, _BLOCK)
+            left = unpacker.unused_data.lstrip(b"\0") if unpacker.eof else unpacker.unconsumed_tail
+    while tail := unpacker.decompress(b"", _BLOCK) if not unpacker.eof else b"":
+        yield tail
+    if not unpacker.eof:
+        raise EOFError("it ends too early: the file is not complete")
+
+
+def _window_bits(start: bytes) -> int:
+    """The window bits by which a file is unpacked; 0 if it is not packed."""
+    if _is_head(start):
+        return 0
+    if start.startswith(b"\x1f\x8b"):
+        return _GZIP
+    is_zlib = len(start) > 1 and start[0] & 0x0F == 8 and int.from_bytes(start[:2], "big") % 31 == 0
+    return _ZLIB if is_zlib else 0
+
+
+def _is_head(start: bytes) -> bool:
+    """Whether the checksum of a record's length is right."""
+    if len(start) < _BEFORE:
+        return False
+    return bool(checksums(np.frombuffer(start, np.uint8, 8)[np.newaxis])[0] == struct.unpack_from("<I", start, 8)[0])
+
+
+def _content(path: Path, limit: int | None = None) -> Bytes:
+    return unpacked(str(path), _mapped(path), limit)
+
+
+def _mapped(path: Path) -> Bytes:
+    try:
+        size = regular(path).stat().st_size
+        return np.memmap(path, np.uint8, "r") if size else np.zeros(0, np.uint8)  # which cannot be mapped
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror or error}") from error
-    return np.array(found, np.int64).reshape(-1, 2), at >= end
+
+
+def _find_records(
+    name: str, content: Bytes, limit: int | None, *, is_start: bool = False
+) -> tuple[npt.NDArray[np.int64], bool]:
+    """Offset and length of each record, ``[records, 2]``, and whether these are all.
+
+    Args:
+        name: The file, for messages.
+        content: What is in it.
+        limit: Maximum number of records.
+        is_start: Whether the content may be only the start of a file.
+    """
+    found: list[tuple[int, int]] = []
+    view, end, at = content.data, len(content), 0
+    while at < end and (limit is None or len(found) < limit):
+        length = struct.unpack_from("<Q", view, at)[0] if at + _BEFORE <= end else end
+        if at + _BEFORE + length + _AFTER > end:
+            if is_start and found:
+                break
+            if (found and at + _BEFORE > end) or _is_head(view[at : at + _BEFORE].tobytes()):
+                raise DataError(f"{name} ends within record {len(found)}: the file is not complete")
+            raise DataError(_damaged(name, len(found)))
+        found.append((at + _BEFORE, length))
+        at += _BEFORE + length + _AFTER
+    places = np.array(found, np.int64).reshape(-1, 2)
+    heads = np.frombuffer(b"".join(view[first - _BEFORE : first] for first in places[:, 0].tolist()), np.uint8)
+    heads = heads.reshape(-1, _BEFORE)
+    right = checksums(heads[:, :8]) == np.ascontiguousarray(heads[:, 8:]).view("<u4")[:, 0]
+    if not right.all():
+        raise DataError(_damaged(name, int(np.argmin(right))))
+    return places, at >= end
+
+
+def _damaged(name: str, record: int) -> str:
+    return f"{name} is damaged at record {record}: its length is wrong" if record else f"{name} is not a TFRecord file"

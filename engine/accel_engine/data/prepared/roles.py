@@ -1,13 +1,17 @@
-"""Chooses which columns of a prepared dataset are inputs, targets and weights, and names its classes."""
+"""Chooses which columns of a prepared dataset are inputs, targets and weights, and which of its splits is for what."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from accel_engine.data.data_options import DataOptions
 from accel_engine.data.dataset_entry import EntryColumn
 from accel_engine.data.pixel_scaling import PIXELS, ValueRange, is_image
+from accel_engine.data.splits import SPLIT_NAMES
 from accel_engine.data.structure import ArraySpec, Batch, Structure
 from accel_engine.errors import DataError, PlanError
+
+T = TypeVar("T")
 
 _TARGETS = ("label", "labels", "target", "targets", "class", "y")
 """Names of columns that are targets if nothing else says so."""
@@ -105,7 +109,7 @@ def kind_and_range(roles: Roles, specs: Mapping[str, ArraySpec], images: Sequenc
     if spec.dtype == "string":
         return "text", ValueRange()
     if roles.inputs[0] in images:
-        return "images", PIXELS
+        return "images", ValueRange("uint16", 65_535, pixels=True) if spec.dtype == "uint16" else PIXELS
     shape = tuple(side or 0 for side in spec.shape)
     values = ValueRange.of_array(spec.dtype, shape)
     return ("images" if values.pixels and is_image(shape) else "arrays"), values
@@ -113,21 +117,45 @@ def kind_and_range(roles: Roles, specs: Mapping[str, ArraySpec], images: Sequenc
 
 def describe_columns(roles: Roles, specs: Mapping[str, ArraySpec], images: Sequence[str]) -> tuple[EntryColumn, ...]:
     """What is known of each column."""
+    of_role = {"weight": (roles.weight,), "target": roles.targets, "input": roles.inputs}
+    known = {name: role for role, names in of_role.items() for name in names}
     return tuple(
         EntryColumn(
             name,
             "image" if name in images else "text" if spec.dtype == "string" else "number",
-            "input"
-            if name in roles.inputs
-            else "target"
-            if name in roles.targets
-            else "weight"
-            if name == roles.weight
-            else "unused",
+            known.get(name, "unused"),
             detail=str(spec),
         )
         for name, spec in specs.items()
     )
+
+
+def choose_splits(splits: Mapping[str, T], options: DataOptions) -> tuple[dict[str, T], tuple[str, ...]]:
+    """Choose the splits: a test split is used for validation if there is no other and the plan asks for none.
+
+    Args:
+        splits: The splits by name; if there is only one, it is for training.
+        options: The plan's split.
+
+    Returns:
+        Those of ``train``, ``validation`` and ``test`` that there are, and notes for the user.
+
+    Raises:
+        DataError: There is no training split.
+    """
+    found = {use: next((each for each in splits if each.lower() in names), "") for use, names in SPLIT_NAMES.items()}
+    names = {use: name for use, name in found.items() if name}
+    if "train" not in names and len(splits) == 1:
+        names = dict.fromkeys(["train"], next(iter(splits)))
+    if "train" not in names:
+        raise DataError(f"there is no training split: the data has {', '.join(splits) or 'none'}")
+    notes: list[str] = []
+    if "validation" not in names and "test" in names and options.split == "auto" and not options.validation_data:
+        names["validation"] = names.pop("test")
+        notes.append(f"validating on the split {names['validation']}, as there is no validation split")
+    if unused := [name for name in splits if name not in names.values()]:
+        notes.append(f"unused splits: {', '.join(unused)}")
+    return {use: splits[name] for use, name in names.items()}, tuple(notes)
 
 
 def _part(names: Sequence[str], columns: Mapping[str, Structure]) -> Structure:

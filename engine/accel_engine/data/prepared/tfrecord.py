@@ -1,255 +1,280 @@
-"""Reads TFRecord files whose features are described beside them."""
+"""TFRecord files whose features are described beside them, on this machine or in Google Cloud Storage."""
 
-import re
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any, Protocol
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from importlib import import_module
+from pathlib import Path
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-import tensorflow as tf
 
-from accel_engine.data.data_options import DataOptions, Progress
-from accel_engine.data.dataset import Dataset
+from accel_engine.data.changes import Change
+from accel_engine.data.data_options import DataOptions
+from accel_engine.data.dataset import fits_in_memory
 from accel_engine.data.dataset_entry import DatasetEntry
-from accel_engine.data.folders.image_folder import ImageDecoder
-from accel_engine.data.prepared.columns_dataset import PreparedSplits, build_dataset
-from accel_engine.data.prepared.feature_description import Feature, FeatureDescription
-from accel_engine.data.prepared.record_layout import RecordLayout
-from accel_engine.data.prepared.records import RecordFiles
-from accel_engine.data.prepared.rows import Rows, numpy_type
-from accel_engine.data.prepared.tfrecord_survey import read_layout
+from accel_engine.data.prepared.columns import ColumnSource
+from accel_engine.data.prepared.features import (
+    NAME,
+    Feature,
+    FeatureDescription,
+    check_description,
+    how_to_describe,
+    parse_description,
+    parse_example,
+)
+from accel_engine.data.prepared.prepared_source import LOOKED_AT, Layout, PreparedSource, size_images
+from accel_engine.data.prepared.records import Records, first_records, is_packed, open_records, unpacked
+from accel_engine.data.prepared.roles import Roles, choose_roles, choose_splits
 from accel_engine.data.structure import ArraySpec
-from accel_engine.data.untuned import untuned
-from accel_engine.errors import DataError
-from accel_engine.memory import available_memory
+from accel_engine.errors import DataError, PlanError
+from accel_engine.user_paths import is_directory, user_path
 from accel_engine.words import numbers
 
+_BEGINNINGS = {"val": "validation", "test": "test"}
+"""How the names of files begin that are of a split; all others are for training."""
 
-def read(entry: DatasetEntry, options: DataOptions, progress: Progress) -> Dataset:
-    """Read TFRecord files: into memory if they fit; otherwise each record when it is needed.
+_COUNTED = 200_000
+"""Records that are counted, at most, before they are read."""
+
+
+class TFRecord(PreparedSource):
+    """A file, or a folder of files whose names begin with their split, such as ``train-00000-of-00010.tfrecord``."""
+
+    loads_with_tensorflow = True
+
+    @cached_property
+    def files(self) -> dict[str, list[str]]:
+        """The files of each split."""
+        files, self._split_notes = choose_splits(self._find(self._root), self.options)
+        if self.options.validation_data:
+            files["validation"] = self._find(self._validation_root())["train"]
+        return files
+
+    @cached_property
+    def description(self) -> FeatureDescription:
+        """The description beside a file, or in its folder, compared with the first record."""
+        file = self.files["train"][0]
+        folder, slash, name = file.rpartition("/")
+        places = [f"{folder}{slash}{NAME}"]
+        if folder != self._root:
+            places.insert(0, f"{folder}{slash}{name.partition('.')[0]}.{NAME}")
+        records = self._first_records(1)
+        for place in places:
+            if (content := self._read(place)) is not None:
+                try:
+                    description = parse_description(content.decode(), place)
+                except UnicodeDecodeError as error:
+                    raise DataError(f"cannot read {place}: {error}") from error
+                check_description(description, records[0], file, place)
+                return description
+        raise DataError(how_to_describe(self._root, places[-1], records[0]))
+
+    @cached_property
+    def layout(self) -> Layout:
+        """What the description and the first records tell."""
+        features = self.description.features
+        roles = choose_roles(tuple(features), self.options, self.description.target, self.description.weight)
+        specs, changes = specs_of(features, self._first_records(LOOKED_AT), None, self.options, roles)
+        lists = {name: features[name].shape for name in roles.names if features[name].pad is not None}
+        padded = [f"{name} to {list(shape)}" for name, shape in lists.items()]
+        if padded:
+            changes += (Change("padded", "lists of other lengths", detail=f"{', '.join(padded)}; longer ones are cut"),)
+        images = tuple(name for name, each in features.items() if each.encoding == "image")
+        return Layout(specs, roles, images, self.description.class_names, self._split_notes, changes)
+
+    def count(self) -> Mapping[str, int | None]:
+        """Number of records of each split; ``None`` if there are many, or if they are packed."""
+        return {use: _count(list(map(Path, files))) for use, files in self.files.items()}
+
+    def open(self) -> Mapping[str, ColumnSource]:
+        """The records of each split."""
+        records = {use: self._open(files) for use, files in self.files.items()}
+        return columns_of(records, self.description.features, self.layout.specs)
+
+    @property
+    def _root(self) -> str:
+        return str(self.entry.path)
+
+    def _validation_root(self) -> str:
+        return str(user_path(self.options.validation_data))
+
+    def _find(self, root: str) -> dict[str, list[str]]:
+        """The files of each split, by its name: of a file, only itself, for training.
+
+        Raises:
+            DataError: The folder cannot be read, or has no training records.
+        """
+        if not self._is_folder(root):
+            return {"train": [root]}
+        splits: dict[str, list[str]] = {"train": []}
+        for name in sorted(self._names(root)):
+            if ".tfrecord" in name and not name.startswith("."):
+                use = next((use for start, use in _BEGINNINGS.items() if name.lower().startswith(start)), "train")
+                splits.setdefault(use, []).append(f"{root}/{name}")
+        if not splits["train"]:
+            raise DataError(f"{root} has no training records; names of files with these begin with train")
+        return splits
+
+    def _is_folder(self, root: str) -> bool:
+        return is_directory(Path(root))
+
+    def _names(self, root: str) -> list[str]:
+        try:
+            return [path.name for path in Path(root).iterdir()]
+        except OSError as error:
+            raise DataError(f"cannot read the folder {root}: {error.strerror or error}") from error
+
+    def _read(self, file: str) -> bytes | None:
+        """The content of a file; ``None`` if there is none."""
+        try:
+            return Path(file).read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise DataError(f"cannot read {file}: {error.strerror or error}") from error
+
+    def _first_records(self, count: int) -> list[bytes]:
+        for file in self.files["train"]:  # the first ones may be empty
+            if records := first_records(Path(file), count):
+                return records
+        raise DataError(f"{', '.join(self.files['train'])} is empty")
+
+    def _open(self, files: list[str]) -> Records:
+        return open_records(list(map(Path, files)))
+
+
+class RemoteTFRecord(TFRecord):
+    """The same at an address that TensorFlow's file systems read; all of it is read into memory.
+
+    This was tested with another file system of TensorFlow, not with Google Cloud Storage itself.
+    """
+
+    def describe(self) -> DatasetEntry:
+        """Nothing is read before TensorFlow starts."""
+        return self.entry
+
+    @cached_property
+    def _gfile(self) -> Any:
+        tensorflow = import_module("tensorflow")
+        scheme = self._root.partition("://")[0]
+        if scheme not in tensorflow.io.gfile.get_registered_schemes():
+            raise DataError(f"this build of TensorFlow does not read {scheme}://: copy the files to this machine")
+        return tensorflow.io.gfile
+
+    @property
+    def _root(self) -> str:
+        return self.entry.url.rstrip("/")
+
+    def _validation_root(self) -> str:
+        given, scheme = self.options.validation_data, self._root.partition("://")[0]
+        if not given.startswith(f"{scheme}://"):
+            raise PlanError("validation_data", given, f"must be in {scheme}:// too, as the data is")
+        return given.rstrip("/")
+
+    def _is_folder(self, root: str) -> bool:
+        gfile = self._gfile
+        with self._explained():
+            if gfile.isdir(root):
+                return True
+            gfile.stat(root)  # raises if there is none
+            return False
+
+    def _names(self, root: str) -> list[str]:
+        with self._explained():
+            return [name.rstrip("/") for name in self._gfile.listdir(root)]
+
+    def _read(self, file: str) -> bytes | None:
+        with self._explained():
+            if not self._gfile.exists(file):
+                return None
+            with self._gfile.GFile(file, "rb") as opened:
+                content: bytes = opened.read()
+                return content
+
+    def _first_records(self, count: int) -> list[bytes]:
+        records = self._opened["train"]
+        return [each for each in records.get(np.arange(min(count, len(records)))) if each is not None]
+
+    @cached_property
+    def _opened(self) -> dict[str, Records]:
+        with self._explained():
+            size = sum(self._gfile.stat(file).length for files in self.files.values() for file in files)
+        if not fits_in_memory(size):
+            raise DataError(
+                f"{self._root} has {numbers.size(size)}, too much for this machine's memory: copy the files to this "
+                "machine, where each record is read when it is needed"
+            )
+        return {use: Records(files, list(map(self._content, files))) for use, files in self.files.items()}
+
+    def _content(self, file: str) -> Any:
+        return unpacked(file, np.frombuffer(self._read(file) or b"", np.uint8))
+
+    def open(self) -> Mapping[str, ColumnSource]:
+        """The records of each split."""
+        return columns_of(self._opened, self.description.features, self.layout.specs)
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Convert TensorFlow's errors about files."""
+        errors, op_message = import_module("tensorflow").errors, _decoding().op_message
+        try:
+            yield
+        except errors.NotFoundError as error:
+            raise DataError(f"there is no {self._root}, or you may not read it") from error
+        except errors.OpError as error:
+            message = f"cannot read {self._root}: {op_message(error)}"
+            denied = ("PermissionDenied", "Unauthenticated", "FailedPrecondition", "Aborted", "Unavailable")
+            if isinstance(error, tuple(getattr(errors, f"{name}Error") for name in denied)):
+                message += (
+                    ". For Google Cloud Storage, log in with gcloud auth application-default login, or set "
+                    "GOOGLE_APPLICATION_CREDENTIALS"
+                )
+            raise DataError(message) from error
+
+
+def specs_of(
+    features: Mapping[str, Feature], records: Sequence[bytes], total: int | None, options: DataOptions, roles: Roles
+) -> tuple[dict[str, ArraySpec], tuple[Change, ...]]:
+    """Shape and type of features as they are decoded, and what that changes in images.
 
     Args:
-        entry: Has the path of a file, or of a folder with files whose names begin with their split.
-        options: Which features are inputs and targets, the size of images, how examples are split, and whether invalid
-            ones are skipped.
-        progress: Reports the number of records read.
+        features: The features.
+        records: The first records.
+        total: Number of all records; ``None`` if unknown.
+        options: The plan's size of images.
+        roles: Which features are used.
 
     Raises:
-        DataError: The description is missing, or does not fit; or a record is damaged.
-        PlanError: An option does not fit.
+        DataError: The size of images is unknown.
+        PlanError: It is invalid.
     """
-    return read_records(entry, read_layout(entry, options), options, progress)
+    specs, changes = {}, list[Change]()
+    for name, feature in features.items():
+        specs[name] = ArraySpec(feature.shape, feature.dtype)
+        if feature.encoding == "image":
+            found = [
+                values[0] for record in records if (values := (parse_example(record) or {}).get(name, ("", []))[1])
+            ]
+            sides = [side if side > 0 else None for side in feature.shape or (-1, -1, -1)]
+            specs[name], own = size_images(name, found, sides, total, options, feature.dtype)
+            changes += own if name in roles.names else ()
+    return specs, tuple(changes)
 
 
-def read_records(entry: DatasetEntry, layout: RecordLayout, options: DataOptions, progress: Progress) -> Dataset:
-    """Read files whose features are known, as :func:`read` does."""
-    compression = layout.description.compression
-    records: dict[str, Records] = {
-        split: LoadedRecords(list(map(str, paths)), compression) if compression else RecordFiles(paths)
-        for split, paths in layout.paths.items()
-        if paths
-    }
-    return build_records(entry, layout, records, options, progress)
+def columns_of(
+    records: Mapping[str, Records], features: Mapping[str, Feature], specs: Mapping[str, ArraySpec]
+) -> Mapping[str, ColumnSource]:
+    """The features of the records of each split."""
+    return {use: _decoding().RecordColumns(each, features, dict(specs)) for use, each in records.items()}
 
 
-def build_records(
-    entry: DatasetEntry,
-    layout: RecordLayout,
-    records: Mapping[str, "Records"],
-    options: DataOptions,
-    progress: Progress,
-) -> Dataset:
-    """Make a dataset of the records of each split."""
-    decoders = {
-        name: ImageDecoder(feature.shape, "uint16" if feature.dtype == "uint16" else "uint8")
-        for name, feature in layout.description.features.items()
-        if feature.encoding == "image"
-    }
-    sources = {split: RecordSource(each, layout.description, decoders) for split, each in records.items()}
-    return build_dataset(
-        replace(entry, name=layout.name or entry.name),
-        PreparedSplits(sources["train"], sources.get("validation"), sources.get("test")),
-        layout.roles,
-        options,
-        progress,
-        class_names=layout.description.class_names,
-        images=layout.images,
-        notes=layout.notes,
-    )
+def _decoding() -> Any:
+    return import_module("accel_engine.data.prepared.record_columns")
 
 
-class Records(Protocol):
-    """Records that are read by row."""
-
-    def __len__(self) -> int: ...
-
-    def get(self, rows: Rows) -> list[bytes]:
-        """The contents of some records."""
-
-    def name(self, row: int) -> str:
-        """The name of a record in messages."""
-
-
-class LoadedRecords:
-    """The records of files that can only be read in their order, such as compressed ones; they are kept in memory.
-
-    Args:
-        paths: Paths or addresses that TensorFlow reads.
-        compression: ``GZIP``, ``ZLIB`` or empty.
-
-    Raises:
-        DataError: A file is damaged.
-    """
-
-    def __init__(self, paths: Sequence[str], compression: str) -> None:
-        self._records: list[bytes] = []
-        self._paths = paths
-        free, size = available_memory(), 0
-        try:
-            for batch in untuned(tf.data.TFRecordDataset(paths, compression).batch(1024)):
-                self._records.extend(batch.numpy())
-                size += sum(map(len, self._records[-len(batch) :]))
-                if size > free:
-                    sizes = f"{numbers.size(size)}, and {numbers.size(free)} are available"
-                    raise DataError(f"the records of {paths[0]} do not fit in memory: {len(self)} records take {sizes}")
-        except tf.errors.OpError as error:
-            raise DataError(f"cannot read the records of {paths[0].rpartition('/')[0]}: {op_message(error)}") from error
-
-    def __len__(self) -> int:
-        return len(self._records)
-
-    def get(self, rows: Rows) -> list[bytes]:
-        """The contents of some records."""
-        return [self._records[row] for row in rows.tolist()]
-
-    def name(self, row: int) -> str:
-        """The name of a record in messages."""
-        return f"record {row} of {', '.join(path.rpartition('/')[2] for path in self._paths)}"
-
-
-class RecordSource:
-    """The features of records.
-
-    Args:
-        records: The records.
-        description: Their features.
-        decoders: Decoders of the images.
-    """
-
-    def __init__(self, records: Records, description: FeatureDescription, decoders: dict[str, ImageDecoder]) -> None:
-        self.specs = {name: ArraySpec(each.shape, each.dtype) for name, each in description.features.items()}
-        self._records = records
-        self._features = description.features
-        self._decoders = decoders
-
-    def __len__(self) -> int:
-        return len(self._records)
-
-    def decode(self, rows: Rows, names: Sequence[str]) -> tuple[dict[str, npt.NDArray[Any]], npt.NDArray[np.bool_]]:
-        """Decode some features of some records."""
-        contents = self._records.get(rows)
-        valid = np.ones(len(rows), np.bool_)
-        try:
-            parsed = self._parse(contents, names)
-        except tf.errors.OpError:  # of one of them: leave out those that cannot be parsed
-            valid[:] = [self._reason(content, names) is None for content in contents]
-            good = [content for content, whole in zip(contents, valid, strict=True) if whole]
-            parsed = self._parse(good, names) if good else {}
-        values = {
-            name: np.zeros((len(rows), *self._features[name].shape), numpy_type(self.specs[name])) for name in names
-        }
-        kept = np.flatnonzero(valid)
-        for name, column in parsed.items():
-            if name not in self._decoders:
-                values[name][kept] = column
-                continue
-            images = self._decoders[name](column.tolist())
-            for place, image in images.items():
-                values[name][kept[place]] = image
-            valid[np.delete(kept, list(images))] = False
-        return values, valid
-
-    def problem(self, row: int) -> DataError:
-        """The reason why a record cannot be decoded."""
-        name = self._records.name(row)
-        reason = self._reason(self._records.get(np.array([row]))[0], tuple(self._features))
-        return DataError(f"cannot read {name}: {reason or 'an image in it cannot be decoded'}")
-
-    def _reason(self, content: bytes, names: Sequence[str]) -> str | None:
-        """TensorFlow's message about a record that cannot be parsed."""
-        try:
-            self._parse([content], names)
-        except tf.errors.OpError as error:
-            return op_message(error)
+def _count(paths: list[Path]) -> int | None:
+    if any(map(is_packed, paths)):
         return None
-
-    def _parse(self, contents: list[bytes], names: Sequence[str]) -> dict[str, npt.NDArray[Any]]:
-        """The features of records; those of images as their bytes."""
-        with tf.device("/CPU:0"):
-            parsed = tf.io.parse_example(contents, {name: _to_tensorflow(self._features[name]) for name in names})
-            return {name: _values(parsed[name], self._features[name]) for name in names}
-
-
-def _to_tensorflow(feature: Feature) -> Any:
-    """How TensorFlow parses a feature."""
-    if feature.encoding:
-        return tf.io.FixedLenFeature((), tf.string)
-    is_number = feature.dtype != "string"
-    dtype = (tf.float32 if feature.dtype.startswith("float") else tf.int64) if is_number else tf.string
-    return tf.io.RaggedFeature(dtype) if feature.pad is not None else tf.io.FixedLenFeature(feature.shape, dtype)
-
-
-def _values(parsed: Any, feature: Feature) -> npt.NDArray[Any]:
-    """The values of a feature.
-
-    Raises:
-        InvalidArgumentError: They do not fit the feature's description.
-    """
-    if feature.encoding == "image":
-        return np.asarray(parsed)
-    if feature.encoding == "raw":
-        return _decode_raw(np.asarray(parsed), feature)
-    if feature.pad is not None:
-        size = int(np.prod(feature.shape, dtype=np.int64))
-        parsed = tf.reshape(parsed.to_tensor(feature.pad, shape=(None, size)), (-1, *feature.shape))
-    values = np.asarray(parsed)
-    if feature.dtype == "string":
-        return np.array([_decode_text(text) for text in values.ravel()], object).reshape(values.shape)
-    with np.errstate(over="ignore"):
-        converted = values.astype(feature.dtype)
-    changed = (
-        values[converted != values]
-        if values.dtype.kind == "i"
-        else values[np.isfinite(values) & ~np.isfinite(converted)]
-    )
-    if changed.size:
-        raise _invalid(f"the value {changed[0]:g}, which {feature.dtype} cannot hold")
-    return converted
-
-
-def _decode_raw(contents: npt.NDArray[Any], feature: Feature) -> npt.NDArray[Any]:
-    """Arrays of the bytes that they have in memory, little-endian."""
-    dtype = np.dtype(feature.dtype).newbyteorder("<")
-    size = int(np.prod(feature.shape, dtype=np.int64)) * dtype.itemsize
-    for content in contents:
-        if len(content) != size:
-            raise _invalid(f"{len(content)} bytes instead of {size}")
-    values = np.frombuffer(b"".join(contents.tolist()), dtype).astype(feature.dtype)
-    return values.reshape(-1, *feature.shape)
-
-
-def _decode_text(text: bytes) -> str:
-    try:
-        return text.decode()
-    except UnicodeDecodeError as error:
-        raise _invalid(f"a text that is not UTF-8, at byte {error.start}") from error
-
-
-def _invalid(problem: str) -> tf.errors.OpError:
-    return tf.errors.InvalidArgumentError(None, None, problem)
-
-
-def op_message(error: Exception) -> str:
-    """TensorFlow's message without the names of ops."""
-    return re.sub(r"^\{\{.*?\}\} | \[Op:\w+\]", "", str(error).splitlines()[0])
+    records = open_records(paths, _COUNTED)
+    return len(records) if records.complete else None

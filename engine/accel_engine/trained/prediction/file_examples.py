@@ -6,13 +6,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import tensorflow as tf
 
-from accel_engine.data.folders.audio_folder import sound_tensor
-from accel_engine.data.folders.audio_folder_scan import wrong_rate
+from accel_engine.data.changes import Verb
+from accel_engine.data.folders.audio_folder import SoundForm
 from accel_engine.data.folders.image_folder import changes_of
-from accel_engine.data.folders.wav_header import read_wav_header
 from accel_engine.data.structure import ArraySpec
+from accel_engine.data.texts.characters import encoding_of
 from accel_engine.errors import AccelError, DataError
 from accel_engine.image_files import read_pixels
 from accel_engine.run.diagnostics import InputSpec
@@ -58,25 +57,26 @@ def example_of(path: Path, input_spec: InputSpec) -> tuple[npt.NDArray[Any], lis
 
 
 def read_sound(path: Path, spec: ArraySpec, rate: int) -> Examples:
-    """Read a WAV file, cut or padded with silence to the length of the run's sounds.
+    """Read a sound as an example of the run's data.
 
     Args:
         path: The file.
         spec: ``[samples, 1]``.
         rate: Samples per second of the run's sounds.
     """
-    samples = spec.shape[0] or 0
+    form = SoundForm(spec.shape[0] or 0, rate)
     try:
-        header = read_wav_header(path)
-        if header.rate != rate:
-            raise DataError(wrong_rate(str(path), header.rate, rate))
-        sound = sound_tensor(tf.constant(str(path)), samples, rate).numpy()
+        sound, header = form.read(str(path))
     except AccelError as error:
         return Examples((str(path),), None, {0: str(error)})
-    except tf.errors.OpError:
-        return Examples((str(path),), None, {0: f"cannot decode the sound {path}"})
-    changed = "cut" if header.samples > samples else "padded with silence" if header.samples < samples else ""
-    notes = (f"{path}: {changed} from {header.samples:,} to {samples:,} samples",) if changed else ()
+    samples = f"from {form.length_of(header):,} to {form.samples:,} samples"
+    details: dict[Verb, str] = {
+        "mixed": f"from {header.channels} channels into one",
+        "resampled": f"from {header.rate:,} to {rate:,} samples per second",
+        "padded": f"with silence {samples}",
+        "cut": samples,
+    }
+    notes = tuple(f"{path}: {verb} {details[verb]}" for verb in form.changes_of(header))
     return Examples((str(path),), sound[np.newaxis], notes=notes)
 
 
@@ -98,7 +98,8 @@ def read_lines(path: Path, spec: ArraySpec) -> Examples:
         DataError: It cannot be read, or has no text.
     """
     try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
+        content = path.read_bytes()
+        lines = content.decode(encoding_of(content[:4])).splitlines()
     except UnicodeDecodeError as error:
         raise DataError(f"{path} is not UTF-8 at byte {error.start:,}") from error
     except OSError as error:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from accel_engine.data.data_options import OF_CLASSES
-from accel_engine.data.folders.layout import IMAGE_SUFFIXES
+from accel_engine.data.folders.layout import AUDIO_SUFFIXES, IMAGE_SUFFIXES
 from accel_engine.data.structure import ArraySpec, Structure, flatten, has_texts, map_structure
 from accel_engine.data.tables.table_file import SUFFIXES as TABLES
 from accel_engine.errors import AccelError, DataError
@@ -147,7 +147,7 @@ def _examples(model: TrainedModel, path: Path) -> Examples:
             return read_text_column(path, form.feature_names, spec)
         if has_texts(spec) and suffix == ".txt":
             return file_examples.read_lines(path, spec)
-        if form.kind == "audio" and suffix == ".wav":
+        if form.kind == "audio" and suffix in AUDIO_SUFFIXES:
             return file_examples.read_sound(path, spec, form.sample_rate)
         if (image := model.input_spec) and image.is_image and suffix in IMAGE_SUFFIXES:
             return file_examples.read_images(path, image)

@@ -59,6 +59,17 @@ def test_survey_shows_beginnings(reviews: Path) -> None:
     assert str(entry.spec.inputs) == "string"
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32"])
+def test_a_byte_order_mark_tells_the_encoding_and_is_no_character(reviews: Path, encoding: str) -> None:
+    path = reviews / "train" / "neg" / "0_0.txt"
+    path.write_bytes("schön".encode(encoding))
+    assert load(reviews).train.inputs[0] == "schön"
+    assert data.survey(data.find(str(reviews)), DataOptions()).samples[0] == ("neg", "schön")
+    path.write_bytes("schön".encode("utf-16")[:-1])
+    with pytest.raises(DataError, match=f"the text {path} is not UTF-16: line 1 has an invalid byte"):
+        load(reviews)
+
+
 def test_texts_that_are_not_utf8(reviews: Path) -> None:
     bad = reviews / "train" / "neg" / "2_2.txt"
     bad.write_bytes("gut\nschön".encode("latin-1"))

@@ -70,10 +70,10 @@ def test_saved_dataset(tmp_path: Path, in_memory: bool, monkeypatch: pytest.Monk
         ("a", "b", "c"),
         in_memory,
     )
-    assert dataset.notes == (
-        "columns left out: when (timestamp[s])",
-        "lists of several lengths are padded with 0 to the longest: words (3); set the window for another length",
-    )
+    assert dataset.notes == ("columns left out: when (timestamp[s])",)
+    assert list(map(str, dataset.changes)) == [
+        "lists of several lengths padded: with 0 to the longest: words (3); set the window for another length"
+    ]
     rows = np.array([25, 3, 3, 19])
     batch = dataset.train.take(rows)
     assert batch.targets.tolist() == (rows % 3).tolist()
@@ -112,8 +112,9 @@ def test_missing_values_and_damaged_images(tmp_path: Path) -> None:
     dataset = load(root, invalid_examples="skip", split="none")
     assert dataset.train.inputs["image"][:, 0, 0, 0].tolist() == [0, 1, 3, 4, 6, 7, 8, 9]
     assert dataset.train.targets.tolist() == [0, 1, 0, 1, 0, 1, 2, 0]
-    assert "skipped 2 of 10 examples" in dataset.notes[-1]
-    assert "example 5 of the split train: an image in it cannot be decoded" in dataset.notes[-1]
+    left_out = str(dataset.changes[-1])
+    assert "2 of 10 examples left out" in left_out
+    assert "example 5 of the split train: an image in it cannot be decoded" in left_out
 
 
 def test_damaged_files(tmp_path: Path) -> None:
@@ -167,7 +168,7 @@ def test_lists_of_several_lengths_are_padded(
         expected = [(source[row] + [item] * length)[:length] for row in rows]
         assert batch[name].tolist() == expected
     words = f"to the window of {window}, or cut: ids, pairs, texts" if window else "ids (3), pairs (2), texts (1); set"
-    assert any(words in note for note in dataset.notes)
+    assert any(words in str(change) for change in dataset.changes)
     surveyed = data.survey(data.find(str(root)), DataOptions(window=window, features=("ids", "pairs", "texts")))
     assert surveyed.spec.inputs == dataset.spec.inputs  # type: ignore[union-attr]
 

@@ -12,7 +12,7 @@ from accel_engine import data
 from accel_engine.data import DataOptions
 from accel_engine.data.dataset import Dataset
 from accel_engine.data.dataset_entry import DatasetEntry
-from accel_engine.data.prepared import remote_tfrecord
+from accel_engine.data.prepared import tfrecord
 from accel_engine.data_profile.described_data import DescribedData
 from accel_engine.errors import DataError, PlanError
 from accel_engine.plan import Plan
@@ -46,8 +46,8 @@ def fill(tmp_path: Path):
 
 
 def load(url: str, **options: Any) -> Dataset:
-    entry = DatasetEntry("mine", "", "prepared.remote_tfrecord", url=url)
-    return remote_tfrecord.read(entry, DataOptions(**options), lambda *_: None)
+    entry = DatasetEntry("mine", "", "prepared.tfrecord:RemoteTFRecord", url=url)
+    return tfrecord.RemoteTFRecord(entry, DataOptions(**options)).load(lambda *_: None)
 
 
 def test_a_file_is_read(fill) -> None:
@@ -61,7 +61,7 @@ def test_a_file_is_read(fill) -> None:
 
 @pytest.mark.parametrize("compression", ["", "GZIP"])
 def test_a_folder_has_splits(fill, compression: str) -> None:
-    description = {**DESCRIPTION, "compression": compression}
+    description = DESCRIPTION
     files = {"train-0.tfrecord": 4, "train-1.tfrecord": 3, "val.tfrecord": 2, "test.tfrecord": 1}
     root = fill(f"folder{compression}", files, description, compression)
     dataset = load(f"{root}/")
@@ -87,9 +87,9 @@ def test_what_cannot_be_read_is_explained(fill, monkeypatch: pytest.MonkeyPatch)
         load(fill("two", {"a.tfrecord": 4}), validation_data="v.tfrecord")
     put("ram://damaged/a.tfrecord", b"no records, but some text that is long enough")
     put("ram://damaged/features.json", json.dumps(DESCRIPTION).encode())
-    with pytest.raises(DataError, match="cannot read ram://damaged: corrupted record"):
+    with pytest.raises(DataError, match=r"ram://damaged/a\.tfrecord is not a TFRecord file"):
         load("ram://damaged")
-    monkeypatch.setattr(remote_tfrecord, "fits_in_memory", lambda _: False)
+    monkeypatch.setattr(tfrecord, "fits_in_memory", lambda _: False)
     with pytest.raises(DataError, match=r"too much for this machine's memory: copy the files"):
         load(fill("large", {"a.tfrecord": 4}))
 
@@ -118,7 +118,7 @@ def test_missing_credentials_are_explained(monkeypatch: pytest.MonkeyPatch, erro
 )
 def test_an_address_is_kept_as_it_is(url: str, name: str) -> None:
     entry = data.find(url)
-    assert (entry.name, entry.url, entry.path, entry.reader) == (name, url, None, "prepared.remote_tfrecord")
+    assert (entry.name, entry.url, entry.path, entry.reader) == (name, url, None, "prepared.tfrecord:RemoteTFRecord")
     surveyed = data.survey(entry, DataOptions(image_size="8x8"))
     assert surveyed.notes == ("Google Cloud Storage is not read before TensorFlow starts",)
     plan = Plan(data=url, validation_data=url)

@@ -104,7 +104,8 @@ def test_supervised_keys_and_images_of_several_sizes(tmp_path: Path, keys: dict[
     assert (dataset.shape, dataset.kind, dataset.value_range.pixels) == ((4, 5, 3), "images", True)
     assert np.bincount(dataset.validation.targets).tolist() == [1, 1, 1]
     assert len(dataset.test) == 3
-    assert "images have several sizes: resized to 4x5" in dataset.notes[1]
+    resized = "images looked at resized: to 4x5, the most common size (change it with image_size)"
+    assert [f"1 of 6 {resized}"] == list(map(str, dataset.changes))
     assert load(root, image_size="6x7").shape == (6, 7, 3)
 
 
@@ -144,7 +145,8 @@ def test_lists_of_several_lengths_are_padded_to_the_window(
     dataset = load(root, **options)
     words = dataset.train.take(np.array([0, 11, 3])).inputs
     assert words.tolist() == [[1, 0, 0, 0, 0], [1] * 5, [1, 1, 1, 1, 0]]
-    assert "lists of several lengths are padded with 0 to the window of 5, or cut: words" in dataset.notes
+    padded = "lists of several lengths padded: with 0 to the window of 5, or cut: words"
+    assert padded in map(str, dataset.changes)
     surveyed = data.survey(data.find(str(root)), DataOptions(**options))
     assert surveyed.spec == dataset.spec
 
@@ -160,3 +162,10 @@ def test_tensors_with_an_unknown_first_dimension_are_lists(tmp_path: Path) -> No
     assert dataset.train.take(np.array([0, 4])).inputs.tolist() == [[1, 0], [1, 1]]
     assert "features left out: image (Tensor)" in dataset.notes
     assert "words (Tensor of several lengths: set the window)" in " ".join(load(root, split="none").notes)
+
+
+def test_records_that_are_missing_are_noticed(tmp_path: Path) -> None:
+    root = prepare(tmp_path / "1.0.0")
+    (root / "shapes-train.tfrecord-00001-of-00002").unlink()
+    with pytest.raises(DataError, match=r"the split train of .* has 6 records of 12: files are damaged or missing"):
+        load(root)

@@ -1,5 +1,8 @@
+import gzip
 import json
 import os
+import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +13,8 @@ import tensorflow as tf
 from accel_engine import data
 from accel_engine.data import dataset as dataset_module
 from accel_engine.data.data_options import DataOptions
-from accel_engine.data.prepared import tfrecord
-from accel_engine.data.prepared.example_features import parse_example
+from accel_engine.data.prepared import records as record_files
+from accel_engine.data.prepared.features import parse_example
 from accel_engine.errors import DataError, PlanError
 from engine.data.prepared.records import write
 
@@ -66,7 +69,7 @@ def survey(path: Path, **options: Any) -> data.DatasetEntry:
 
 
 @pytest.mark.parametrize("in_memory", [True, False])
-@pytest.mark.parametrize("compression", ["", "GZIP"])
+@pytest.mark.parametrize("compression", ["", "GZIP", "ZLIB"])
 def test_features_of_all_kinds(
     records: Path, in_memory: bool, compression: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -77,7 +80,6 @@ def test_features_of_all_kinds(
         with tf.io.TFRecordWriter(str(records), compression) as file:
             for content in contents:
                 file.write(content)
-        describe(records.parent / "features.json", compression=compression)
     dataset = load(records, split="none")
     assert dataset.train.in_memory is in_memory
     batch = dataset.train.take(np.array([11, 3, 0]))
@@ -181,9 +183,10 @@ def test_damaged_records_are_named_or_skipped(records: Path, in_memory: bool, mo
     batch = dataset.train.take(np.arange(7))
     assert batch.weights.tolist() == [2, 3, 4, 5, 7, 9, 10]
     assert batch.inputs["image"][:, 0, 0, 0].tolist() == [10, 20, 30, 40, 60, 80, 90]
-    assert dataset.notes[0] == "lists of other lengths are filled up or cut: words to [4]"
-    assert "skipped 2 of 9 examples that cannot be read: cannot read record 4 of" in dataset.notes[1]
-    assert "record 6" in dataset.notes[1]
+    padded, left_out = map(str, dataset.changes)
+    assert padded == "lists of other lengths padded: words to [4]; longer ones are cut"
+    assert "2 of 9 examples left out: cannot read record 4 of" in left_out
+    assert "record 6" in left_out
 
 
 @pytest.mark.parametrize(
@@ -215,7 +218,7 @@ def test_files_that_are_no_records(records: Path) -> None:
         (content[:-7], "ends within record 11: the file is not complete"),
         (b"something else altogether", "is not a TFRecord file"),
         (b"", "is empty"),
-        (b"\x1f\x8b" + content, 'is compressed: add "compression": "GZIP" to its description'),
+        (b"\x1f\x8b" + content, "cannot unpack .*mine.tfrecord: "),
     ):
         records.write_bytes(damaged)
         with pytest.raises(DataError, match=said):
@@ -246,11 +249,10 @@ def test_compressed_records_that_outgrow_the_memory_are_no_longer_read(
     with tf.io.TFRecordWriter(str(records), "GZIP") as file:
         for content in contents:
             file.write(content)
-    describe(records.with_name("features.json"), compression="GZIP")
     assert survey(records).spec is not None
-    monkeypatch.setattr(tfrecord, "available_memory", lambda: 100)
+    monkeypatch.setattr(record_files, "available_memory", lambda: 100)
     with pytest.raises(
-        DataError, match=r"mine.tfrecord do not fit in memory: 12 records take [\d.]+ .*B, and 100 B are"
+        DataError, match=r"mine.tfrecord do not fit in memory: they take more than [\d.]+ .*B, and 100 B are"
     ):
         load(records)
 
@@ -280,3 +282,104 @@ def test_labels_may_be_texts(tmp_path: Path, names: tuple[str, ...], expected: t
     write(tmp_path / "validation.tfrecord", [{"x": [0.0, 0.0], "label": b"horse"}])
     with pytest.raises(DataError, match=r"label\[0\] is 'horse', a class without training examples"):
         load(tmp_path)
+
+
+SIMPLE = {"features": {"x": {"shape": [2]}, "label": {"dtype": "int64"}}, "class_names": ["a", "b", "c"]}
+
+
+def simple(tmp_path: Path, count: int = 12, **other: Any) -> Path:
+    (tmp_path / "features.json").write_text(json.dumps(SIMPLE))
+    examples = [{"x": [float(index), 0.0], "label": index % 3} for index in range(count)]
+    if other:
+        examples[3] = {name: value for name, value in {**examples[3], **other}.items() if value is not None}
+    return write(tmp_path / "train.tfrecord", examples)
+
+
+def flipped(record: int, byte: int) -> Callable[[bytes], bytes]:
+    """A bit of a record is another one: of its length, its content, or their checksums."""
+
+    def flip(content: bytes) -> bytes:
+        place = record * (len(content) // 12) + byte
+        return content[:place] + bytes([content[place] ^ 4]) + content[place + 1 :]
+
+    return flip
+
+
+ODD_FILES: dict[str, tuple[Callable[[bytes], bytes], int | str]] = {
+    "gzip": (gzip.compress, 12),
+    "zlib": (zlib.compress, 12),
+    "several of gzip, as appending makes": (lambda content: gzip.compress(content) * 2, 24),
+    "gzip with zeros behind": (lambda content: gzip.compress(content) + bytes(512), 12),
+    "gzip that is cut": (
+        lambda content: gzip.compress(content)[:-20],
+        "cannot unpack .*train.tfrecord: it ends too early",
+    ),
+    "gzip that is damaged": (lambda content: gzip.compress(content)[:-7] + b"1234567", "cannot unpack .*incorrect"),
+    "gzip of something else": (lambda _: gzip.compress(b"nothing of the kind"), "is not a TFRecord file"),
+    "no record": (lambda _: b"", "train.tfrecord is empty"),
+    "cut within a length": (lambda content: content + content[:5], "ends within record 12: the file is not complete"),
+    "cut within the only record": (lambda content: content[:40], "ends within record 0: the file is not complete"),
+    "content": (flipped(4, 20), "cannot read record 4 of .*train.tfrecord: its checksum is wrong"),
+    "checksum": (flipped(5, -2), "cannot read record 4 of .*: its checksum is wrong"),
+    "length": (flipped(4, 1), "is damaged at record 4: its length is wrong"),
+    "checksum of a length": (flipped(4, 9), "is damaged at record 4: its length is wrong"),
+}
+
+
+@pytest.mark.parametrize("form", ODD_FILES)
+def test_odd_files_are_read_right_or_refused(tmp_path: Path, form: str) -> None:
+    change, expected = ODD_FILES[form]
+    path = simple(tmp_path)
+    path.write_bytes(change(path.read_bytes()))
+    if isinstance(expected, int):
+        assert len(load(path, split="none").train) == expected
+        assert survey(path).class_names == ("a", "b", "c")
+        return
+    with pytest.raises(DataError, match=expected):
+        load(path)
+
+
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_a_damaged_record_can_be_left_out(tmp_path: Path, in_memory: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not in_memory:
+        monkeypatch.setattr(dataset_module, "MEMORY_SHARE", 0.0)
+    path = simple(tmp_path)
+    path.write_bytes(flipped(4, 20)(path.read_bytes()))
+    dataset = load(path, invalid_examples="skip", split="none")
+    assert dataset.train.take(np.arange(11)).inputs[:, 0].tolist() == [0, 1, 2, 3, 5, 6, 7, 8, 9, 10, 11]
+    assert "1 of 12 examples left out: cannot read record 4 of" in str(dataset.changes[0])
+
+
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        ({"x": None}, "record 3 of .*: the feature x .*is required but could not be found"),
+        ({"x": [1, 2]}, "record 3 of .*: the feature x: Data types don't match"),
+        ({"x": [1.0, 2.0, 3.0]}, "record 3 of .*: the feature x: Number of float values != expected"),
+        ({"label": b"b"}, "record 3 of .*: the feature label: Data types don't match"),
+    ],
+)
+def test_records_that_differ_from_the_first_are_named(tmp_path: Path, other: dict[str, Any], said: str) -> None:
+    path = simple(tmp_path, **other)
+    with pytest.raises(DataError, match=said):
+        load(path)
+    assert len(load(path, invalid_examples="skip", split="none").train) == 11
+
+
+def test_files_without_records_are_passed_over(tmp_path: Path) -> None:
+    simple(tmp_path, 6)
+    (tmp_path / "train.tfrecord").rename(tmp_path / "train-1.tfrecord")
+    for name in ("train-0.tfrecord", "train-2.tfrecord"):
+        (tmp_path / name).touch()
+    assert len(load(tmp_path, split="none").train) == survey(tmp_path, split="none").examples == 6
+
+
+def test_images_of_another_size_than_described_are_resized_and_said(records: Path) -> None:
+    describe(
+        records.parent / "features.json",
+        features={**DESCRIPTION["features"], "image": {"encoding": "image", "shape": [8, 8, 1]}},
+    )  # type: ignore[dict-item]
+    said = ["12 of 12 images converted: to grayscale", "12 of 12 images resized: to 8x8"]
+    changes = list(map(str, load(records, ignore=("words",)).changes))
+    assert [each.replace(" looked at", "") for each in changes[:2]] == said
+    assert survey(records).changes[0] == load(records).changes[0]

@@ -214,16 +214,22 @@ def wav(path: Path, samples: int, rate: int = 2000) -> Path:
     return path
 
 
-def test_sounds_are_padded_and_those_of_another_rate_are_named(gym: Gym, tmp_path: Path, predicted) -> None:
+def test_sounds_are_padded_and_resampled(gym: Gym, tmp_path: Path, predicted) -> None:
     for name in ("high", "low"):
         for index in range(6):
             wav(tmp_path / "tones" / name / f"{index}.wav", 200)
     directory = gym.train(Plan(model="mlp", data=str(tmp_path / "tones"), epochs=1, batch_size=4)).directory
-    short, other = wav(tmp_path / "short.wav", 150), wav(tmp_path / "other.wav", 200, rate=8000)
-    reply, arrays = predicted(directory, short, other)
-    assert reply.notes == (f"{short}: padded with silence from 150 to 200 samples",)
-    assert "it has 8000 samples per second" in reply.problems[1]
-    assert arrays["values 0"].shape == (1, 2)
+    short, other = wav(tmp_path / "short.wav", 150), wav(tmp_path / "other.wav", 1000, rate=8000)
+    damaged = tmp_path / "damaged.flac"
+    damaged.write_bytes(b"fLaC")
+    reply, arrays = predicted(directory, short, other, damaged)
+    assert reply.notes == (
+        f"{short}: padded with silence from 150 to 200 samples",
+        f"{other}: resampled from 8,000 to 2,000 samples per second",
+        f"{other}: cut from 250 to 200 samples",
+    )
+    assert reply.problems == {2: f"cannot read the sound {damaged}: not a valid FLAC file"}
+    assert arrays["values 0"].shape == (2, 2)
 
 
 PIXELS = """

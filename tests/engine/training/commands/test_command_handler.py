@@ -102,7 +102,7 @@ def test_a_learning_rate_takes_effect_at_the_reported_step(gym: Gym) -> None:
     assert changed.series["loss"][same] != whole.series["loss"][same]
 
 
-@pytest.mark.parametrize("command", ["pause", "stop"])
+@pytest.mark.parametrize("command", ["pause", pytest.param("stop", marks=pytest.mark.campaign)])
 def test_commands_are_handled_during_validation(gym: Gym, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
     monkeypatch.setattr("accel_engine.training.evaluation.validation.MAX_BATCH", 64)
     plan = PLAN.replace(batch_size=64, steps_per_epoch=4, epochs=1)

@@ -95,7 +95,12 @@ def test_a_stream_is_trained_on_as_its_rows_are(
 
 @pytest.mark.parametrize(
     ("length", "steps", "stops"),
-    [(False, None, (3, 7, 8, 17)), (True, None, (7, 8)), (False, 5, (3, 7)), (True, 14, (8, 17))],
+    [
+        (False, None, (3, 7, 8, 17)),
+        pytest.param(True, None, (7, 8), marks=pytest.mark.campaign),
+        (False, 5, (3, 7)),
+        (True, 14, (8, 17)),
+    ],
 )
 def test_a_stream_continues_at_its_position(
     train: Any, gym: Gym, plan: Plan, *, length: bool, steps: int | None, stops: tuple[int, ...]

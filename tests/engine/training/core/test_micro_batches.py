@@ -78,7 +78,7 @@ def models(tmp_path: Path) -> str:
     [
         pytest.param({}, marks=pytest.mark.campaign),
         pytest.param({"optimizer": "sgd", "learning_rate": 0.05}, marks=pytest.mark.campaign),
-        {"strategy": "mirrored", "virtual_cpus": 2},
+        pytest.param({"strategy": "mirrored", "virtual_cpus": 2}, marks=pytest.mark.campaign),
         {"xla": "on"},
         pytest.param({"precision": "mixed_float16"}, marks=pytest.mark.campaign),
         {"class_weight": ("balanced",), "last_batch": "keep", "optimizer": "sgd", "learning_rate": 0.05},
@@ -100,7 +100,7 @@ def test_micro_batches_train_like_the_whole_batch(gym: Gym, changes: dict[str, o
     ("left", "virtual_cpus"),
     [
         (58, 1),
-        (5, 2),
+        pytest.param(5, 2, marks=pytest.mark.campaign),
         pytest.param(4, 1, marks=pytest.mark.campaign),
         pytest.param(48, 1, marks=pytest.mark.campaign),
         pytest.param(48, 2, marks=pytest.mark.campaign),

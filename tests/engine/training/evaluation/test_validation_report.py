@@ -40,7 +40,7 @@ def classified(trained: Trained) -> ClassificationReport:
         {},
         pytest.param({"strategy": "mirrored", "virtual_cpus": 2}, marks=pytest.mark.campaign),
         {"strategy": "mirrored", "virtual_cpus": 3, "data": "synthetic:6x6x3:4:700"},
-        {"data": "synthetic:6x6x1:2:170"},
+        pytest.param({"data": "synthetic:6x6x1:2:170"}, marks=pytest.mark.campaign),
     ],
 )
 def test_the_report_matches_the_saved_model(gym: Gym, more: dict[str, object]) -> None:

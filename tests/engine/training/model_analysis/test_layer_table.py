@@ -31,7 +31,7 @@ def table_of(trained: Trained) -> LayerTable:
     "more",
     [
         {"strategy": "mirrored", "virtual_cpus": 2},
-        {"xla": "on"},
+        pytest.param({"xla": "on"}, marks=pytest.mark.campaign),
         pytest.param({}, marks=pytest.mark.campaign),
     ],
 )

@@ -138,7 +138,7 @@ def by_hand(gym: Gym, plan: Plan, step: int, **changes: Any) -> np.ndarray:
     [
         {"xla": "on"},
         pytest.param({"schedule": "cosine", "warmup": 3.0}, marks=pytest.mark.campaign),
-        {"strategy": "mirrored", "virtual_cpus": 2},
+        pytest.param({"strategy": "mirrored", "virtual_cpus": 2}, marks=pytest.mark.campaign),
         pytest.param({}, marks=pytest.mark.campaign),
     ],
 )

@@ -54,7 +54,7 @@ def compiled(input_shape):
 """
 
 
-@pytest.mark.parametrize("is_precise", [False, True])
+@pytest.mark.parametrize("is_precise", [pytest.param(False, marks=pytest.mark.campaign), True])
 def test_the_metrics_of_a_compiled_model_are_in_the_unit_of_the_targets(is_precise, gym: Gym, tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text(COMPILED)
     make = houses if is_precise else loads

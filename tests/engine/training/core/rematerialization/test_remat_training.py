@@ -231,10 +231,10 @@ def assert_same(plain: Trained, remat: Trained, tolerance: float) -> None:
     ("model", "changes"),
     [
         ("residual", {}),
-        ("unseeded", {}),
+        pytest.param("unseeded", {}, marks=pytest.mark.campaign),
         ("subclassed", {"precision": "mixed_bfloat16"}),
         pytest.param("dense", {"strategy": "mirrored", "virtual_cpus": 2}, marks=pytest.mark.campaign),
-        ("dense", {"xla": "on"}),
+        pytest.param("dense", {"xla": "on"}, marks=pytest.mark.campaign),
         *(pytest.param(*other, marks=pytest.mark.campaign) for other in MORE),
     ],
 )

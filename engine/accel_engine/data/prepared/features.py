@@ -1,4 +1,4 @@
-"""Reads the description of a TFRecord file's features; without TensorFlow.
+"""The features of ``tf.train.Example``: their description, and those of a record; without TensorFlow.
 
 It is a JSON file beside the records, ``NAME.features.json`` for ``NAME.tfrecord`` or ``features.json``::
 
@@ -11,24 +11,26 @@ It is a JSON file beside the records, ``NAME.features.json`` for ``NAME.tfrecord
       },
       "target": ["label"],
       "weight": "importance",
-      "class_names": ["cat", "dog"],
-      "compression": "GZIP"
+      "class_names": ["cat", "dog"]
     }
 
 All but ``features`` can be left out. ``dtype`` and ``shape`` are those of one example. Without an ``encoding``, a
-feature is stored as a list of numbers or strings; ``raw`` are the bytes of an array, and ``image`` is a PNG, JPEG, GIF
-or BMP file. ``pad`` is the value that fills up shorter lists; longer ones are cut.
+feature is stored as a list of numbers or strings; ``raw`` are the bytes of an array, and ``image`` is an image
+file. ``pad`` is the value that fills up shorter lists; longer ones are cut.
 """
 
 import json
+import struct
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from accel_engine.data.prepared.example_features import parse_example
+import numpy as np
+
 from accel_engine.errors import DataError
 from accel_engine.image_files import parse_header
 from accel_engine.json_values import decode, parse_object
+from accel_engine.protobuf import MalformedError, Message
 
 T = TypeVar("T")
 
@@ -69,14 +71,12 @@ class FeatureDescription:
         target: Names of the targets; ``None`` if it does not say.
         weight: Name of the sample weights; empty for none.
         class_names: Names of the classes.
-        compression: ``GZIP``, ``ZLIB`` or empty.
     """
 
     features: dict[str, Feature]
     target: tuple[str, ...] | None = None
     weight: str = ""
     class_names: tuple[str, ...] = ()
-    compression: str = ""
 
 
 def read_json(path: Path, kind: type[T]) -> T:
@@ -93,15 +93,6 @@ def read_json(path: Path, kind: type[T]) -> T:
         return decode(path.read_text(), kind)
     except (OSError, ValueError) as error:
         raise DataError(f"cannot read {path}: {error}") from error
-
-
-def description_path(records: Path) -> Path | None:
-    """The description beside a file or in a folder of records; ``None`` if there is none."""
-    if records.is_dir():
-        candidates = [records / NAME]
-    else:
-        candidates = [records.with_name(f"{records.name.partition('.')[0]}.{NAME}"), records.with_name(NAME)]
-    return next((path for path in candidates if path.is_file()), None)
 
 
 def parse_description(text: str, path: object) -> FeatureDescription:
@@ -125,7 +116,6 @@ def parse_description(text: str, path: object) -> FeatureDescription:
             None if target is None else (target,) if isinstance(target, str) else tuple(map(str, target)),
             str(values.get("weight", "")),
             tuple(map(str, values.get("class_names", ()))),
-            str(values.get("compression", "")).upper(),
         )
     except DataError as error:
         raise DataError(f"{path}: {error}") from None
@@ -136,9 +126,46 @@ def parse_description(text: str, path: object) -> FeatureDescription:
     for name in (*(description.target or ()), *filter(None, [description.weight])):
         if name not in features:
             raise DataError(f"{path} names {name}, which is not one of its features: {', '.join(features)}")
-    if description.compression not in ("", "GZIP", "ZLIB"):
-        raise DataError(f"{path}: compression must be GZIP or ZLIB, not {description.compression}")
     return description
+
+
+def check_description(description: FeatureDescription, record: bytes, file: object, path: object) -> None:
+    """Check that a record has the features that its description names."""
+    found = parse_example(record)
+    if found is None:
+        raise DataError(f"the first record of {file} is not a tf.train.Example")
+    for name, feature in description.features.items():
+        stored = "string" if feature.encoding or feature.dtype == "string" else _stored_type(feature.dtype)
+        if name not in found:
+            raise DataError(f"{path} describes {name}, but the first record of {file} has {', '.join(found)}")
+        dtype, values = found[name]
+        if dtype != stored and values:
+            raise DataError(f"{path} describes {name} as {feature.dtype}, but {file} has {dtype} values")
+        length = int(np.prod(feature.shape, dtype=np.int64))
+        if not feature.encoding and feature.pad is None and len(values) != length:
+            raise DataError(
+                f"{path} gives {name} the shape {list(feature.shape)}, {length} values, but the first record of {file} "
+                f'has {len(values)}; for lists of several lengths add "pad": 0'
+            )
+
+
+def _stored_type(dtype: str) -> str:
+    return "float32" if dtype.startswith("float") else "int64"
+
+
+def how_to_describe(root: object, place: object, record: bytes) -> str:
+    """The message that there is no description, with one of the first record.
+
+    Args:
+        root: The file or folder of records.
+        place: Where its description belongs.
+        record: The first record.
+    """
+    message = f"there is no description of the features of {root}: write {place}"
+    suggestion = suggest_description(record)
+    if suggestion is None:
+        return f"{message}; its first record is not a tf.train.Example"
+    return f"{message}, such as this one for its first record:\n{suggestion}"
 
 
 def suggest_description(record: bytes) -> str | None:
@@ -178,3 +205,26 @@ def _feature(name: str, values: dict[str, Any]) -> Feature:
     if pad is not None and isinstance(pad, str) != (dtype == "string"):
         raise DataError(f"the feature {name} has the pad {pad!r}, which is no {dtype}")
     return Feature(dtype, shape, encoding, pad)
+
+
+def parse_example(content: bytes) -> dict[str, tuple[str, list[Any]]] | None:
+    """The type and values of each feature of a record, sorted by name; ``None`` if it is not an ``Example``.
+
+    The numbers of fields are those of ``example.proto`` and ``feature.proto`` of TensorFlow, which packs numbers.
+    """
+    try:
+        entries = Message(content).message(1).messages(1)
+        features = {entry.data(1)[-1].decode(): _values(entry.message(2)) for entry in entries}
+    except (MalformedError, IndexError, UnicodeDecodeError, struct.error):
+        return None
+    return dict(sorted(features.items())) or None
+
+
+def _values(feature: Message) -> tuple[str, list[Any]]:
+    if feature.data(2):
+        return "float32", [
+            value for packed in feature.message(2).data(1) for (value,) in struct.iter_unpack("<f", packed)
+        ]
+    if feature.data(3):
+        return "int64", feature.message(3).integers(1)
+    return "string", feature.message(1).data(1)

@@ -55,7 +55,7 @@ class SourceColumns:
 
     def array(self, name: str) -> "SourceColumn":
         """The lazy array of a column."""
-        return SourceColumn(self, name, self._source.specs[name], len(self._rows))
+        return SourceColumn(self, name, self._source.specs[name], np.arange(len(self._rows)))
 
     def take(self, rows: Rows) -> dict[str, npt.NDArray[Any]]:
         """Decode all columns of some rows.
@@ -76,13 +76,19 @@ class SourceColumns:
 
 
 class SourceColumn:
-    """A lazy array of one column."""
+    """A lazy array of one column.
 
-    def __init__(self, columns: SourceColumns, name: str, spec: ArraySpec, rows: int) -> None:
-        self.shape = (rows, *fixed(spec))
+    Args:
+        columns: All columns.
+        name: Its name.
+        spec: Its shape and type.
+        rows: The rows of the columns that it has.
+    """
+
+    def __init__(self, columns: SourceColumns, name: str, spec: ArraySpec, rows: Rows) -> None:
+        self.shape = (len(rows), *fixed(spec))
         self.dtype = numpy_type(spec)
-        self._columns = columns
-        self._name = name
+        self._columns, self._name, self._spec, self._rows = columns, name, spec, rows
 
     @property
     def nbytes(self) -> int:
@@ -95,7 +101,11 @@ class SourceColumn:
         Raises:
             DataError: A row cannot be decoded.
         """
-        return self._columns.take(rows)[self._name]
+        return self._columns.take(self._rows[rows])[self._name]
+
+    def select(self, rows: Rows) -> "SourceColumn":
+        """A lazy array of some rows."""
+        return SourceColumn(self._columns, self._name, self._spec, self._rows[rows])
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -146,6 +156,31 @@ def fixed(spec: ArraySpec) -> tuple[int, ...]:
 def numpy_type(spec: ArraySpec) -> np.dtype[Any]:
     """The type of an array; text is an array of objects."""
     return np.dtype(object if spec.dtype == "string" else spec.dtype)
+
+
+def pad_of(dtype: str) -> int | str:
+    """What lists are padded with: 0, or empty text."""
+    return "" if dtype == "string" else 0
+
+
+def pad(values: npt.NDArray[Any], lengths: npt.NDArray[np.integer[Any]], spec: ArraySpec) -> npt.NDArray[Any]:
+    """Pad lists at their ends, and cut longer ones.
+
+    Args:
+        values: The items of all lists, one list after the other, ``[sum(lengths), ...]``.
+        lengths: The length of each list.
+        spec: The shape and type of a padded list.
+
+    Returns:
+        The lists, ``[len(lengths), *spec.shape]``.
+    """
+    shape = fixed(spec)
+    padded = np.full((len(lengths), *shape), pad_of(spec.dtype), numpy_type(spec))
+    rows = np.repeat(np.arange(len(lengths)), lengths)
+    positions = np.arange(len(rows)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    kept = positions < shape[0]
+    padded[rows[kept], positions[kept]] = values.reshape(-1, *shape[1:])[kept]
+    return padded
 
 
 def _chunks(count: int, size: int) -> Iterator[slice]:

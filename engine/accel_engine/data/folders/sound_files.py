@@ -1,0 +1,134 @@
+"""Reads sounds with libsndfile, as players play them."""
+
+import math
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import soundfile
+
+from accel_engine.errors import DataError, UnreadableError
+from accel_engine.files import regular
+
+_SHORTENED = re.compile(r"^ *(?:data|SSND|Data Size) *: (\d+) \(should be (\d+)\)", re.MULTILINE)
+"""What libsndfile notes of a file that ends before its samples do."""
+
+_ENDLESS = (0x7FFFF000, 0xFFFFFFFF)
+"""Numbers of bytes that programs write into a header before they know how many will follow."""
+
+_ESTIMATED = "MP3"
+"""The format whose header may only estimate the number of samples."""
+
+_FILLING = 8
+"""Bytes that may lack at the end, which are no samples."""
+
+_CONTINUATION = 1024
+"""Samples, at least, by which a sound is continued before it is resampled."""
+
+_MOST_RATE, _MOST_RATIO = 1 << 20, 64
+"""Samples per second at most, and how many times as many as wanted, or as few, they may be."""
+
+
+class SoundHeader(NamedTuple):
+    """What a file tells of a sound: samples per second, number of channels, and samples of each."""
+
+    rate: int
+    channels: int
+    samples: int
+
+
+def read_header(path: Path) -> SoundHeader:
+    """Read the header of a sound, and look whether its end is there.
+
+    Raises:
+        UnreadableError: The file cannot be read, is cut, or is no sound.
+    """
+    with _opened(path) as (_, header):
+        return header
+
+
+def read_sound(path: Path, samples: int, rate: int) -> tuple[npt.NDArray[np.float32], SoundHeader]:
+    """Read the start of a sound, its channels mixed into one, at some sample rate.
+
+    Args:
+        path: The file.
+        samples: Number of samples; shorter sounds are padded with silence.
+        rate: Samples per second.
+
+    Returns:
+        float32 ``[samples]``, from -1 to 1 unless the file has larger numbers, and the file's header.
+
+    Raises:
+        UnreadableError: The file cannot be read, is cut, or is no sound.
+        DataError: It has numbers that are not finite.
+    """
+    with _opened(path) as (file, header):
+        if not 1 / _MOST_RATIO <= header.rate / rate <= _MOST_RATIO:
+            raise DataError(f"cannot use the sound {path}: it has {header.rate} samples per second and others {rate}")
+        wanted = samples if header.rate == rate else math.ceil((samples + 1) * header.rate / rate)
+        wanted = min(wanted, header.samples)
+        channels = file.read(wanted, dtype="float32", always_2d=True)
+        if len(channels) < wanted:
+            if file.format != _ESTIMATED or not len(channels):
+                raise UnreadableError("it ends too early")
+            header = header._replace(samples=len(channels))
+    if not np.isfinite(channels).all():
+        raise DataError(f"cannot use the sound {path}: it has samples that are not finite numbers")
+    found = resampled(channels.mean(axis=1), header.rate, rate)[:samples]
+    return np.pad(found, (0, samples - len(found))), header
+
+
+def resampled_length(samples: int, rate: int, new_rate: int) -> int:
+    """Number of samples of a sound at another rate."""
+    return max(1, round(samples * new_rate / rate))
+
+
+def resampled(sound: npt.NDArray[np.float32], rate: int, new_rate: int) -> npt.NDArray[np.float32]:
+    """Resample a sound, ``[samples]``, by its Fourier transform, without the frequencies that the new rate has not."""
+    if rate == new_rate:
+        return sound
+    old, new = (each // math.gcd(rate, new_rate) for each in (rate, new_rate))
+    periods = math.ceil((len(sound) + _CONTINUATION) / old)
+    # A Fourier transform takes the start of a sound to follow its end: both are continued smoothly.
+    more = periods * old - len(sound)
+    continued = np.roll(np.pad(sound, (more // 2, more - more // 2), "reflect"), -(more // 2))
+    spectrum = np.fft.rfft(continued)[: periods * min(old, new) // 2 + 1]
+    made = np.fft.irfft(spectrum, periods * new) * (new / old)
+    return made[: resampled_length(len(sound), rate, new_rate)].astype(np.float32)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[tuple[soundfile.SoundFile, SoundHeader]]:
+    """A file at its first sample, and its header."""
+    try:
+        with soundfile.SoundFile(os.fsencode(regular(path))) as file:
+            yield file, _checked(file)
+    except OSError as error:
+        raise UnreadableError(f"cannot read the sound {path}: {error.strerror or error}") from error
+    except UnreadableError as error:
+        raise UnreadableError(f"cannot read the sound {path}: {error}") from None
+    except soundfile.SoundFileError as error:
+        kind = path.suffix[1:].upper() or "sound"
+        raise UnreadableError(f"cannot read the sound {path}: not a valid {kind} file") from error
+
+
+def _checked(file: soundfile.SoundFile) -> SoundHeader:
+    for told, found in _SHORTENED.findall(file.extra_info):
+        if int(told) - int(found) >= _FILLING and int(told) not in _ENDLESS:
+            raise UnreadableError(f"it ends too early, with {int(found):,} of {int(told):,} bytes of samples")
+    if file.samplerate > _MOST_RATE:
+        raise UnreadableError(f"it has {file.samplerate:,} samples per second")
+    samples = file.frames
+    if samples < 1:
+        raise UnreadableError("it has no samples")
+    if file.format != _ESTIMATED:
+        file.seek(samples - 1)
+        if not len(file.read(1)):
+            raise UnreadableError(f"it ends too early: it has not all of {samples:,} samples")
+        file.seek(0)
+    return SoundHeader(file.samplerate, file.channels, samples)

@@ -1,0 +1,290 @@
+"""What sources of prepared examples with named columns have in common: they are described, and made a dataset."""
+
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from accel_engine.data.changes import Change
+from accel_engine.data.data_options import DataOptions, Progress
+from accel_engine.data.dataset import Dataset, Split, fits_in_memory
+from accel_engine.data.dataset_entry import DatasetEntry, parse_size
+from accel_engine.data.folders.image_folder import image_changes
+from accel_engine.data.prepared.columns import ColumnSource, SourceColumn, SourceColumns, decode_columns, row_bytes
+from accel_engine.data.prepared.roles import Roles, describe_columns, kind_and_range, task_of
+from accel_engine.data.source import Source
+from accel_engine.data.splits import split_rows, split_sizes, without_shares
+from accel_engine.data.structure import ArraySpec, map_structure
+from accel_engine.data.targets import named_classes
+from accel_engine.errors import DataError
+from accel_engine.image_files import parse_header
+
+LOOKED_AT = 64
+"""Number of images whose headers are looked at."""
+
+_SMALL = 1024
+"""Bytes of an example up to which a target is held in memory although the inputs do not fit there."""
+
+_NAMED = 3
+"""Number of examples that cannot be read that are named."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What is known of prepared examples before they are read.
+
+    Attributes:
+        specs: Shape and type of each column that can be used.
+        roles: Which columns are what.
+        images: Names of the columns that are images.
+        class_names: Names of the classes of the target; empty if unknown.
+        notes: Notes for the user.
+        changes: What reading changes.
+        name: Name of the dataset; empty for that of its file or folder.
+    """
+
+    specs: dict[str, ArraySpec]
+    roles: Roles
+    images: tuple[str, ...] = ()
+    class_names: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    changes: tuple[Change, ...] = ()
+    name: str = ""
+
+
+class PreparedSource(Source):
+    """Examples with named columns, in splits."""
+
+    has_columns = resizes_images = True
+
+    @cached_property
+    @abstractmethod
+    def layout(self) -> Layout:
+        """What headers and first examples tell.
+
+        Raises:
+            DataError: The data is damaged.
+            PlanError: An option does not fit.
+        """
+
+    @abstractmethod
+    def count(self) -> Mapping[str, int | None]:
+        """Number of examples of each split that the data has; ``None`` if only reading tells it."""
+
+    @abstractmethod
+    def open(self) -> Mapping[str, ColumnSource]:
+        """The examples of each split.
+
+        Raises:
+            DataError: The data is damaged.
+        """
+
+    def describe(self) -> DatasetEntry:
+        """Find columns, classes and counts."""
+        layout, options = self.layout, self.options
+        counts = self.count()
+        sizes: dict[str, int | None] = {}
+        if counts["train"] is not None:
+            known = {use: count or 0 for use, count in counts.items()}
+            sizes = dict(zip(("train", "validation", "test"), split_sizes(known, options), strict=True))
+        kind, values = kind_and_range(layout.roles, layout.specs, layout.images)
+        task = task_of(layout.roles, layout.specs, options, layout.class_names)
+        spec = layout.roles.spec(layout.specs, task)
+        return replace(
+            self.entry,
+            name=layout.name or self.entry.name,
+            shape=tuple(side or 0 for side in spec.inputs.shape) if isinstance(spec.inputs, ArraySpec) else None,
+            classes=len(layout.class_names) or None,
+            examples=sizes.get("train"),
+            validation_examples=counts.get("validation", sizes.get("validation")),
+            test_examples=counts.get("test", sizes.get("test")),
+            value_range=values,
+            notes=(*self.entry.notes, *layout.notes),
+            changes=layout.changes,
+            kind=kind,
+            task=task,
+            spec=spec,
+            columns=describe_columns(layout.roles, layout.specs, layout.images),
+            class_names=layout.class_names,
+        )
+
+    def load(self, progress: Progress) -> Dataset:
+        """Read the columns into memory if they fit, or make lazy arrays of them."""
+        layout, options = self.layout, self.options
+        sources = self.open()
+        size = row_bytes(layout.specs[name] for name in layout.roles.names)
+        reader = _Reader(layout, options, progress, fits_in_memory(size * sum(map(len, sources.values()))))
+        splits = {use: reader.read(sources[use]) for use in ("train", "validation", "test") if use in sources}
+        task = task_of(layout.roles, layout.specs, options, layout.class_names)
+        names = layout.class_names
+        if task == "classification" and len(layout.roles.targets) == 1:
+            splits, names = _with_classes(splits, names, layout.roles.targets[0])
+        splits, notes = _divided(splits, options, is_labelled=bool(names))
+        kind, values = kind_and_range(layout.roles, layout.specs, layout.images)
+        return Dataset(
+            layout.name or self.entry.name,
+            splits["train"],
+            splits.get("validation"),
+            splits.get("test"),
+            class_names=names,
+            task=task,
+            kind=kind,
+            target_names=layout.roles.targets,
+            value_range=values,
+            notes=(*layout.notes, *notes),
+            changes=(*layout.changes, *reader.changes),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Reads the examples of a source."""
+
+    layout: Layout
+    options: DataOptions
+    progress: Progress
+    in_memory: bool
+    changes: list[Change] = field(default_factory=list)
+
+    def read(self, source: ColumnSource) -> Split:
+        """The examples that are valid, in memory or lazy."""
+        roles, skip = self.layout.roles, self.options.invalid_examples == "skip"
+        names = roles.names
+        eager = [name for name in names if self.in_memory or self._is_small_target(name)]
+        values, valid = decode_columns(source, eager, self.progress, skip=skip) if eager else ({}, None)
+        if skip and len(eager) < len(names):
+            _, valid = decode_columns(source, names, self.progress, skip=True, store=False)
+        rows = np.arange(len(source)) if valid is None else np.flatnonzero(valid)
+        if len(rows) < len(source):
+            self._leave_out(source, np.setdiff1d(np.arange(len(source)), rows))
+            values = {name: array[rows] for name, array in values.items()}
+        lazy = SourceColumns(source, [name for name in names if name not in values], rows)
+        columns: dict[str, Any] = {name: values[name] if name in values else lazy.array(name) for name in names}
+        return Split(*roles.batch(columns))
+
+    def _is_small_target(self, name: str) -> bool:
+        roles = self.layout.roles
+        target = name in roles.targets or name == roles.weight
+        return target and name not in roles.inputs and row_bytes([self.layout.specs[name]]) <= _SMALL
+
+    def _leave_out(self, source: ColumnSource, rows: npt.NDArray[np.intp]) -> None:
+        if len(rows) == len(source):
+            raise DataError(f"not one of {len(source)} examples can be read: {source.problem(0)}")
+        problems = "; ".join(str(source.problem(int(row))) for row in rows[:_NAMED])
+        self.changes.append(Change("left out", "examples", len(rows), len(source), problems))
+
+
+def _with_classes(
+    splits: dict[str, Split], class_names: tuple[str, ...], name: str
+) -> tuple[dict[str, Split], tuple[str, ...]]:
+    """The splits with labels as int32, and the names of the classes.
+
+    Raises:
+        DataError: A label is not one of the classes.
+    """
+    labels = {use: split.targets for use, split in splits.items()}
+    if not all(isinstance(each, np.ndarray) for each in labels.values()):
+        return splits, class_names
+    if labels["train"].dtype.kind in "OUS":
+        form = named_classes(labels["train"], class_names, name)
+        class_names = form.names
+        labels = {use: form.convert(each, name) for use, each in labels.items()}
+    names = class_names or tuple(map(str, range(1 + max(int(np.max(each)) for each in labels.values()))))
+    for each in labels.values():
+        wrong = (each < 0) | (each >= len(names))
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            raise DataError(f"example {row} has the label {each[row]}; labels must be from 0 to {len(names) - 1}")
+    return {use: replace(split, targets=labels[use].astype(np.int32)) for use, split in splits.items()}, names
+
+
+def _divided(
+    splits: dict[str, Split], options: DataOptions, *, is_labelled: bool
+) -> tuple[dict[str, Split], list[str]]:
+    """The splits that the data has, and shares of the training examples for others, with notes about these."""
+    train = splits["train"]
+    own = without_shares(options, validation="validation" in splits, test="test" in splits)
+    labels = train.targets if is_labelled and isinstance(train.targets, np.ndarray) else None
+    rows = split_rows(len(train), own, labels)
+    notes = []
+    if "validation" not in splits and options.split != "none":
+        notes.append(f"validation split: {len(rows.validation)} of {len(train)} examples")
+    if len(rows.test):
+        notes.append(f"test split: {len(rows.test)} of {len(train)} examples")
+    shares = {use: _select(train, own_rows) for use, own_rows in rows._asdict().items() if len(own_rows)}
+    return {**splits, **shares} if len(shares) > 1 else splits, notes
+
+
+def _select(split: Split, rows: npt.NDArray[np.intp]) -> Split:
+    def select(array: npt.NDArray[Any] | SourceColumn) -> Any:
+        return array[rows] if isinstance(array, np.ndarray) else array.select(rows)
+
+    return Split(*map_structure(select, split.batch))
+
+
+def size_images(
+    name: str,
+    contents: Sequence[bytes],
+    shape: Sequence[int | None],
+    total: int | None,
+    options: DataOptions,
+    dtype: str = "uint8",
+) -> tuple[ArraySpec, tuple[Change, ...]]:
+    """The spec of images: of the size of the plan or, where the shape does not say it, of the most common size.
+
+    Args:
+        name: The column, for messages.
+        contents: The first images.
+        shape: Height, width and channels that the data says; ``None`` where it does not.
+        total: Number of all images; ``None`` if unknown.
+        options: The plan's size.
+        dtype: Type of the pixels.
+
+    Returns:
+        The spec, and what reading the images changes.
+
+    Raises:
+        DataError: None of the first images is one.
+        PlanError: The size is invalid.
+    """
+    headers = Counter(header for content in contents if (header := parse_header(content)) is not None)
+    height, width, channels = shape
+    reason = ""
+    if options.image_size is not None:
+        height, width = parse_size(options.image_size)
+    if None in (height, width, channels) and not headers:
+        raise DataError(f"the column {name} has no images that can be read")
+    if height is None or width is None:
+        sizes = Counter[tuple[int, int]]()
+        for header, count in headers.items():
+            sizes[header.height, header.width] += count
+        (common_height, common_width), _ = sizes.most_common(1)[0]
+        height, width = height or common_height, width or common_width
+        reason = ", the most common size (change it with image_size)"
+    channels = channels or max(header.channels for header in headers)
+    sides = (height, width, min(channels, 3))
+    decoded = "uint16" if dtype == "uint16" else "uint8"
+    is_sampled = total is None or total > headers.total()
+    return ArraySpec(sides, dtype), image_changes(headers, sides, decoded, reason, is_sampled=is_sampled)
+
+
+def padding(lengths: Mapping[str, int | None], window: int | None) -> tuple[Change, ...]:
+    """What is said of columns whose lists are padded.
+
+    Args:
+        lengths: Their lengths after padding.
+        window: The plan's window.
+    """
+    if not lengths:
+        return ()
+    if window is not None:
+        detail = f"with 0 to the window of {window}, or cut: {', '.join(lengths)}"
+    else:
+        named = ", ".join(f"{name} ({length})" for name, length in lengths.items())
+        detail = f"with 0 to the longest: {named}; set the window for another length"
+    return (Change("padded", "lists of several lengths", detail=detail),)
