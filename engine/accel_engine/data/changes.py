@@ -1,5 +1,6 @@
 """What reading changes in data, said in one form wherever data is described, trained on or summarized."""
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -35,4 +36,5 @@ class Change:
         total = "" if self.total is None or self.count is None else f"of {self.total:,} "
         looked_at = " looked at" if self.is_sampled and total else ""
         detail = f": {self.detail}" if self.detail else ""
-        return f"{count}{total}{self.what}{looked_at} {self.verb}{detail}"
+        what = re.sub(r"s\b", "", self.what, count=1) if self.count == 1 and not total else self.what
+        return f"{count}{total}{what}{looked_at} {self.verb}{detail}"

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.data.changes import Change, Verb
-from accel_engine.data.data_options import DataOptions
+from accel_engine.data.data_options import DataOptions, Progress
+from accel_engine.data.dataset import Dataset, Split
 from accel_engine.data.dataset_entry import parse_size
 from accel_engine.data.folders.class_source import ClassFolderSource
 from accel_engine.data.folders.files import THREADS, FileForm, FilesSeen, in_threads
@@ -22,6 +23,9 @@ from accel_engine.image_files import ImageHeader, check_image, read_pixels
 
 DEEP_PIXELS = ValueRange("uint16", 65_535, pixels=True)
 """Declared pixels of 16-bit images."""
+
+_DARK = 0.1
+"""Share of the range that images use at least, unless most bits are unused."""
 
 
 @dataclass
@@ -88,7 +92,7 @@ def image_changes(
             found[change] += count
     return tuple(
         Change(verb, "images", count, headers.total(), detail + reason * (verb == "resized"), is_sampled)
-        for (verb, detail), count in found.items()
+        for (verb, detail), count in sorted(found.items())
     )
 
 
@@ -96,7 +100,7 @@ def changes_of(header: ImageHeader, shape: tuple[int, int, int], dtype: str) -> 
     """What reading an image changes, and how."""
     height, width, channels = shape
     found: list[tuple[bool, Verb, str]] = [
-        (header.orientation != 1, "turned", "by their EXIF orientation"),
+        (header.orientation != 1, "turned", "by EXIF orientation"),
         (header.has_frames, "cut", "to the first frame"),
         (header.mode == "CMYK", "converted", "from CMYK to RGB"),
         (header.has_opacity, "converted", "to white where they are transparent"),
@@ -138,3 +142,16 @@ class ImageFolder(ClassFolderSource):
     def form(self, seen: FilesSeen[str, ImageHeader]) -> ImageForm:
         """The size that the plan says, or the most common one."""
         return ImageForm.of(seen, self.options)
+
+    def load(self, progress: Progress) -> Dataset:
+        """Read the images into memory if they fit; otherwise they are read as they are needed."""
+        dataset = super().load(progress)
+        return replace(dataset, notes=(*dataset.notes, *_dark_notes(dataset)))
+
+
+def _dark_notes(dataset: Dataset) -> tuple[str, ...]:
+    """A note on 16 bits of which most are not used, as of cameras with 12 bits."""
+    pixels = dataset.train.inputs if isinstance(dataset.train, Split) else None
+    if not isinstance(pixels, np.ndarray) or pixels.dtype != np.uint16 or pixels.max() >= _DARK * 65_535:
+        return ()
+    return (f"images of 16 bits have values only up to {pixels.max():,}, although uint16 goes up to 65,535",)

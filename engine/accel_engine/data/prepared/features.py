@@ -15,8 +15,8 @@ It is a JSON file beside the records, ``NAME.features.json`` for ``NAME.tfrecord
     }
 
 All but ``features`` can be left out. ``dtype`` and ``shape`` are those of one example. Without an ``encoding``, a
-feature is stored as a list of numbers or strings; ``raw`` are the bytes of an array, and ``image`` is the file of an
-image. ``pad`` is the value that fills up shorter lists; longer ones are cut.
+feature is stored as a list of numbers or strings; ``raw`` are the bytes of an array, and ``image`` is an image
+file. ``pad`` is the value that fills up shorter lists; longer ones are cut.
 """
 
 import json

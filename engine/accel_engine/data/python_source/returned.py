@@ -223,13 +223,19 @@ def _as_array(value: Any, name: str) -> npt.NDArray[Any]:
         raise DataError(f"{name}: a sparse matrix; make it dense with toarray()")
     if hasattr(value, "to_numpy"):  # pandas and others
         value = value.to_numpy()
+    if np.ma.is_masked(value):
+        value = value.astype(np.float64).filled(np.nan)  # which are found later
     try:
         array = np.asarray(value)
     except ValueError as error:  # lists of different lengths
         raise DataError(f"{name}: {_RAGGED}") from error
+    except (TypeError, RuntimeError) as error:  # such as PyTorch's bfloat16
+        raise DataError(f"{name}: {type(value).__name__} cannot be an array of NumPy: {error}") from error
     if array.dtype == object and any(isinstance(item, list | tuple | np.ndarray) for item in array.flat):
         raise DataError(f"{name}: {_RAGGED}")
-    return array.astype(np.float32) if array.dtype.kind == "f" and array.dtype != np.float32 else array
+    with np.errstate(over="ignore"):  # values too large for float32 become infinite, and are found later
+        dtype = np.float32 if "float" in array.dtype.name else array.dtype.newbyteorder("=")
+        return array.astype(dtype, copy=False)
 
 
 _RAGGED = "examples of different lengths; pad them to one length, e.g. with keras.utils.pad_sequences"

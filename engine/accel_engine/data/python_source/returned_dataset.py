@@ -285,6 +285,14 @@ def _check_like(train: Batch, other: Batch, split: str) -> None:
             ):
                 where = f" {path}" if path else ""
                 raise DataError(f"the {split} {part}{where} are {spec} per example, but {like} in training")
+            if part == "inputs" and _range(spec) != _range(like):
+                types = f"the {split} inputs {path}".rstrip() + f" are {spec.dtype}, but {like.dtype} in training"
+                raise DataError(f"{types}: both must have the same value range")
+
+
+def _range(spec: ArraySpec) -> tuple[bool, int | None]:
+    """What pixels and other values of a type are scaled by."""
+    return "float" in spec.dtype, ValueRange.of_array(spec.dtype, ()).largest
 
 
 def _described(specs: Mapping[str, ArraySpec]) -> str:

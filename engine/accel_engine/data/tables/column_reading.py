@@ -103,10 +103,11 @@ def read_columns(
     kinds, known = declared_kinds(options), like or {}
     wanted = wanted_notation(options)
 
-    def converted(position: int, name: str, comma: bool | None) -> TableColumn:
+    def converted(position: int, name: str, comma: bool | None, *, is_settled: bool = False) -> TableColumn:
         may_count = position == 0 and options.window is None
         own = known.get(name)
-        reading = ColumnReading(name, own, kinds.get(name, ""), wanted, comma, options.missing, may_count)
+        kind = kinds.get(name, "")
+        reading = ColumnReading(name, own, kind, wanted, comma, options.missing, may_count, is_settled)
         try:
             return reading.convert(cells.table[name])
         except DataError as error:
@@ -118,7 +119,7 @@ def read_columns(
     if len(decimals) == 1:  # the other columns tell how a number such as 1.234 is meant
         for place, (name, column) in enumerate(columns.items()):
             if column.is_ambiguous:
-                columns[name] = replace(converted(place, name, decimals == {","}), is_ambiguous=False)
+                columns[name] = converted(place, name, decimals == {","}, is_settled=True)
     return Columns(
         columns,
         cells.table.num_rows,
@@ -143,6 +144,7 @@ class ColumnReading:
         comma: As of :func:`~accel_engine.data.tables.number_texts.read_numbers`.
         missing: Texts that the plan declares to mean a missing value.
         may_count_rows: Whether it is where row numbers are: the first column of a table that is no series.
+        is_settled: Whether other columns tell what ``comma`` is.
     """
 
     name: str
@@ -152,6 +154,7 @@ class ColumnReading:
     comma: bool | None
     missing: tuple[str, ...] = ()
     may_count_rows: bool = False
+    is_settled: bool = False
 
     @property
     def kind(self) -> str:
@@ -269,13 +272,15 @@ class ColumnReading:
             numbers = texts.cast(pa.float64()).to_numpy()
         except pa.ArrowInvalid:
             return None
-        unclear = not wanted.decimal and is_ambiguous(cells)
-        if unclear and (self.comma if decimal == "." else self.comma is False):
+        may_differ = not wanted.decimal and is_ambiguous(cells)
+        if may_differ and (self.comma if decimal == "." else self.comma is False):
             return None
         if not self.kind and _lose_digits(cells, numbers):
             return self._codes(cells)
         has_mark = pc.any(pc.match_substring(cells.slice(0, _SAMPLE), decimal)).as_py()
-        return self._written(self._numbers(numbers), cells, Notation(decimal if has_mark else ""), is_unclear=unclear)
+        return self._written(
+            self._numbers(numbers), cells, Notation(decimal if has_mark else ""), may_differ=may_differ
+        )
 
     def _from_written_numbers(self, cells: Any, encoded: "_Encoded", kind: str) -> "TableColumn | tuple[Change, ...]":
         """Numbers as people write them; if too few texts are numbers, what is to say of those that are."""
@@ -292,23 +297,24 @@ class ColumnReading:
         changes = _unparsed(self.name, noun, failed, cells, np.isnan(numbers))
         if kind or not failed or are_marks or are_few:
             column = self._numbers(numbers, changes)
-            return self._written(column, cells, found.notation, is_unclear=found.is_ambiguous)
+            return self._written(column, cells, found.notation, may_differ=found.is_ambiguous)
         if 2 * failed > known:
             return ()
         detail = f"{changes[0].detail}; --kinds '{self.name}=number' reads such as missing"
         return (Change("read as categories", f"values of {self.name}", failed, known, detail),)
 
-    def _written(self, column: TableColumn, cells: Any, notation: Notation, *, is_unclear: bool) -> TableColumn:
+    def _written(self, column: TableColumn, cells: Any, notation: Notation, *, may_differ: bool) -> TableColumn:
         """Numbers with how they are written, and what is to say of it."""
         import pyarrow.compute as pc
 
         changes = column.changes
+        is_unclear = may_differ and not (self.is_settled or self.wanted.decimal or self.wanted.thousands)
         if not notation.is_plain or is_unclear:
             marked = cells.filter(pc.match_substring_regex(cells, r"\d[^\d]|[^\d]\d"))
-            first = (marked if len(marked) else cells.drop_null())[0].as_py()
-            read = column.values[pc.index(cells, first).as_py()]
+            example = max((marked if len(marked) else cells.drop_null()).slice(0, _SAMPLE).to_pylist(), key=len)
+            read = column.values[pc.index(cells, example).as_py()]
             hint = "; --decimal and --thousands say otherwise" if is_unclear else ""
-            detail = f"{notation}, such as {first[:40]!r} as {read:.12g}{hint}"
+            detail = f"{notation}, such as {example[:40]!r} as {read:.12g}{hint}"
             changes = (Change("read as numbers", f"values of {self.name}", detail=detail), *changes)
         return replace(column, notation=notation, is_ambiguous=is_unclear, changes=changes)
 

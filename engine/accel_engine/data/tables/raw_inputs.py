@@ -16,7 +16,7 @@ from accel_engine.errors import DataError
 MISSING_TEXT = ""
 """The raw value of a missing category or text. A missing number is NaN."""
 
-NUMBERS = "table.numbers"
+NUMBERS = "table_numbers"
 """The key of many numbers as one input of the model, in the order of their columns."""
 
 DATE_PARTS = ("year", "month", "day", "weekday", "hour")
@@ -31,7 +31,7 @@ class RawInput:
         name: The column's name, with the part of a date: ``age``, ``sold year``.
         kind: ``number``, ``category`` or ``text``.
         values: float64 ``[n]`` with NaN for missing numbers; otherwise texts, object ``[n]``.
-        key: Its name in the model, where TensorFlow allows letters of ASCII, digits, ``_``, ``.`` and ``-`` only.
+        key: Its name in the model, where SavedModels allow letters of ASCII, digits and ``_`` only.
     """
 
     name: str
@@ -55,12 +55,18 @@ def raw_inputs(columns: Mapping[str, TableColumn], names: Iterable[str]) -> list
             found.append((name, kind, np.where(column.missing_rows, MISSING_TEXT, column.values)))
     inputs: dict[str, RawInput] = {}
     for name, kind, values in found:
-        key = base = re.sub(r"[^A-Za-z0-9_.-]", "_", name).lstrip("_-") or "column"
+        key = base = input_key(name)
         copy = 2
         while key in inputs or key == NUMBERS:
             key, copy = f"{base}_{copy}", copy + 1
         inputs[key] = RawInput(name, kind, values, key)
     return list(inputs.values())
+
+
+def input_key(name: str) -> str:
+    """The key of a column's input, unless another column has it."""
+    key = re.sub(r"[^A-Za-z0-9_]", "_", name).strip("_")
+    return key if key[:1].isalpha() else f"column_{key}".rstrip("_")
 
 
 def arrays_of(

@@ -155,5 +155,5 @@ def _changes(encoder: CharacterEncoder) -> list[Change]:
         detail = f"to the token {UNKNOWN}, as the training part has none of them: {shown}{more}"
         changes.append(Change("converted", "characters", encoder.unknown.total(), detail=detail))
     if encoder.replaced:
-        changes.append(Change("converted", "bytes that are not UTF-8", encoder.replaced, detail=f"to {UNKNOWN}"))
+        changes.append(Change("converted", "bytes outside UTF-8", encoder.replaced, detail=f"to {UNKNOWN}"))
     return changes

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
+from PIL import Image
 
 from accel_engine import data
 from accel_engine.data import dataset as dataset_module
 from accel_engine.data.data_options import DataOptions
 from accel_engine.data.fingerprint import fingerprint
-from accel_engine.data.folders import files
+from accel_engine.data.folders.image_folder import ImageForm
 from accel_engine.data.pixel_scaling import PIXELS
 from accel_engine.errors import DataError, PlanError
 from accel_engine.image_files import check_image, read_header, read_pixels
@@ -298,7 +299,7 @@ def test_an_image_that_is_too_large_ends_the_run_unless_it_is_to_be_skipped(
     )
     with pytest.raises(DataError, match=f"^{said}"):
         data.survey(data.find(str(pets)), DataOptions())
-    monkeypatch.setattr(files, "LOOKED_AT", 1)  # as if there were many more images
+    monkeypatch.setattr(ImageForm, "looked_at", 1)  # as if there were many more images
     assert message(pets).startswith(said)
     skipped = load(pets, invalid_examples="skip", split="none")
     assert skipped.warnings == ("skipped 1 of 20 examples that cannot be read: dog/3.png",)
@@ -310,3 +311,64 @@ def test_more_damaged_than_whole_images_are_no_dataset(pets: Path) -> None:
     (pets / "cat" / "0.png").write_bytes(b"")
     assert message(pets).startswith("11 of 20 examples that cannot be read are more than half: cannot read the image ")
     assert len(load(pets, invalid_examples="skip", split="none").train) == 9
+
+
+def test_what_is_changed_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same by the headers, in memory and lazily."""
+    colours = np.random.default_rng(0).integers(0, 256, (6, 4, 3)).astype(np.uint8)
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    for name, picture, options in (
+        ("a/0.png", Image.fromarray(colours), {}),
+        ("a/1.png", Image.fromarray(colours), {}),
+        ("a/2.png", Image.fromarray(colours), {"exif": exif}),
+        ("a/3.webp", Image.fromarray(colours), {"lossless": True}),
+        ("b/0.png", Image.fromarray(np.dstack([colours, colours[:, :, :1]])), {}),
+        ("b/1.jpg", Image.fromarray(colours).convert("CMYK"), {}),
+        ("b/2.gif", Image.fromarray(colours), {"save_all": True, "append_images": [Image.new("RGB", (4, 6))]}),
+        ("b/3.tif", Image.fromarray(colours[:, :, 0]), {}),
+    ):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        picture.save(tmp_path / name, **options)
+    for number in range(30):
+        (tmp_path / "b" / f"{number}.heic").touch()
+    (tmp_path / "a" / "notes.txt").touch()
+    (tmp_path / "a" / ".hidden").touch()
+    expected = [
+        "31 of 39 files left out: their suffixes are not read: b 30 .heic; a 1 .txt",
+        "1 of 8 images turned: by EXIF orientation",
+        "1 of 8 images resized: to 6x4, the most common size (change it with image_size)",
+        "1 of 8 images converted: to white where they are transparent",
+        "1 of 8 images converted: from CMYK to RGB",
+        "1 of 8 images cut: to the first frame",
+    ]
+    held = load(tmp_path, split="none")
+    monkeypatch.setattr(dataset_module, "MEMORY_SHARE", 0.0)
+    lazy = load(tmp_path, split="none")
+    described = data.survey(data.find(str(tmp_path)), DataOptions(split="none"))
+    for found in (held, lazy, described):
+        assert sorted(map(str, found.changes)) == sorted(expected)
+    monkeypatch.setattr(ImageForm, "looked_at", 4)
+    described = data.survey(data.find(str(tmp_path)), DataOptions(split="none"))
+    assert all(change.is_sampled and change.total == 4 for change in described.changes[1:])
+
+
+def test_16_bits_are_kept(tmp_path: Path) -> None:
+    shades = np.random.default_rng(0).integers(0, 65_536, (8, 6, 5)).astype(np.uint16)
+    for number, each in enumerate(shades):
+        path = tmp_path / "ab"[number % 2] / f"{number}.{'png' if number < 4 else 'tif'}"
+        path.parent.mkdir(exist_ok=True)
+        Image.fromarray(each).save(path)
+    dataset = load(tmp_path, split="none")
+    assert (dataset.spec.inputs.dtype, dataset.value_range.largest) == ("uint16", 65_535)
+    np.testing.assert_array_equal(dataset.train.inputs[..., 0], shades[[0, 2, 4, 6, 1, 3, 5, 7]])
+    assert (dataset.changes, len(dataset.notes)) == ((), 1)
+    write(tmp_path / "a" / "eight.png", image(channels=1, value=7))
+    dataset = load(tmp_path, split="none")
+    assert dataset.train.inputs[4, 0, 0, 0] == 7 * 257
+    assert [str(change) for change in dataset.changes] == ["1 of 9 images converted: from 8 to 16 bits a channel"]
+    (tmp_path / "a" / "eight.png").unlink()
+    for path in tmp_path.glob("?/*"):
+        Image.fromarray(np.asarray(Image.open(path)) >> 4).save(path)
+    said = f"images of 16 bits have values only up to {shades.max() >> 4:,}, although uint16 goes up to 65,535"
+    assert load(tmp_path, split="none").notes[1:] == (said,)

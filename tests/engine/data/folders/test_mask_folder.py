@@ -159,3 +159,90 @@ def test_masks_that_are_no_classes(tmp_path: Path) -> None:
         path.rename(path.with_suffix(".jpg"))
     with pytest.raises(DataError, match="other formats would change their values"):
         load(tmp_path)
+
+
+def save_turned(path: Path, pixels: np.ndarray, orientation: int) -> None:
+    """Save an image that is shown as ``pixels`` once it is turned."""
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    turns = {3: 2, 6: 1, 8: 3}  # times by 90 degrees, the other way round
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.fromarray(np.rot90(pixels, turns[orientation]).copy()).save(path, exif=exif)
+
+
+def turned_folder(root: Path, masks: str, size: tuple[int, int] = (8, 6), orientation: int = 6, count: int = 6) -> Path:
+    """Images that are turned, and masks drawn on them as they are ``shown`` or ``stored``."""
+    for index in range(count):
+        classes = ((np.arange(size[0] * size[1]).reshape(size) // 5 + index) % 3).astype(np.uint8)
+        save_turned(root / "images" / f"{index}.png", 10 * classes, orientation)
+        stored = np.rot90(classes, {3: 2, 6: 1, 8: 3}[orientation]).copy()
+        save(root / "masks" / f"{index}.png", stored if masks == "stored" else classes)
+    return root
+
+
+@pytest.mark.parametrize("orientation", [6, 8])
+@pytest.mark.parametrize("masks", ["shown", "stored"])
+def test_masks_of_turned_images_fit_them_as_they_are_shown_or_stored(
+    tmp_path: Path, masks: str, orientation: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turned_folder(tmp_path, masks, orientation=orientation)
+    dataset = checked(load(tmp_path))
+    assert dataset.shape == (8, 6, 1)
+    expected = [
+        "6 of 6 images turned: by EXIF orientation",
+        f"{6 * (masks == 'stored')} of 6 masks of turned images turned: they have the sides of their images before "
+        "these are turned",
+    ]
+    assert [str(change) for change in dataset.changes] == expected
+    assert [str(change) for change in data.survey(data.find(str(tmp_path)), DataOptions()).changes] == expected
+    monkeypatch.setattr(dataset_module, "MEMORY_SHARE", 0.0)
+    checked(load(tmp_path))
+
+
+@pytest.mark.parametrize("masks", ["shown", "stored"])
+def test_masks_that_fit_both_are_taken_as_the_others_tell(tmp_path: Path, masks: str) -> None:
+    turned_folder(tmp_path, masks, size=(7, 7), count=4)
+    turned_folder(tmp_path / "more", masks, count=2)
+    for kind in ("images", "masks"):
+        for path in (tmp_path / "more" / kind).iterdir():
+            path.rename(tmp_path / kind / f"more{path.name}")
+    dataset = load(tmp_path, split="none")
+    np.testing.assert_array_equal(10 * dataset.train.targets[:4], dataset.train.inputs[:4, :, :, 0])
+    assert [str(change) for change in dataset.changes][2].startswith(f"{6 * (masks == 'stored')} of 6 masks of turned")
+
+
+def test_masks_that_fit_both_are_taken_as_shown_if_no_other_tells(tmp_path: Path) -> None:
+    checked(load(turned_folder(tmp_path, "shown", orientation=3)))
+
+
+def test_masks_of_another_shape_are_refused_and_smaller_ones_resized(tmp_path: Path) -> None:
+    make(tmp_path, (0, 2), count=4)
+    save(tmp_path / "masks" / "1.png", np.zeros((6, 6), np.uint8))
+    said = "masks/1.png has 6 x 6 pixels and its image .*images/1.png 8 x 6: a mask needs the sides of its image"
+    for read in (load, lambda path: data.survey(data.find(str(path)), DataOptions())):
+        with pytest.raises(DataError, match=said):
+            read(tmp_path)
+    assert len(load(tmp_path, invalid_examples="skip", split="none").train) == 3
+    save(tmp_path / "masks" / "1.png", np.asarray((0, 2), np.uint8)[mask_of(1, 2)][::2, ::2])
+    dataset = load(tmp_path, split="none")
+    assert [str(change) for change in dataset.changes] == ["1 of 4 masks resized: to 6x8, by the nearest pixel"]
+    np.testing.assert_array_equal(dataset.train.targets[1, ::2, ::2], mask_of(1, 2)[::2, ::2])
+
+
+def test_each_mask_has_its_own_palette(tmp_path: Path) -> None:
+    make(tmp_path)
+    for index in range(5):
+        colours = np.random.default_rng(index).integers(0, 256, 9).tolist()
+        save(tmp_path / "masks" / f"{index}.png", mask_of(index), [*colours[:6], *colours[:3]])
+    assert checked(load(tmp_path)).class_names == ("0", "1", "2")
+
+
+def test_other_lossless_formats(tmp_path: Path) -> None:
+    make(tmp_path)
+    for path in (tmp_path / "images").iterdir():
+        Image.open(path).save(path.with_suffix(".tif"), compression="tiff_lzw")
+        path.unlink()
+    for path in (tmp_path / "masks").iterdir():
+        Image.open(path).save(path.with_suffix(".gif"))
+        path.unlink()
+    assert checked(load(tmp_path)).class_names == ("0", "1", "2")

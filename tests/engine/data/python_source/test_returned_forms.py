@@ -15,6 +15,9 @@ import keras, numpy as np, tensorflow as tf
 rng = np.random.default_rng(0)
 x, y = rng.random((40, 3)), np.arange(40) % 4
 xv, yv = rng.random((10, 3)), np.arange(10) % 4
+images = np.zeros((40, 9, 8, 1), np.uint8)
+class Odd:
+    def __array__(self, dtype=None, copy=None): raise TypeError("not of this type")
 def ds(*parts): return tf.data.Dataset.from_tensor_slices(parts if len(parts) > 1 else parts[0])
 """
 
@@ -230,6 +233,16 @@ def test_validation_data_of_its_own(load, write, tmp_path: Path) -> None:
         ("(ds(x, y).batch(4), ds(xv[:, :2], yv).batch(5))", "the validation inputs are float64 2 .*float64 3"),
         ("(ds(x, y).batch(4), ds(xv).batch(5))", "the validation targets are missing, but the training targets are i"),
         ("(ds(x, y).batch(4), ds(xv, yv).batch(5).repeat())", "validation dataset never ends"),
+        (
+            "(ds(images, y).batch(4), ds(images / 255, y).batch(5))",
+            "inputs are float64, but uint8 in training: both must",
+        ),
+        ("(np.ma.masked_greater(x, 0.9), y)", r"training inputs\[\d+\] has values that are NaN or infinite"),
+        ("(np.ma.masked_equal(y, 2), y)", r"training inputs\[2\] has values that are NaN or infinite"),
+        ("(x * 1e300, y)", r"training inputs\[0\] has values that are NaN or infinite"),
+        ("(x + 1j, y)", "holds complex numbers; examples must be numbers or text"),
+        ("(np.array([None, 1.0] * 20), y)", "holds Python objects; examples must be numbers or text"),
+        ("(Odd(), y)", "inputs: Odd cannot be an array of NumPy: not of this type"),
         ("iter([])", "the data has no examples"),
         ("[]", "inputs has no examples"),
         ("(x, 1 / 0)", r"mine.py:load failed in mine.py, line \d+: ZeroDivisionError"),
@@ -240,6 +253,28 @@ def test_what_cannot_be_used_is_explained(load, returned: str, words: str) -> No
         load(returned)
     assert str(caught.value).startswith("data mine.py:load")
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ("x.astype('>f8')", "x"),
+        ("(x * 9).astype('>i2')", "(x * 9).astype('i2')"),
+        ("x.astype(np.float16)", "x.astype(np.float16)"),
+        ("x.astype(np.longdouble)", "x"),
+        ("tf.cast(x, tf.bfloat16)", "tf.cast(tf.cast(x, tf.bfloat16), 'float32').numpy()"),
+        ("np.asfortranarray(x)", "x"),
+        ("x[::-1]", "x[::-1]"),
+        ("np.ma.array(x, mask=False)", "x"),
+        ("x > 0.5", "x > 0.5"),
+        ("x.tolist()", "x"),
+    ],
+)
+def test_odd_arrays_are_taken_as_they_are_meant(load, values: str, expected: str) -> None:
+    one, other = (load(f"({each}, y)", split="none").train.inputs for each in (values, expected))
+    assert one.dtype == other.dtype
+    assert one.dtype.isnative
+    np.testing.assert_array_equal(one, other)
 
 
 def test_the_error_of_a_function_is_the_cause(load) -> None:

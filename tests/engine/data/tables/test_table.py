@@ -115,7 +115,7 @@ def test_many_numbers_are_one_input_of_the_preprocessing(file, tmp_path, monkeyp
     dataset = read(file, columns, target=("left",), split="none", keeps_raw=True)
     model = dataset.preprocess()
     assert {each.name: (each.shape[1], each.dtype) for each in model.inputs} == {
-        "job": (1, "string"), "note": (1, "string"), "table.numbers": (9, "float64")
+        "job": (1, "string"), "note": (1, "string"), "table_numbers": (9, "float64")
     }  # fmt: skip
     raw = dataset.raw_inputs["training"]
     given = {name: tf.constant(array) for name, array in raw.learned.raw(raw.inputs, raw.rows).items()}

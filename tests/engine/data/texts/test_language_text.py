@@ -147,7 +147,7 @@ def test_text_that_is_not_utf8(write) -> None:
         data.survey(data.find(spec), DataOptions())
     made = load(spec, invalid_examples="skip")
     assert UNKNOWN in made.vocabulary
-    assert str(made.changes[-1]) == "2 bytes that are not UTF-8 converted: to \ufffd"
+    assert str(made.changes[-1]) == "2 bytes outside UTF-8 converted: to \ufffd"
 
 
 @pytest.mark.parametrize(
