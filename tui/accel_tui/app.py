@@ -263,7 +263,7 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
         if not any(isinstance(screen, kind) for screen in self.screen_stack):
             return False
         while not isinstance(self.screen, kind):
-            self.pop_screen()
+            self.screen.dismiss(None)  # so that whoever awaits it goes on
         return True
 
     def _made(self, screen: Screens, *subject: Any) -> Screen[Any]:

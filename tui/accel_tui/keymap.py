@@ -28,7 +28,7 @@ SHARED_SCREENS = (
     frozenset({"search", "searches", "table", "list"}),
     *(
         frozenset({family, "table", "list"})
-        for family in ("runs", "queue", "diagnostics", "gallery", "predict", "race", "compare")
+        for family in ("runs", "queue", "diagnostics", "gallery", "predict", "race", "compare", "logged")
     ),
     *(frozenset({family, "list"}) for family in ("advice", "lines")),
 )

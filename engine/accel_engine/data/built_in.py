@@ -85,7 +85,7 @@ _CLASS_NAMES = {
 class KerasDataset(Source):
     """A dataset of ``keras.datasets``, which Keras downloads once to its cache."""
 
-    is_downloaded = True
+    loads_with_tensorflow = is_downloaded = True
 
     def load(self, progress: Progress) -> "Dataset":
         """Read the dataset from the cache, or download it.

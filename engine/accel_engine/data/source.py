@@ -41,6 +41,9 @@ class Source(ABC):
     takes_validation_data = True
     """Whether a plan can name other data for validation."""
 
+    loads_with_tensorflow = False
+    """Whether loading it takes TensorFlow or Keras, so that only engine processes load it."""
+
     is_downloaded = False
     """Whether it may be downloaded when it is loaded."""
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
 
-from accel_engine.data import DataOptions, find, load
+from accel_engine.data import DataOptions, find, load, survey
 from accel_engine.data.data_options import Progress, no_progress
 from accel_engine.data.dataset_entry import DatasetEntry
 from accel_engine.data.loaded_entry import entry_of
@@ -61,12 +61,22 @@ def describe_loaded(
     Args:
         spec: A plan's ``data``.
         options: How it is read and split.
-        entry: What is known of it already; by default what reading tells.
+        entry: What is known of it already; by default what its headers tell or, where only the engine can look at it,
+            what reading tells.
         progress: Reports the number of examples read.
 
     Raises:
         DataError: It cannot be read.
         PlanError: An option does not fit it.
     """
+    found = find(spec)
+    if entry is None and not found.needs_engine:
+        entry = survey(found, options)
     dataset = load(spec, options, progress)
-    return DescribedData.of(entry or entry_of(dataset, find(spec)), look_at(dataset, options.task))
+    if entry is None:
+        entry = entry_of(dataset, found)
+    elif entry.examples is None:  # as of packed records
+        loaded = entry_of(dataset, found)
+        counts = ("examples", "validation_examples", "test_examples")
+        entry = replace(entry, **{name: getattr(loaded, name) for name in counts})
+    return DescribedData.of(entry, look_at(dataset, options.task))

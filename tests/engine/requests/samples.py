@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -29,6 +29,8 @@ def sample(kind: Any) -> Any:
     if is_dataclass(kind):
         hints = get_type_hints(kind)
         return kind(**{item.name: sample(hints[item.name]) for item in fields(kind)})  # type: ignore[operator]
+    if hasattr(kind, "_fields"):
+        return kind(**{name: sample(each) for name, each in get_type_hints(kind).items()})
     origin, arguments = get_origin(kind), get_args(kind)
     if origin is tuple:
         return tuple(sample(each) for each in arguments if each is not ...)
@@ -39,4 +41,4 @@ def sample(kind: Any) -> Any:
     if origin in (Union, UnionType):
         kind = next(each for each in arguments if each is not NoneType)
         return None if hasattr(kind, "_fields") else sample(kind)  # a named tuple of arrays, which is never sent
-    return PLAIN[kind]
+    return arguments[0] if origin is Literal else PLAIN[kind]

@@ -56,6 +56,18 @@ def survey_is(monkeypatch: pytest.MonkeyPatch, entry: DatasetEntry) -> list[Data
     return asked
 
 
+def test_what_only_tensorflow_reads_is_read_by_an_engine(monkeypatch, run_command, tmp_path):
+    asked = []
+    monkeypatch.setattr(
+        "accel_tui.cli.data.ask", lambda request: asked.append(request.plan.data) or DescribedData.of(PETS)
+    )
+    survey_is(monkeypatch, replace(HOUSES, reader="prepared.tfrecord:TFRecord"))
+    (tmp_path / "mine.tfrecord").touch()
+    for arguments in ("", "--brief"):
+        assert not run_command(f"data {tmp_path / 'mine.tfrecord'} {arguments}").status
+    assert asked == [str(tmp_path / "mine.tfrecord")]
+
+
 def test_a_file_is_looked_at_without_reading_it(run_command, npz):
     result = run_command(f"data {npz} --brief --validation-split 0.2 --split ordered")
     assert result.status == 0

@@ -16,7 +16,7 @@ from accel_engine.advice.cures import apply_cure
 from accel_engine.advice.cures.apply_cure import AppliedCure, Method
 from accel_engine.advice.cures.cure_task import Quantity
 from accel_engine.errors import RunError
-from accel_engine.events import Outcome, PlanChanged
+from accel_engine.events import CURE, UNDO, Outcome, PlanChanged
 from accel_engine.race import cure_race
 from accel_engine.race.configuration import ConfigurationState, LearnedValue
 from accel_engine.race.cure_race import CureProgress, CureRace
@@ -268,7 +268,7 @@ async def test_a_cure_is_tried_and_the_measured_gain_replaces_the_expected_one(
         assert trials.asked == [{"xla": "on"}]
         assert trials.purposes == [Quantity.SPEED]
         trials.may_end.set()
-        await shows(pilot, "configuration", "examples/s", "speed", "memory")
+        await shows(pilot, "CONFIGURATION", "EXAMPLES/S", "SPEED", "MEMORY")
         await shows(pilot, "this plan", "6.40k", "the cure", "9.12k", "1.43x", "9 rounds in turns")
         await shows(pilot, "✓ The fastest is the cure, 1.43 times as fast")
         assert "expected: 1.7" not in text_of(pilot)
@@ -370,9 +370,9 @@ async def test_what_was_applied_is_said_elsewhere_too(
         await shows(pilot, "Applied", "the learning rate is 0.0001 from step 150 on")
 
 
-def changed(run: FakeEngine, reason: str, value: float | None) -> None:
+def changed(run: FakeEngine, purpose: str, value: float | None) -> None:
     before = {"clip_norm": 1.0 if value is None else None}
-    run.say(PlanChanged, step=100, changes={"clip_norm": value}, before=before, reason=reason)
+    run.say(PlanChanged, step=100, changes={"clip_norm": value}, before=before, reason="advice spikes", purpose=purpose)
 
 
 async def test_one_key_takes_the_last_cure_back(
@@ -381,12 +381,12 @@ async def test_one_key_takes_the_last_cure_back(
     find(monkeypatch, POOR)
     async with opened(run.directory, sees="--learning-rate 0.0001") as pilot:
         assert "Undo" not in text_of(pilot).split()
-        changed(run, "advice spikes", 1.0)
+        changed(run, CURE, 1.0)
         await pilot.press("escape", "A")
         await until(pilot, lambda: "Undo" in text_of(pilot).split(), "the key")
         await pilot.press("u")
         await until(pilot, lambda: trials.undone == [run.directory], "the undo")
-        changed(run, "undo of advice spikes", None)
+        changed(run, UNDO, None)
         trials.may_end.set()
         await shows(pilot, "Taken back", "the learning rate is 0.001 again")
         await until(pilot, lambda: "Undo" not in text_of(pilot).split(), "no key")

@@ -27,6 +27,10 @@ class TwiceAskingScreen(AskingScreen):
             self.answers.append(await ask_user(self, QuestionScreen(f"Really {number}?", "", (YES, CANCEL))))
 
     @awaiting
+    async def action_ask(self) -> None:
+        self.answers.append(await self.ask(QuestionScreen("Really?", "", (YES, CANCEL))))
+
+    @awaiting
     async def action_fail(self) -> None:
         try:
             await asyncio.to_thread(self.refuse)
@@ -55,6 +59,21 @@ async def test_what_is_raised_where_it_waits_is_raised_in_the_action() -> None:
         await app.push_screen(screen)
         await pilot.press("f")
         await until(pilot, lambda: screen.answers == ["not now"], "the reason")
+
+
+async def test_a_withdrawn_question_closes_once_nothing_is_above_it() -> None:
+    app: App[None] = App()
+    async with app.run_test() as pilot:
+        screen = TwiceAskingScreen()
+        await app.push_screen(screen)
+        screen.action_ask()
+        question = app.screen
+        await app.push_screen(QuestionScreen("And this?", "", (YES, CANCEL)))
+        screen.withdraw_question()
+        assert app.screen is not question, "what is above it stays"
+        await pilot.press("y")
+        await until(pilot, lambda: screen.answers == [None], "the end of the action")
+        assert app.screen is screen
 
 
 async def test_a_screen_that_is_closed_waits_no_longer() -> None:

@@ -113,6 +113,19 @@ async def test_going_back_ends_the_engine(home: Path, query: Any) -> None:
         await until(pilot, lambda: not isinstance(pilot.app.screen, EvaluateScreen), "the screen below")
 
 
+async def test_back_from_the_options_shows_what_was_found_again(home: Path, query: Any) -> None:
+    async with StubApp().run_test(size=(80, 24)) as pilot:
+        await open_evaluation(pilot)
+        query.may_answer.set()
+        await shows(pilot, "k3fp-a at step 40")
+        await pilot.press("o")
+        await shows(pilot, "resamples", "s Start")
+        await pilot.press("escape")
+        await shows(pilot, "k3fp-a at step 40", "o Options")
+        await pilot.press("escape")
+        await until(pilot, lambda: not isinstance(pilot.app.screen, EvaluateScreen), "the screen below")
+
+
 async def open_form(pilot: Any, query: Any) -> OptionForm:
     await open_evaluation(pilot)
     await pilot.press("o")

@@ -83,7 +83,7 @@ async def open_evaluation(pilot: Any, *runs: FakeEngine) -> None:
     await shows(pilot, "Start")
     pilot.app.open_screen(Screens.EVALUATE, [run.directory for run in runs])
     await until(pilot, lambda: isinstance(pilot.app.screen, EvaluateScreen), "the evaluation")
-    await shows(pilot, "1,000 test examples", "d Diagnostics")
+    await shows(pilot, "1,000 test examples", "w Diagnostics")
 
 
 @pytest.mark.parametrize("size", [(80, 24), (200, 50)])
@@ -94,7 +94,7 @@ async def test_the_evaluated_examples_are_reported(
     monkeypatch.setattr(diagnostics_screen, "read_diagnostics", lambda directory, _: polled.append(directory))
     async with StubApp().run_test(size=size) as pilot:
         await open_evaluation(pilot, runs[0])
-        await pilot.press("d")
+        await pilot.press("w")
         await shows(pilot, "Predicting on the CPU: 256 of 1,000 examples")
         query.may_answer.set()
         await shows(pilot, "(890 of 1,000)")
@@ -115,7 +115,7 @@ async def test_the_evaluated_examples_are_reported(
 async def test_of_several_runs_one_is_asked_for(runs: list[FakeEngine], query: Any) -> None:
     async with StubApp().run_test(size=(80, 24)) as pilot:
         await open_evaluation(pilot, *runs)
-        await pilot.press("d")
+        await pilot.press("w")
         await until(pilot, lambda: isinstance(pilot.app.screen, QuestionScreen), "the question")
         await shows(pilot, "Diagnostics of which run?", runs[1].directory.name)
         await pilot.press("2")
@@ -131,7 +131,7 @@ async def test_why_there_is_no_report_is_shown(
     query.may_answer.set()
     async with StubApp().run_test(size=(80, 24)) as pilot:
         await open_evaluation(pilot, runs[0])
-        await pilot.press("d")
+        await pilot.press("w")
         await until(pilot, lambda: query.problem in text_of(pilot) and lead in text_of(pilot), "the reason")
         await hides(pilot, "Predicting")
 
@@ -139,7 +139,7 @@ async def test_why_there_is_no_report_is_shown(
 async def test_going_back_ends_the_engine(runs: list[FakeEngine], query: Any) -> None:
     async with StubApp().run_test(size=(80, 24)) as pilot:
         await open_evaluation(pilot, runs[0])
-        await pilot.press("d")
+        await pilot.press("w")
         await shows(pilot, "256 of 1,000")
         await pilot.press("escape")
         await until(pilot, query.cancelled.is_set, "the end of the engine")
@@ -149,7 +149,7 @@ async def test_going_back_ends_the_engine(runs: list[FakeEngine], query: Any) ->
 async def test_quit_quits(runs: list[FakeEngine], query: Any) -> None:
     async with StubApp().run_test(size=(80, 24)) as pilot:
         await open_evaluation(pilot, runs[0])
-        await pilot.press("d")
+        await pilot.press("w")
         await shows(pilot, "256 of 1,000")
         await pilot.press("q")
         await until(pilot, lambda: not pilot.app.is_running or pilot.app._exit, "the end")

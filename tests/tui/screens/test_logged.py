@@ -59,7 +59,7 @@ async def logged(engine: FakeEngine, size: tuple[int, int] = WIDE) -> AsyncItera
         await until(pilot, lambda: getattr(pilot.app.screen, "state", None) and pilot.app.screen.state.info, "the run")  # type: ignore[attr-defined]
         await pilot.press("w")
         await until(pilot, lambda: isinstance(pilot.app.screen, DiagnosticsScreen), "the screen")
-        await shows(pilot, "1 Logged", "2 Layers", "KIND")
+        await shows(pilot, "1 Logged", "2 Layers", "kind")
         yield pilot
 
 
@@ -82,7 +82,7 @@ async def test_long_names_are_cut_in_the_middle_and_whole_above_the_item(engine:
     for name in names:
         engine.writer.write_media(30, 1.0, name, histogram_of(np.arange(9.0)))
     async with logged(engine, SMALL) as pilot:
-        await shows(pilot, *(f"encoder/atte…ut/kernel_{number} histogram " for number in range(1, 4)))
+        await shows(pilot, *(f"encoder/atte…ut/kernel_{number}  histogram " for number in range(1, 4)))
         await shows(pilot, f"{names[0]}", "step 30, 1 of 1  9 values from 0 to 8")
 
 
@@ -257,7 +257,7 @@ async def test_many_names_scroll_with_the_chosen_one() -> None:
         assert not re.search(r"layer 05\b", text_of(pilot))
         await pilot.press(*["up"] * 30)
         await shows(pilot, "layer 00  step 0")
-        pilot.app.screen.query_one(MediaNames).on_mouse_scroll_down()
+        await pilot.press("j")
         await shows(pilot, "layer 01  step 1")
 
 
@@ -266,7 +266,7 @@ async def test_heads_are_whole_over_short_names_and_there_are_none_without_names
     one.begin().build().train(3)
     one.writer.write_media(0, 1.0, "w", histogram_of([0.0, 1.0], bins=4))
     async with logged(one, SMALL) as pilot:
-        await shows(pilot, "NAME KIND       STEPS LAST STEP")
+        await shows(pilot, "name  kind        steps  last step")
     one.close()
 
     class Empty(App[None]):

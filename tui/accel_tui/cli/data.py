@@ -87,7 +87,7 @@ def look(plan: Plan, *, reads: bool = False) -> DescribedData:
         reads: Whether the data is read, to show what examples are like.
     """
     entry = datasets.survey(datasets.find(plan.data), plan.data_options)
-    if entry.needs_engine:
+    if entry.needs_engine or (reads and datasets.source_of(entry).loads_with_tensorflow):
         return ask(DataRequest(plan))
     return describe_loaded(plan.data, plan.data_options, entry) if reads else DescribedData.of(entry)
 

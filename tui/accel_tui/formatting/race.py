@@ -221,7 +221,7 @@ def best_of(results: Sequence[ConfigurationResult]) -> ConfigurationResult | Non
 TITLE_WIDTH = 26
 """The most columns of a title beside a bar."""
 
-TITLE = "configuration"
+TITLE = "CONFIGURATION"
 """The header of the titles."""
 
 LEAST_BAR = 4
@@ -297,19 +297,19 @@ def _figures(results: Sequence[ConfigurationResult], *, is_wide: bool) -> list[C
     def figure(title: str, width: int, text: Callable[[ConfigurationResult], str]) -> Column[ConfigurationResult]:
         return Column(title, width, _of_measured(lambda each, _: text(each)), right=True)
 
-    rate = figure("examples/s", 10, lambda each: numbers.compact(each.examples_per_second or 0.0))
-    common = [figure("speed", 5, ratio_text), figure("memory", 8, memory_text)]
+    rate = figure("EXAMPLES/S", 10, lambda each: numbers.compact(each.examples_per_second or 0.0))
+    common = [figure("SPEED", 5, ratio_text), figure("MEMORY", 8, memory_text)]
     if not is_wide:
         return [rate, *common]
     has_energy = any(each.joules is not None for each in results)
-    energy = figure("J/example", 9, lambda each: energy_text(each) if each.joules else "")
+    energy = figure("J/EXAMPLE", 9, lambda each: energy_text(each) if each.joules else "")
     return [
         rate,
-        figure("spread", 6, tolerance_text),
+        figure("SPREAD", 6, tolerance_text),
         *common,
-        figure("compile", 7, compile_text),
+        figure("COMPILE", 7, compile_text),
         *([energy] if has_energy else []),
-        figure("losses", 16, lambda each: each.losses.text if each.losses else ""),
+        figure("LOSSES", 16, lambda each: each.losses.text if each.losses else ""),
     ]
 
 

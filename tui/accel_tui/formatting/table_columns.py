@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 from rich.cells import cell_len
 
 from accel_engine.text import printable_line
-from accel_tui.formatting.text import fit
+from accel_tui.formatting.text import fit, shorten_middle
 
 GAP = 2
 """Cells between two columns."""
@@ -41,6 +41,7 @@ class Column(Generic[T]):
         descending: Whether its default order is descending.
         colour: The theme colour of a row's cell; empty for none.
         title_colour: The theme colour of its header.
+        middle: Whether a text that is too wide is cut in the middle, as names that begin alike are.
         drop_priority: The highest is hidden first where there is no room; 0 never.
         widest: Cells to which it grows where there is room.
     """
@@ -53,6 +54,7 @@ class Column(Generic[T]):
     descending: bool = False
     colour: Callable[[T], str] = lambda _: ""
     title_colour: str = ""
+    middle: bool = False
     drop_priority: int = 0
     widest: int = 0
 
@@ -138,7 +140,8 @@ def laid_out(columns: Sequence[tuple[Column[T], int]], cells: Sequence[tuple[str
             yield fit(printable_line(text), sum(each + GAP for _, each in columns[at:]) - GAP), colour
             return
         end = " " * GAP if at < len(columns) - 1 else ""
-        yield fit(printable_line(text), width, right=column.right) + end, colour
+        text = printable_line(text)
+        yield fit(shorten_middle(text, width) if column.middle else text, width, right=column.right) + end, colour
 
 
 def width_of(title: str, texts: Iterable[str], widest: int) -> int:

@@ -103,6 +103,8 @@ class BackScreen(Screen[Any]):
 class Dialog(ModalScreen[_Answer | None], Generic[_Answer]):
     """A dialog that escape closes; it returns ``None`` then."""
 
+    _is_withdrawn = False
+
     CSS_PATH = "dialog.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "back", "Cancel", id="dialog.back", tooltip="Close without changes")
@@ -112,18 +114,29 @@ class Dialog(ModalScreen[_Answer | None], Generic[_Answer]):
         """Close the dialog."""
         self.dismiss(None)
 
+    def withdraw(self) -> None:
+        """Close the dialog once nothing is above it; one that is closed stays so."""
+        self._is_withdrawn = True
+        if self.is_active:
+            self.dismiss(None)
+
+    def on_screen_resume(self) -> None:
+        """Close a dialog that was withdrawn while another one was above it."""
+        if self._is_withdrawn:
+            self.dismiss(None)
+
 
 class AskingScreen(BackScreen):
     """A screen whose last question can be withdrawn."""
 
-    _question: Screen[Any] | None = None
+    _question: Dialog[Any] | None = None
 
-    async def ask(self, question: Screen[_Answer]) -> _Answer | None:
+    async def ask(self, question: Dialog[_Answer]) -> _Answer | None:
         """Open a dialog, which :meth:`withdraw_question` may close; returns its result."""
         self._question = question
         return await ask_user(self, question)
 
     def withdraw_question(self) -> None:
         """Close the dialog that was opened last, if it is still open: what it is about has ended by itself."""
-        if self._question and self._question.is_active:
-            self._question.dismiss(None)
+        if self._question:
+            self._question.withdraw()

@@ -45,7 +45,7 @@ class EvaluateScreen(JobScreen):
     BINDING_GROUP_TITLE = "Evaluate"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding(
-            "d",
+            "w",
             "diagnostics",
             "Diagnostics",
             id="evaluate.diagnostics",

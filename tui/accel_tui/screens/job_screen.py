@@ -188,6 +188,13 @@ class JobScreen(WorkingScreen):
         if await self.may_end():
             self._show_form()
 
+    def go_back(self) -> None:
+        """Show what was found again, if the form was opened above it; else the screen below."""
+        if self.has_class("-form") and self.options is not None:
+            self._show_result()
+        else:
+            super().go_back()
+
     @awaiting
     async def action_end(self) -> None:
         """End the job, which asks first."""
@@ -245,17 +252,17 @@ class JobScreen(WorkingScreen):
         self.options = options
         job = Job(lambda: self.call_later(self._wake, job))
         self._job = job
-        self.remove_class("-form")
         self.begin(prepared)
         self.progress.begin(self.FIRST_WORDS)
-        self.focus_result()
-        self.refresh_bindings()
+        self._show_result()
         self._work(job, prepared)
 
-    def focus_result(self) -> None:
-        """Focus what is found."""
+    def _show_result(self) -> None:
+        """Show what is found, in place of the form."""
+        self.remove_class("-form")
         widgets = self.query("#result, #result *").results(Widget)
         self.set_focus(next((each for each in widgets if each.focusable), None))
+        self.refresh_bindings()
 
     @work(thread=True, exit_on_error=False, group="job")
     def _work(self, job: Job, prepared: Any) -> None:

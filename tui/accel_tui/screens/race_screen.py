@@ -21,7 +21,7 @@ from accel_engine.words import numbers
 from accel_tui.formatting import race
 from accel_tui.formatting.runs import device_warnings
 from accel_tui.host import Screens, open_screen, settings_of
-from accel_tui.screens.asking import ask_user, awaiting
+from accel_tui.screens.asking import awaiting
 from accel_tui.screens.job import Job
 from accel_tui.screens.job_screen import JobScreen
 from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
@@ -100,7 +100,7 @@ class RaceScreen(JobScreen):
         if result := self._configurations.current:
             detail = f"{self._progress} so far. The race stops, and this screen closes."
             question = QuestionScreen(f"Take {printable(result.title)}?", detail, (CANCEL, TAKE))
-            if not self.is_working or await ask_user(self, question) == TAKE.id:
+            if not self.is_working or await self.ask(question) == TAKE.id:
                 self._use(result)
 
     def _use(self, result: ConfigurationResult) -> None:

@@ -25,7 +25,6 @@ class TextPage(Widget, can_focus=True):
         "lines--head",
         "lines--right",
         "lines--wrong",
-        "lines--cursor",
     }
 
     DEFAULT_CSS = """
@@ -37,7 +36,6 @@ class TextPage(Widget, can_focus=True):
         & > .lines--head { color: $primary; text-style: bold; }
         & > .lines--right { color: $success; }
         & > .lines--wrong { color: $error; }
-        & > .lines--cursor { color: $block-cursor-foreground; background: $block-cursor-background; }
     }
     """
 

@@ -1,6 +1,7 @@
 """What comes between steps too often: validations, checkpoints, and tracing."""
 
 import math
+import statistics
 from collections.abc import Iterator
 from itertools import pairwise
 
@@ -48,9 +49,9 @@ def frequent_validation(recorded: Recorded) -> Iterator[Finding]:
         id="frequent-validation",
         trouble=Trouble.SLOW,
         title=f"Validation takes {percent(share)} of the time",
-        evidence=(Evidence(f"{span(spent.spent['validation'])} of {span(spent.seconds)}", "steps/s", spent.steps),),
+        evidence=(Evidence(f"{len(steps):,} validations of about {span(_seconds(recorded))}", "steps/s", spent.steps),),
         confidence=Confidence.CERTAIN,
-        cost=f"{percent(share)} of the time",
+        cost=f"{span(spent.spent['validation'])} of {span(spent.seconds)}",
         cures=(
             Cure(
                 f"validate less often: --validation-every {every!r}",
@@ -86,7 +87,7 @@ def frequent_checkpoints(recorded: Recorded) -> Iterator[Finding]:
         title=f"Checkpoints take {percent(share)} of the time",
         evidence=(Evidence(f"{len(saved):,} checkpoints of about {span(seconds)}", "steps/s", spent.steps), *disk),
         confidence=Confidence.CERTAIN,
-        cost=f"{percent(share)} of the time",
+        cost=f"{span(spent.spent['checkpoints'])} of {span(spent.seconds)}",
         cures=(
             Cure(
                 f"save less often: --checkpoint-every {every!r}",
@@ -119,7 +120,7 @@ def retracing(recorded: Recorded) -> Iterator[Finding]:
             ),
         ),
         confidence=Confidence.LIKELY,
-        cost=f"{percent(share)} of the time",
+        cost=f"{span(spent.spent['tracing'])} of {span(spent.seconds)}",
         cures=(
             Cure(
                 "give batches one shape: pad sequences and images to one size, or to a few sizes; drop a smaller last "
@@ -129,6 +130,11 @@ def retracing(recorded: Recorded) -> Iterator[Finding]:
         ),
         weight=share,
     )
+
+
+def _seconds(recorded: Recorded) -> float:
+    """How long a validation takes, on average."""
+    return statistics.fmean(event.seconds for event in recorded.validations if not event.by_command)
 
 
 def _every(recorded: Recorded, steps: list[int], multiple: int) -> str:

@@ -32,7 +32,7 @@ class _Found:
 class TensorFlowDatasets(PreparedSource):
     """The directory of a version, with ``dataset_info.json`` and ``features.json``."""
 
-    takes_window = True
+    takes_window = loads_with_tensorflow = True
     takes_validation_data = False
 
     @cached_property

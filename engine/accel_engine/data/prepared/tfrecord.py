@@ -41,6 +41,8 @@ _COUNTED = 200_000
 class TFRecord(PreparedSource):
     """A file, or a folder of files whose names begin with their split, such as ``train-00000-of-00010.tfrecord``."""
 
+    loads_with_tensorflow = True
+
     @cached_property
     def files(self) -> dict[str, list[str]]:
         """The files of each split."""
@@ -53,10 +55,10 @@ class TFRecord(PreparedSource):
     def description(self) -> FeatureDescription:
         """The description beside a file, or in its folder, compared with the first record."""
         file = self.files["train"][0]
-        folder, _, name = file.rpartition("/")
-        places = [f"{folder}/{NAME}"]
+        folder, slash, name = file.rpartition("/")
+        places = [f"{folder}{slash}{NAME}"]
         if folder != self._root:
-            places.insert(0, f"{folder}/{name.partition('.')[0]}.{NAME}")
+            places.insert(0, f"{folder}{slash}{name.partition('.')[0]}.{NAME}")
         records = self._first_records(1)
         for place in places:
             if (content := self._read(place)) is not None:

@@ -20,7 +20,7 @@ ARGUMENTS = ("batch_size", "image_size", "seed", "split")
 class PythonSource(Source):
     """Arrays or streams that a function returns."""
 
-    may_be_series = takes_window = resizes_images = True
+    may_be_series = takes_window = resizes_images = loads_with_tensorflow = True
 
     def describe(self) -> DatasetEntry:
         """Check the function by its source; nothing else is known before it runs."""

@@ -14,7 +14,7 @@ from accel_engine import data
 from accel_engine.data import dataset as dataset_module
 from accel_engine.data.data_options import DataOptions
 from accel_engine.data.fingerprint import fingerprint
-from accel_engine.data.folders import files
+from accel_engine.data.folders.image_folder import ImageForm
 from accel_engine.data.pixel_scaling import PIXELS
 from accel_engine.errors import DataError, PlanError
 from accel_engine.image_files import check_image, read_header, read_pixels
@@ -299,7 +299,7 @@ def test_an_image_that_is_too_large_ends_the_run_unless_it_is_to_be_skipped(
     )
     with pytest.raises(DataError, match=f"^{said}"):
         data.survey(data.find(str(pets)), DataOptions())
-    monkeypatch.setattr(files, "LOOKED_AT", 1)  # as if there were many more images
+    monkeypatch.setattr(ImageForm, "looked_at", 1)  # as if there were many more images
     assert message(pets).startswith(said)
     skipped = load(pets, invalid_examples="skip", split="none")
     assert skipped.warnings == ("skipped 1 of 20 examples that cannot be read: dog/3.png",)
@@ -348,7 +348,7 @@ def test_what_is_changed_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     described = data.survey(data.find(str(tmp_path)), DataOptions(split="none"))
     for found in (held, lazy, described):
         assert sorted(map(str, found.changes)) == sorted(expected)
-    monkeypatch.setattr(files, "LOOKED_AT", 4)
+    monkeypatch.setattr(ImageForm, "looked_at", 4)
     described = data.survey(data.find(str(tmp_path)), DataOptions(split="none"))
     assert all(change.is_sampled and change.total == 4 for change in described.changes[1:])
 

@@ -5,10 +5,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tensorflow as tf
+from PIL import Image
 
+from accel_engine import data
+from accel_engine.data.data_options import DataOptions
 from accel_engine.errors import DataError
 from accel_engine.run.diagnostics import InputSpec
 from accel_engine.trained.prediction.file_examples import example_of
+from accel_engine.training.evaluation.task_report import input_spec_of
 
 
 def write(path: Path, pixels: np.ndarray) -> Path:
@@ -52,3 +56,27 @@ def test_files_that_are_not_images_are_named(tmp_path: Path) -> None:
         DataError, match=r"cannot read the image .*words.png: not a valid PNG, JPEG, GIF, BMP, WebP, TIFF or PNM file"
     ):
         example_of(tmp_path / "words.png", InputSpec((4, 4, 1), (), 1 / 255, 0.0, 255.0, True))
+
+
+@pytest.mark.parametrize("depth", [8, 16])
+def test_a_file_is_predicted_as_it_is_trained_on(tmp_path: Path, depth: int) -> None:
+    """Turned, in colours, transparent, of another size: the same pixels."""
+    random = np.random.default_rng(0)
+    shades = random.integers(0, 256, (20, 14, 4)).astype(np.uint8)
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    pictures = {
+        "a/turned.png": Image.fromarray(shades[..., 0]),
+        "a/photo.jpg": Image.fromarray(shades[..., :3]),
+        "b/clear.webp": Image.fromarray(shades),
+        "b/grey.tif": Image.fromarray(shades[..., 0] if depth == 8 else shades[..., 0].astype(np.uint16) * 251),
+    }
+    for name, picture in pictures.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        picture.save(tmp_path / name, exif=exif if "turned" in name else Image.Exif())
+    dataset = data.load(str(tmp_path), DataOptions(image_size="9x7", split="none"))
+    assert dataset.spec.inputs.dtype == f"uint{depth}"
+    spec = input_spec_of(dataset, 1.0)
+    files = sorted(tmp_path.glob("?/*"))
+    for file, row in zip(files, dataset.train.inputs, strict=True):
+        np.testing.assert_array_equal(example_of(file, spec)[0], row)

@@ -117,7 +117,9 @@ def _progress(progress: "CureProgress | None") -> str:
 
 def _measured(raced: "CureRace", width: int) -> Iterator[Line]:
     """Both plans as a race shows them, its verdict, and how it was measured."""
-    for line in filter(None, (heading(raced.results, width), *bars(raced.results, width, TITLE))):
+    if titles := heading(raced.results, width):
+        yield Content.styled("".join(text for text, _ in titles), "bold $text-muted")
+    for line in bars(raced.results, width, TITLE):
         yield Content.assemble(*((text, _COLOURS.get(colour, "")) for text, colour in line))
     mark, style = ("✓", "$text-success") if raced.is_better else ("✗", "$text-warning")
     yield f"{mark} {printable_line(cure_verdict(raced))}", style

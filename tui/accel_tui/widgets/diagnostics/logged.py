@@ -1,5 +1,6 @@
 """Images, texts and histograms that a script logged: their names, and the chosen one at one of its steps."""
 
+from collections.abc import Hashable
 from pathlib import Path
 from typing import ClassVar, TypeAlias
 
@@ -25,13 +26,11 @@ class Logged(Horizontal):
     DEFAULT_CSS = """
     Logged {
         height: 1fr;
-        & > MediaNames { width: auto; max-width: 45%; margin-right: 2; }
+        & > MediaNames { width: auto; max-width: 48%; }
         & > MediaView { width: 1fr; }
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up", "choose(-1)", id="logged.name-above", tooltip="Choose the name above"),
-        Binding("down", "choose(1)", id="logged.name-below", tooltip="Choose the name below"),
         Binding("left", "move(-1)", "Earlier", id="logged.earlier", tooltip="Show the step before"),
         Binding("right", "move(1)", "Later", id="logged.later", tooltip="Show the step after"),
         Binding("home", "first", "First", id="logged.first", tooltip="Show the first step"),
@@ -47,6 +46,7 @@ class Logged(Horizontal):
     """The step to show; ``None`` for the newest."""
 
     _wanted: _Request | None = None
+    _current: Hashable = None
 
     def compose(self) -> ComposeResult:
         """Compose the list and the item."""
@@ -65,10 +65,6 @@ class Logged(Horizontal):
     def watch_step(self) -> None:
         """Show another step."""
         self._read_chosen()
-
-    def action_choose(self, names: int) -> None:
-        """Choose another name."""
-        self.query_one(MediaNames).choose(names)
 
     def action_move(self, steps: int) -> None:
         """Show an earlier or a later step; the newest one is followed."""
@@ -89,10 +85,14 @@ class Logged(Horizontal):
         """Scroll a text by pages."""
         self.query_one(MediaView).action_page(pages)
 
-    @on(MediaNames.Chosen)
-    def _show_newest(self, event: MediaNames.Chosen) -> None:
+    @on(MediaNames.Moved)
+    def _show_current(self, event: MediaNames.Moved) -> None:
+        """Show the newest step of another name."""
         event.stop()
-        self.step = None
+        names = self.query_one(MediaNames)
+        current = names.key_of(names.current) if names.current else None
+        if current != self._current:
+            self._current, self.step = current, None
         self._read_chosen()
 
     @on(MediaView.Outdated)
@@ -102,11 +102,10 @@ class Logged(Horizontal):
 
     def _list(self) -> None:
         if self.media:
-            self.query_one(MediaNames).series = self.media.series
-            self._read_chosen()
+            self.query_one(MediaNames).show_series(self.media.series)
 
     def _read_chosen(self) -> None:
-        series, surface = self.query_one(MediaNames).chosen_series, self.query_one(MediaView).surface
+        series, surface = self.query_one(MediaNames).current, self.query_one(MediaView).surface
         if self.media and series and surface:
             wanted = (self.media.directory, series, self.step, surface)
             if wanted != self._wanted:

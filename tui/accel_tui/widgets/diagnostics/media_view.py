@@ -1,11 +1,11 @@
 """What a script logged: the list of names; and an image, a text or a histogram at one step."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import ClassVar
 
 from rich.segment import Segment
-from textual.events import Click, MouseMove
+from textual.events import MouseMove
 from textual.geometry import Size
 from textual.message import Message
 from textual.reactive import reactive
@@ -14,7 +14,8 @@ from textual.strip import Strip
 from accel_engine.run.media import Histogram, LoggedImage, LoggedText, MediaSeries
 from accel_engine.text import printable_line
 from accel_engine.words import numbers
-from accel_tui.formatting.text import fit, shorten_middle
+from accel_tui.formatting.table_columns import ALL_ROOM, GAP, Column, width_of
+from accel_tui.formatting.text import shorten_middle
 from accel_tui.run_state.diagnostics import ChosenItem
 from accel_tui.widgets.chart.cell_frame import STYLES
 from accel_tui.widgets.chart.plot import position_at
@@ -22,7 +23,7 @@ from accel_tui.widgets.chart.style_rules import style_rules
 from accel_tui.widgets.diagnostics.drawn_item import DrawnItem, Surface
 from accel_tui.widgets.diagnostics.scroll_page import ScrollPage
 from accel_tui.widgets.styled_text import TextSpan, cut, length, plain_spans, wrapped_spans
-from accel_tui.widgets.text_page import TextPage
+from accel_tui.widgets.table import Table
 
 _HEADINGS = 2
 _PIECES = 20  # lines to which a word without blanks is wrapped at once
@@ -147,93 +148,43 @@ class MediaView(ScrollPage, can_focus=False):
         return f"{number} values from {first:.4g} to {last:.4g}"
 
 
-_HEADS = ("NAME", "KIND", "STEPS", "LAST STEP")
-_KIND, _STEPS, _LAST = 9, 6, 9  # widths of the columns after the name
-_ALL_COLUMNS = _KIND + _STEPS + _LAST + 3
 _NAME = 18  # width of a name for which columns are left out, that of the number of steps first
 
 
-class MediaNames(TextPage):
-    """A line per name and kind, one of them chosen."""
+class MediaNames(Table[MediaSeries]):
+    """A line per name and kind; the current one is shown beside it."""
 
-    series: reactive[tuple[MediaSeries, ...]] = reactive((), repaint=False)
-    """The series; the chosen one stays chosen when others are added."""
+    BINDING_GROUP_TITLE = "Names"
+    opens = False
 
-    chosen: reactive[int] = reactive(0, repaint=False)
-    """Index of the chosen series."""
+    def key_of(self, row: MediaSeries) -> Hashable:
+        """Name and kind of a series."""
+        return row.name, row.kind
 
-    _first = 0  # visible
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Leave the keys of pages and ends to the item."""
+        return action not in ("page", "go_first", "go_last") and super().check_action(action, parameters)
 
-    class Chosen(Message):
-        """Another series was chosen."""
-
-    @property
-    def chosen_series(self) -> MediaSeries | None:
-        """The chosen series; ``None`` if there is none."""
-        return self.series[self.chosen] if self.series else None
-
-    def watch_series(self, before: tuple[MediaSeries, ...], series: tuple[MediaSeries, ...]) -> None:
-        """Follow the chosen series to its new place."""
-        names = [(each.name, each.kind) for each in series]
-        was = before[self.chosen] if before else None
-        if was and (was.name, was.kind) in names:
-            self.chosen = names.index((was.name, was.kind))
-        else:
-            self.chosen = min(self.chosen, max(len(series) - 1, 0))
-        self._lines_cache = None
-        self.refresh(layout=True)
+    def show_series(self, series: Sequence[MediaSeries]) -> None:
+        """Show series."""
+        longest = width_of("name", (each.name for each in series), ALL_ROOM)
+        name: Column[MediaSeries] = Column(
+            "name",
+            min(longest, _NAME),
+            lambda row, _: row.name,
+            widest=longest,
+            middle=True,
+        )
+        self.show_rows(series, (name, *_COLUMNS))
 
     def get_content_width(self, container: Size, viewport: Size) -> int:
         """Width of all columns with the longest name."""
         del container, viewport
-        return _ALL_COLUMNS + self._longest
-
-    @property
-    def _longest(self) -> int:
-        return max(len(each) for each in (_HEADS[0], *(each.name for each in self.series)))
-
-    def watch_chosen(self) -> None:
-        """Show which one is chosen."""
-        self.rebuild()
-
-    def choose(self, names: int) -> None:
-        """Choose the series that is this many lines below."""
-        index = min(max(self.chosen + names, 0), max(len(self.series) - 1, 0))
-        if index != self.chosen:
-            self.chosen = index
-            self.post_message(self.Chosen())
-
-    def on_click(self, event: Click) -> None:
-        """Choose the clicked series."""
-        index = self._first + event.y - 1
-        if event.y and index < len(self.series):
-            self.choose(index - self.chosen)
-
-    def on_mouse_scroll_down(self) -> None:
-        """Choose the name below."""
-        self.choose(1)
-
-    def on_mouse_scroll_up(self) -> None:
-        """Choose the name above."""
-        self.choose(-1)
-
-    def build_page(self, width: int, height: int) -> Iterator[Strip]:
-        """Build the heads of the columns and the visible names; nothing if there is none."""
-        if not self.series:
-            return
-        rows = max(height - 1, 1)
-        first = min(self._first, self.chosen, max(len(self.series) - rows, 0))
-        self._first = max(first, self.chosen - rows + 1)
-        room = width - min(self._longest, _NAME)
-        columns = 4 if room >= _ALL_COLUMNS else 3 if room >= _ALL_COLUMNS - _STEPS - 1 else 2
-        yield self.line((_row(_HEADS, width, columns), "title"))
-        for index, each in enumerate(self.series[self._first : self._first + rows], self._first):
-            cells = (printable_line(each.name), each.kind, f"{each.count:,}", f"{each.last_step:,}")
-            yield self.line((_row(cells, width, columns), "cursor" if index == self.chosen else ""))
+        return sum(max(each.width, each.widest) + GAP for each in self.columns) + self.scrollbar_size_vertical
 
 
-def _row(cells: tuple[str, str, str, str], width: int, columns: int) -> str:
-    name, kind, steps, last = cells
-    end = f" {kind:<{_KIND}}" + f" {steps:>{_STEPS}}" * (columns > 3) + f" {last:>{_LAST}}" * (columns > 2)
-    room = max(width - len(end), 1)
-    return fit(shorten_middle(name, room), room) + end
+_COLUMNS: tuple[Column[MediaSeries], ...] = (
+    Column("kind", 9, lambda row, _: row.kind),
+    Column("steps", 6, lambda row, _: f"{row.count:,}", right=True, drop_priority=2),
+    Column("last step", 9, lambda row, _: f"{row.last_step:,}", right=True, drop_priority=1),
+)

@@ -46,7 +46,7 @@ class LatencyHistogram(Widget):
     live: reactive[LiveWindow | None] = reactive(None)
     """What is shown."""
 
-    WAITING: ClassVar[str] = "latencies: waiting for the first request"
+    WAITING: ClassVar[str] = "waiting for the first request"
 
     empty: reactive[str] = reactive(WAITING)
     """The text without latencies."""
