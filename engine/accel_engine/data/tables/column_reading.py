@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.data.changes import Change
-from accel_engine.data.column_format import ColumnFormat, Notation
+from accel_engine.data.column_format import PERCENT, ColumnFormat, Notation
 from accel_engine.data.data_options import DataOptions, Progress, no_progress
 from accel_engine.data.tables.category_values import (
     default_words,
@@ -263,7 +263,9 @@ class ColumnReading:
         import pyarrow.compute as pc
 
         wanted = self.wanted
-        if wanted.unit or wanted.decimal not in ("", decimal) or wanted.thousands == decimal:
+        beside = decimal == "." and wanted is not self.asked  # what programs write is read in other files, too
+        other = wanted.decimal not in ("", decimal) or wanted.thousands == decimal
+        if wanted.unit == PERCENT or (other and not beside):
             return None
         if decimal == "," and pc.any(pc.match_substring(cells, ".")).as_py():
             return None
@@ -272,8 +274,8 @@ class ColumnReading:
             numbers = texts.cast(pa.float64()).to_numpy()
         except pa.ArrowInvalid:
             return None
-        may_differ = not wanted.decimal and is_ambiguous(cells)
-        if may_differ and (self.comma if decimal == "." else self.comma is False):
+        may_differ = (beside or not wanted.decimal) and is_ambiguous(cells)
+        if may_differ and (beside or (self.comma if decimal == "." else self.comma is False)):
             return None
         if not self.kind and _lose_digits(cells, numbers):
             return self._codes(cells)
