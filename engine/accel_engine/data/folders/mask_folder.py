@@ -2,8 +2,7 @@
 
 import os
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
@@ -15,15 +14,8 @@ from accel_engine.data.changes import Change
 from accel_engine.data.data_options import DataOptions, Progress, or_skip
 from accel_engine.data.dataset import Dataset, Split
 from accel_engine.data.dataset_entry import DatasetEntry, EntryColumn
-from accel_engine.data.folders.class_folder import (
-    FoundFiles,
-    left_out,
-    split_folders,
-    split_the_rest,
-    subfolders,
-    validation_folder,
-)
 from accel_engine.data.folders.files import FileArray, FileForm, FilesSeen, listed_files, look_at, read_splits
+from accel_engine.data.folders.folder_splits import FolderSplits, FoundFiles, find_splits, left_out, subfolders
 from accel_engine.data.folders.image_folder import ImageForm
 from accel_engine.data.folders.layout import IMAGE_NAMES, IMAGE_SUFFIXES, MASK_NAMES
 from accel_engine.data.folders.mask_classes import MaskClasses
@@ -123,55 +115,60 @@ class MaskFolder(Source):
 
     resizes_images = True
 
+    def __init__(self, entry: DatasetEntry, options: DataOptions) -> None:
+        super().__init__(entry, options)
+        self._root = Path(entry.path or ".")
+        self._reader = _Reader(options.invalid_examples == "skip")
+
     @cached_property
-    def files(self) -> "MaskFiles":
+    def splits(self) -> "FolderSplits[MaskFiles]":
         """The folder's files."""
-        return find_masks(Path(self.entry.path or "."), self.options)
+        return find_splits(self._root, self.options, "images", self._reader.read)
 
     def describe(self) -> DatasetEntry:
         """Complete the entry with counts and shapes; only reading tells the classes, unless the folder names them."""
-        files = self.files
         images, masks, seen, pairs = self._forms()
+        class_names = _class_names(self._root)
+        examples, validation, test = self.splits.counts
         damaged = [pair for pair in pairs.damaged if pair.image not in seen.damaged]
         changes = images.changes(seen.counts, is_sampled=seen.is_sampled)
         spec = Batch(images.spec, masks.spec)
         return replace(
             self.entry,
             shape=images.shape,
-            classes=len(files.class_names) or None,
-            examples=len(files.train),
-            validation_examples=len(files.validation or ()),
-            test_examples=len(files.test or ()),
+            classes=len(class_names) or None,
+            examples=examples,
+            validation_examples=validation,
+            test_examples=test,
             value_range=images.value_range,
-            notes=(*self.entry.notes, *files.notes, *seen.notes, *replace(pairs, damaged=tuple(damaged)).notes),
-            changes=(*files.changes, *changes, *masks.changes(pairs.counts, is_sampled=pairs.is_sampled)),
+            notes=(*self.entry.notes, *self.splits.notes, *seen.notes, *replace(pairs, damaged=tuple(damaged)).notes),
+            changes=(*self._left_out(), *changes, *masks.changes(pairs.counts, is_sampled=pairs.is_sampled)),
             task="segmentation",
             spec=spec,
             columns=(
                 EntryColumn("image", "image", "input", detail=str(spec.inputs)),
                 EntryColumn("mask", "mask", "target", missing=0, detail=str(spec.targets)),
             ),
-            class_names=files.class_names,
-            samples=tuple((Path(pair.image).name, Path(pair.mask).name) for pair in files.train[:3]),
+            class_names=class_names,
+            samples=tuple((Path(pair.image).name, Path(pair.mask).name) for pair in self.splits.train.pairs[:3]),
         )
 
     def load(self, progress: Progress) -> Dataset:
         """Read images and masks into memory if they fit; otherwise they are read as they are needed."""
-        files = self.files
         images, masks, _, _ = self._forms()
         seen, headers = Counter[ImageHeader](), Counter[MaskHeader]()
 
-        def lazy(pairs: Sequence[MaskPair] | None) -> Split | None:
-            if pairs is None:
-                return None
-            return Split(FileArray([pair.image for pair in pairs], images, seen), FileArray(pairs, masks, headers))
-
-        lazily = [lazy(part) for part in (files.train, files.validation, files.test)]
-        splits, warnings = read_splits(lazily, self.options, progress)
+        lazy = [
+            Split(FileArray([pair.image for pair in part.pairs], images, seen), FileArray(part.pairs, masks, headers))
+            if part is not None
+            else None
+            for part in self.splits.each
+        ]
+        splits, warnings = read_splits(lazy, self.options, progress)
         for split in splits:  # the classes are only known after all masks were decoded
             if split is not None and isinstance(split.targets, FileArray):
                 split.targets.read_through(progress)
-        mapping, mapped = masks.classes.finish(files.class_names)
+        mapping, mapped = masks.classes.finish(_class_names(self._root))
         for split in splits:
             if split is not None and isinstance(split.targets, np.ndarray):
                 mapping.apply(split.targets)
@@ -186,16 +183,19 @@ class MaskFolder(Source):
             task="segmentation",
             kind="images",
             value_range=images.value_range or PIXELS,
-            notes=(*files.notes, *mapped),
-            changes=(*files.changes, *images.changes(seen), *masks.changes(headers)),
+            notes=(*self.splits.notes, *mapped),
+            changes=(*self._left_out(), *images.changes(seen), *masks.changes(headers)),
             warnings=tuple(warnings),
         )
+
+    def _left_out(self) -> tuple[Change, ...]:
+        return (*self._reader.changes, *left_out(self._reader.found))
 
     def _forms(
         self,
     ) -> tuple[ImageForm, MaskForm, FilesSeen[str, ImageHeader], FilesSeen[MaskPair, MaskHeader]]:
         """How images and masks are read, and what some of them are."""
-        every = self.files.every
+        every = [pair for part in self.splits.each if part for pair in part.pairs]
         seen = look_at([pair.image for pair in every], ImageForm.check, self.options)
         pairs = look_at(every, MaskForm.check, self.options)
         images = ImageForm.of(seen, self.options)
@@ -207,61 +207,17 @@ class MaskFolder(Source):
 
 @dataclass(frozen=True, slots=True)
 class MaskFiles:
-    """The files of a folder of images with masks.
+    """The files of a split."""
 
-    Attributes:
-        train: The training files.
-        validation: The validation files; ``None`` if there are none.
-        test: The test files; ``None`` if there are none.
-        class_names: Names of the classes of values 0, 1 and so on; empty if the folder does not tell.
-        notes: Notes for the user.
-        changes: What is left out.
-    """
+    pairs: tuple[MaskPair, ...]
+    labels: None = None
 
-    train: Sequence[MaskPair]
-    validation: Sequence[MaskPair] | None
-    test: Sequence[MaskPair] | None
-    class_names: tuple[str, ...]
-    notes: tuple[str, ...]
-    changes: tuple[Change, ...]
+    def select(self, rows: npt.NDArray[np.intp]) -> "MaskFiles":
+        """The files at ``rows``."""
+        return MaskFiles(tuple(self.pairs[row] for row in rows))
 
-    @property
-    def every(self) -> list[MaskPair]:
-        """The files of all splits."""
-        return [*self.train, *(self.validation or ()), *(self.test or ())]
-
-
-def find_masks(root: Path, options: DataOptions) -> MaskFiles:
-    """Find the images of a folder and their masks.
-
-    Args:
-        root: The folder.
-        options: How validation images are chosen if the folder is not split.
-
-    Raises:
-        DataError: An image has no mask, unless these are skipped; or there are no images.
-        PlanError: The split does not fit.
-    """
-    reader = _Reader(options.invalid_examples == "skip", [], [], {})
-    train_root, validation_root, test_root = split_folders(root)
-    if train_root is None:
-        validation_root = test_root = None
-    train = reader.read(train_root or root)
-    validation, test = (reader.read(folder) if folder is not None else None for folder in (validation_root, test_root))
-    if options.validation_data:
-        validation = reader.read(validation_folder(options))
-    elif validation is None and test is not None and options.split == "auto":
-        validation, test = test, None
-        reader.notes.append(f"validating on {test_root}, as there is no validation folder")
-    rows, notes = split_the_rest(len(train), options, None, (validation is not None, test is not None), "images")
-    return MaskFiles(
-        _selected(train, rows.train) or train,
-        validation or _selected(train, rows.validation),
-        test or _selected(train, rows.test),
-        _class_names(root),
-        (*reader.notes, *notes),
-        (*reader.changes, *left_out(reader.found)),
-    )
+    def __len__(self) -> int:
+        return len(self.pairs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,12 +225,15 @@ class _Reader:
     """Reads folders with a folder of images and one of masks."""
 
     skips: bool
-    notes: list[str]
-    changes: list[Change]
-    found: dict[Path, FoundFiles]
+    changes: list[Change] = field(default_factory=list)
+    found: dict[Path, FoundFiles] = field(default_factory=dict)
 
-    def read(self, root: Path) -> list[MaskPair]:
-        """The images below a folder, and their masks."""
+    def read(self, root: Path) -> MaskFiles:
+        """The images below a folder, and their masks.
+
+        Raises:
+            DataError: An image has no mask, unless these are skipped; or there are no images.
+        """
         folders = {path.name.lower(): path for path in subfolders(root)}
         parts = [
             next((folders[name] for name in names if name in folders), None) for names in (IMAGE_NAMES, MASK_NAMES)
@@ -293,7 +252,7 @@ class _Reader:
         if len(masks) < len(found) or len({*names}) < len(names):  # equal names in several subfolders
             masks = {_relative(file, mask_root): file for file in found}
             names = [_relative(file, image_root) for file in images]
-        pairs = [MaskPair(image, masks[name]) for image, name in zip(images, names, strict=True) if name in masks]
+        pairs = tuple(MaskPair(image, masks[name]) for image, name in zip(images, names, strict=True) if name in masks)
         missing = [image for image, name in zip(images, names, strict=True) if name not in masks]
         if missing:
             problem = f"{len(missing)} of {len(images)} images in {image_root} have no mask of the same name"
@@ -306,7 +265,7 @@ class _Reader:
         if unused := len({*masks} - {*names}):
             why = f"they have no image of the same name in {image_root}"
             self.changes.append(Change("left out", "masks", unused, len(masks), why))
-        return pairs
+        return MaskFiles(pairs)
 
     def _below(self, folder: Path, suffixes: tuple[str, ...]) -> list[str]:
         self.found[folder] = FoundFiles.below(folder, suffixes)
@@ -335,11 +294,6 @@ def _fits(mask: ImageHeader, sides: tuple[int, int]) -> bool:
     """Whether a mask has these sides, or their ratio but for a pixel."""
     height, width = sides
     return abs(mask.height * width - mask.width * height) <= max(height, width)
-
-
-def _selected(pairs: Sequence[MaskPair], rows: npt.NDArray[np.intp]) -> list[MaskPair] | None:
-    """The files at ``rows``; ``None`` if there are none."""
-    return [pairs[row] for row in rows.tolist()] or None
 
 
 def _relative(file: str, root: Path) -> str:
