@@ -24,14 +24,25 @@ class MaskClasses:
     def __init__(self) -> None:
         self._colours: list[int] = []
         self._index = np.full(1 << 24, _UNSEEN, np.uint16)
+        self._palette = b""
+        self._have_other_palettes = False
         self._lock = Lock()
 
-    def encode(self, colours: npt.NDArray[np.int32]) -> npt.NDArray[np.uint8]:
+    def encode(self, colours: npt.NDArray[np.int32], palette: bytes = b"") -> npt.NDArray[np.uint8]:
         """Convert colours, ``0xRRGGBB``, to class indices, ``[...]``.
+
+        Args:
+            colours: The colours, or equal values of red, green and blue.
+            palette: The palette whose places the values are; empty for none.
 
         Raises:
             DataError: There are more than :data:`MAX_CLASSES` colours.
         """
+        if palette != self._palette[: len(palette)]:
+            with self._lock:
+                longer, shorter = sorted((palette, self._palette), key=len, reverse=True)
+                self._have_other_palettes |= not longer.startswith(shorter)
+                self._palette = longer
         indices = self._index[colours]
         if (indices == _UNSEEN).any():
             with self._lock:
@@ -61,7 +72,8 @@ class MaskClasses:
             The mapping from indices that were returned so far, and notes for the user.
 
         Raises:
-            DataError: There is only one value, or another number of them than of class names.
+            DataError: There is only one value, or another number of them than of class names; or some masks have
+                places in a palette and others colours.
         """
         values = [_value(colour) for colour in self._colours]
         if len(values) < 2:
@@ -69,6 +81,10 @@ class MaskClasses:
         ordered: list[Any] = sorted(values, key=lambda value: (isinstance(value, str), value))
         numbers = [value for value in ordered if isinstance(value, int)]
         notes: list[str] = []
+        if self._palette and len(numbers) < len(ordered):
+            raise DataError("some masks have a palette, whose places are classes, and others colours: save all alike")
+        if self._have_other_palettes:
+            notes.append("the masks have different palettes: the places of the colours in them are the classes")
         if len(numbers) == len(ordered) and numbers[-1] < (len(class_names) or len(numbers)):
             ordered = list(range(len(class_names) or len(numbers)))
         elif class_names and len(class_names) != len(ordered):

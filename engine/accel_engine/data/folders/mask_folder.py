@@ -83,8 +83,7 @@ class MaskForm(FileForm[MaskPair, MaskHeader]):
         """The indices of a mask's values, and its header."""
         header = _header(file, read_header(Path(file.mask)))
         orientation = header.image.orientation if self._is_stored(header) else None
-        colours = read_labels(Path(file.mask), self.shape, orientation)
-        return self.classes.encode(colours), header
+        return self.classes.encode(*read_labels(Path(file.mask), self.shape, orientation)), header
 
     def changes(self, headers: Counter[MaskHeader], *, is_sampled: bool = False) -> tuple[Change, ...]:
         """What is turned and resized."""
