@@ -24,6 +24,7 @@ class MaskClasses:
     def __init__(self) -> None:
         self._colours: list[int] = []
         self._index = np.full(1 << 24, _UNSEEN, np.uint16)
+        self._final = np.zeros(0, np.uint8)
         self._palette = b""
         self._have_other_palettes = False
         self._lock = Lock()
@@ -60,7 +61,7 @@ class MaskClasses:
             self._colours.append(colour)
             self._index[colour] = len(self._colours) - 1
 
-    def finish(self, class_names: tuple[str, ...]) -> "tuple[MaskMapping, list[str]]":
+    def finish(self, class_names: tuple[str, ...]) -> tuple[tuple[str, ...], list[str]]:
         """Decide the final class of each colour; :meth:`encode` returns it from now on.
 
         Values 0 to C - 1 are classes; 0 and 255 are two classes; other values are numbered in their order.
@@ -69,7 +70,7 @@ class MaskClasses:
             class_names: Names that the user gave.
 
         Returns:
-            The mapping from indices that were returned so far, and notes for the user.
+            Names of the classes, and notes for the user.
 
         Raises:
             DataError: There is only one value, or another number of them than of class names; or some masks have
@@ -93,29 +94,15 @@ class MaskClasses:
             )
         else:
             notes.append(f"mask values {_listed(ordered)} are classes 0 to {len(ordered) - 1}")
-        final = np.array([ordered.index(value) for value in values], np.uint8)
-        for colour, index in zip(self._colours, final.tolist(), strict=True):
-            self._index[colour] = index
-        return MaskMapping(final, class_names or tuple(map(str, ordered))), notes
-
-
-class MaskMapping:
-    """The final classes.
-
-    Args:
-        indices: The class of each index given so far, ``[indices]``.
-        class_names: Names of the classes.
-    """
-
-    def __init__(self, indices: npt.NDArray[np.uint8], class_names: tuple[str, ...]) -> None:
-        self.class_names = class_names
-        self._indices = indices
+        self._final = np.array([ordered.index(value) for value in values], np.uint8)
+        self._index[self._colours] = self._final
+        return class_names or tuple(map(str, ordered)), notes
 
     def apply(self, masks: npt.NDArray[np.uint8]) -> None:
-        """Replace the indices of masks in place."""
-        if not np.array_equal(self._indices, np.arange(len(self._indices))):
+        """Replace the indices that :meth:`encode` returned before :meth:`finish`, in place."""
+        if not np.array_equal(self._final, np.arange(len(self._final))):
             for each in masks:  # one at a time takes little memory
-                each[...] = self._indices[each]
+                each[...] = self._final[each]
 
 
 def _value(colour: int) -> int | str:
