@@ -10,9 +10,7 @@ from accel_engine.data.dataset_entry import DatasetEntry, EntryColumn
 from accel_engine.data.structure import ArraySpec, Batch
 from accel_engine.data_profile.described_data import DescribedData, entry_of
 
-FOUND = DatasetEntry(
-    "mine:load", "What load in mine.py returns", "python_source.source:PythonSource", function="mine.py:load"
-)
+FOUND = DatasetEntry("mine:load", "What load in mine.py returns", "python_source:PythonSource", function="mine.py:load")
 
 
 def test_arrays_have_ranges_classes_and_examples() -> None:
