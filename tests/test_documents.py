@@ -130,6 +130,7 @@ def tables() -> None:
     houses = [(index, "ab"[index % 2], index % 7, f"a house near {index}", index * 10.5) for index in range(100)]
     write("houses.csv", "id city rooms note price", houses)
     write("valid.csv", "id city rooms note price", houses[:20])
+    Path("sales.csv").write_text("rooms;price\n" + "".join(f"{index % 7};{index}.000,50 €\n" for index in range(1, 99)))
     parts = ("train", "train", "train", "val", "test")
     flowers = [(index / 10, "xyz"[index % 3], parts[index // 3 % 5]) for index in range(90)]
     write("flowers.csv", "length species part", flowers)

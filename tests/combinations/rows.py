@@ -78,6 +78,9 @@ EXAMPLES: Mapping[str, Example] = {
     "features": Example(("area", "city"), material="table"),
     "ignore": Example(material="table"),
     "kinds": Example(material="table"),
+    "decimal": Example(".", material="table"),
+    "thousands": Example(material="table"),
+    "missing": Example(material="table"),
     "time": Example("hour", material="series"),
     "window": Example(4, material="series"),
     "horizon": Example(3, material="series"),
@@ -129,6 +132,8 @@ NEED_OF_CHOICE: Mapping[tuple[str, str], Example] = {
     ("task", "segmentation"): Example(material="masks"),
     ("task", "reconstruction"): Example(needs={"model": "autoencoder"}),
     ("task", "sequence"): Example(material="story"),
+    ("decimal", ","): Example(needs={"target": ("city",)}, material="table"),  # the prices have points
+    ("thousands", "."): Example(needs={"target": ("city",)}, material="table"),
     ("reduction", "ring"): Example(needs={"strategy": "multi-worker", "local_workers": 2}),
 }
 """What single values of a field need besides."""

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import soundfile
 from PIL import Image
@@ -121,6 +122,16 @@ def hugging_face(root: Path) -> str:
     return str(root)
 
 
+def parquet(root: Path) -> str:
+    label = {"names": ["a", "b", "c"], "_type": "ClassLabel"}
+    features = {"x": {"dtype": "float32", "_type": "Value"}, "label": label}
+    columns = pa.table({"x": [index / 2 for index in range(ROWS)], "label": [index % 3 for index in range(ROWS)]})
+    (root / "mine").mkdir()
+    stored = columns.replace_schema_metadata({"huggingface": json.dumps({"info": {"features": features}})})
+    pq.write_table(stored, root / "mine" / "train-0.parquet")
+    return str(root / "mine")
+
+
 def function(returned: str) -> Callable[[Path], str]:
     def write(root: Path) -> str:
         (root / "mine.py").write_text(
@@ -190,6 +201,7 @@ SOURCES = {
     "table": Row(table, damage=spoil("mine.csv"), limits=False),
     "table, series": Row(table, {"window": 3, "target": ("size",), "features": ("size",)}, limits=False),
     "TFRecord": Row(tfrecord, damage=cut(Path("mine.tfrecord"))),
+    "Parquet of the hub": Row(parquet, damage=cut(Path("mine/train-0.parquet"))),
     "TensorFlow Datasets": Row(tensorflow_datasets, damage=cut(Path("mine/mine-train.tfrecord-00000-of-00001"))),
     "Hugging Face": Row(hugging_face, damage=cut(Path("mine/data.arrow"))),
     "function, arrays": Row(function(" return x, np.arange(24) % 3"), damage=spoil("mine.py"), limits=False),

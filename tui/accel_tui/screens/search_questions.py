@@ -9,8 +9,10 @@ from accel_engine.search.over import format_over, format_values, parameter_of
 from accel_engine.words import numbers
 from accel_tui.plan import field_labels
 from accel_tui.plan.field_labels import word
-from accel_tui.plan.whole_number import parse_count
 from accel_tui.screens.entry_screen import Entry, EntryScreen
+
+MAX_COUNT = 100_000
+"""The largest number of trials or epochs."""
 
 SearchChange = tuple[str, Any]
 """A command to the search, and its argument."""
@@ -74,6 +76,25 @@ class ProlongScreen(EntryScreen[int]):
     def effect(self, value: int) -> str:
         """Count the epochs."""
         return f"trains {numbers.counted(value, 'epoch')} more"
+
+
+def parse_count(text: str, noun: str) -> int:
+    """Parse a number from 1.
+
+    Args:
+        text: The text; commas and blanks between digits are ignored.
+        noun: What is counted, in the plural.
+
+    Raises:
+        UsageError: It is none.
+    """
+    try:
+        count = int(text.strip().removeprefix("+").replace(",", "").replace(" ", ""))
+    except ValueError:
+        count = 0
+    if not 1 <= count <= MAX_COUNT:
+        raise UsageError(f"must be a number of {noun}, from 1 to {MAX_COUNT:,}")
+    return count
 
 
 def _problem(error: AccelError) -> str:

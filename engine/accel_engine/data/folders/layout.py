@@ -41,6 +41,8 @@ def find_folder_reader(folder: Path) -> tuple[str, str]:
         return "prepared.tensorflow_datasets:TensorFlowDatasets", "arrays"
     if "dataset_dict.json" in names or {"dataset_info.json", "state.json"} <= names:
         return "prepared.hugging_face:HuggingFace", "arrays"
+    if any(name.endswith(".parquet") for name in (*names, *_names(folder / "data"))):
+        return "prepared.hugging_face:ParquetFolder", "arrays"
     if any(".tfrecord" in name for name in names):
         return "prepared.tfrecord:TFRecord", "arrays"
     if any(_has_masks(each) for each in (folder, *(folder / name for name in _names(folder) if name.lower() in TRAIN))):

@@ -24,6 +24,9 @@ _ENDLESS = (0x7FFFF000, 0xFFFFFFFF)
 _ESTIMATED = "MP3"
 """The format whose header may only estimate the number of samples."""
 
+_COUNTED = (_ESTIMATED, "WAV", "WAVEX")
+"""Formats of which libsndfile does not believe the header, so that their end need not be looked for."""
+
 _FILLING = 8
 """Bytes that may lack at the end, which are no samples."""
 
@@ -80,7 +83,9 @@ def read_sound(path: Path, samples: int, rate: int) -> tuple[npt.NDArray[np.floa
     if not np.isfinite(channels).all():
         raise DataError(f"cannot use the sound {path}: it has samples that are not finite numbers")
     found = resampled(channels.mean(axis=1), header.rate, rate)[:samples]
-    return np.pad(found, (0, samples - len(found))), header
+    sound = np.zeros(samples, np.float32)
+    sound[: len(found)] = found
+    return sound, header
 
 
 def resampled_length(samples: int, rate: int, new_rate: int) -> int:
@@ -126,7 +131,7 @@ def _checked(file: soundfile.SoundFile) -> SoundHeader:
     samples = file.frames
     if samples < 1:
         raise UnreadableError("it has no samples")
-    if file.format != _ESTIMATED:
+    if file.format not in _COUNTED:
         file.seek(samples - 1)
         if not len(file.read(1)):
             raise UnreadableError(f"it ends too early: it has not all of {samples:,} samples")

@@ -1,12 +1,13 @@
 """A dataset that the ``datasets`` library of Hugging Face saved with ``save_to_disk``.
 
-It is a folder with Arrow files and two JSON files, or a folder with one of these per split. pyarrow reads them; the
-library itself is not needed.
+It is a folder with Arrow files and two JSON files, or a folder with one of these per split. A dataset that was
+downloaded from the hub is a folder with Parquet files. pyarrow reads both; the library itself is not needed.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,9 @@ from accel_engine.data.prepared.prepared_source import LOOKED_AT, Layout, Prepar
 from accel_engine.data.prepared.roles import choose_roles, choose_splits
 from accel_engine.data.structure import ArraySpec
 from accel_engine.errors import DataError, PlanError
+from accel_engine.files import regular
+from accel_engine.json_values import decode
+from accel_engine.memory import check_memory
 from accel_engine.user_paths import is_file, user_path
 
 _NUMBERS = ("bool", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)), "float16", "float32")
@@ -33,10 +37,16 @@ class _Splits(msgspec.Struct):
     splits: tuple[str, ...] = ()
 
 
-class _Info(msgspec.Struct):
+class _Info(msgspec.Struct, frozen=True):
     """What is read of ``dataset_info.json``."""
 
     features: dict[str, dict[str, Any]] | None = None
+
+
+class _HubInfo(msgspec.Struct):
+    """What Parquet files of the hub say."""
+
+    info: _Info = _Info()
 
 
 class _DataFile(msgspec.Struct):
@@ -84,7 +94,10 @@ class HuggingFace(PreparedSource):
             specs[name], own = size_images(name, contents, (None, None, None), len(column), options)
             changes += own if name in roles.names else ()
         target = roles.targets[0] if len(roles.targets) == 1 else ""
-        names = tuple(map(str, features[target].get("names") or ())) if target in labels else ()
+        names: tuple[str, ...] = ()
+        if target in labels:
+            names = tuple(map(str, features[target].get("names") or ()))
+            notes += tuple(self._leave_out_unlabelled(target))
         return Layout(specs, roles, images, names, notes, changes)
 
     def count(self) -> Mapping[str, int]:
@@ -108,6 +121,13 @@ class HuggingFace(PreparedSource):
         columns = tuple(replace(each, missing=missing[each.name]) for each in described.columns)
         return replace(described, columns=columns, class_counts=class_counts)
 
+    def _leave_out_unlabelled(self, target: str) -> Iterator[str]:
+        """Leave out splits for a competition, whose labels are all -1."""
+        for use in ("validation", "test"):
+            if use in self._tables and bool(np.all(self._tables[use][target].to_numpy() == -1)):
+                del self._tables[use]
+                yield f"the {use} split has no labels: it is not used"
+
     @property
     def _root(self) -> Path:
         return Path(self.entry.path or ".")
@@ -118,8 +138,8 @@ class HuggingFace(PreparedSource):
         return []
 
     @cached_property
-    def _splits(self) -> tuple[dict[str, Path], tuple[str, ...]]:
-        """The folder of each split, and notes."""
+    def _splits(self) -> tuple[dict[str, Any], tuple[str, ...]]:
+        """Where each split is, and notes."""
         found = {"train": self._root}
         if (self._root / "dataset_dict.json").is_file():
             names = read_json(self._root / "dataset_dict.json", _Splits).splits
@@ -142,14 +162,73 @@ class HuggingFace(PreparedSource):
         return {use: _open(folder) for use, folder in self._splits[0].items()}
 
 
+class ParquetFolder(HuggingFace):
+    """Parquet files with features as the hub stores them; their names begin with their split."""
+
+    @cached_property
+    def _splits(self) -> tuple[dict[str, Any], tuple[str, ...]]:
+        files, notes = choose_splits(_parquet_files(self._root), self.options)
+        if given := self.options.validation_data:
+            found = _parquet_files(user_path(given))
+            if not found:
+                raise PlanError("validation_data", given, "must be a folder of Parquet files, as the data is")
+            files["validation"] = [file for each in found.values() for file in each]
+        return files, notes
+
+    @cached_property
+    def _features(self) -> dict[str, dict[str, Any]]:
+        file = self._splits[0]["train"][0]
+        stored = (_read_parquet(file, "read_schema").metadata or {}).get(b"huggingface", b"{}")
+        try:
+            features = decode(stored.decode(errors="replace"), _HubInfo).info.features
+        except ValueError as error:
+            raise DataError(f"{file} has features that cannot be understood: {error}") from error
+        if not features:
+            reason = "no features of Hugging Face, which say what its columns are: give one of its files as a table"
+            raise DataError(f"{self._root} is a folder of Parquet files with {reason}, e.g. {file}")
+        return features
+
+    @cached_property
+    def _tables(self) -> dict[str, Any]:
+        """The table of each split, which is read into memory."""
+        files = self._splits[0]
+        metadata = [_read_parquet(file, "read_metadata") for each in files.values() for file in each]
+        size = sum(each.row_group(group).total_byte_size for each in metadata for group in range(each.num_row_groups))
+        check_memory(f"reading {len(metadata)} Parquet files of {self._root}", size)
+        names = list(self._features)
+        tables = {
+            use: [_read_parquet(file, "read_table", columns=names) for file in each] for use, each in files.items()
+        }
+        return {use: _pyarrow(self._root).concat_tables(each) for use, each in tables.items()}
+
+
+def _parquet_files(root: Path) -> dict[str, list[Path]]:
+    """The Parquet files of each split, by the beginning of their names, as of ``train-00000-of-00002.parquet``."""
+    found: dict[str, list[Path]] = {}
+    for file in sorted([*root.glob("*.parquet"), *root.glob("data/*.parquet")]):
+        found.setdefault(file.stem.partition("-")[0], []).append(file)
+    return found
+
+
+def _read_parquet(file: Path, function: str, **options: Any) -> Any:
+    """What a function of ``pyarrow.parquet`` reads of a file."""
+    pyarrow = _pyarrow(file)
+    try:
+        return getattr(import_module("pyarrow.parquet"), function)(regular(file), **options)
+    except (OSError, pyarrow.ArrowException) as error:
+        raise DataError(f"cannot read {file}: {error}") from error
+
+
+def _pyarrow(path: Path) -> Any:
+    try:
+        return import_module("pyarrow")
+    except ImportError as error:
+        raise DataError(f"{path} has Arrow data, which pyarrow reads: pip install 'accel-tui[parquet]'") from error
+
+
 def _open(folder: Path) -> Any:
     """The table of a split, mapped into memory."""
-    try:
-        import pyarrow as pa
-    except ImportError as error:
-        raise DataError(
-            f"{folder} is a saved dataset of Arrow files, which pyarrow reads: pip install 'accel-tui[parquet]'"
-        ) from error
+    pa = _pyarrow(folder)
     files = [folder / each.filename for each in read_json(folder / "state.json", _State).data_files]
     if not files:
         raise DataError(f"{folder / 'state.json'} names no data files")

@@ -121,9 +121,10 @@ class PreparedSource(Source):
         reader = _Reader(layout, options, progress, fits_in_memory(size * sum(map(len, sources.values()))))
         splits = {use: reader.read(sources[use]) for use in ("train", "validation", "test") if use in sources}
         task = task_of(layout.roles, layout.specs, options, layout.class_names)
-        names = layout.class_names
+        names, found = layout.class_names, tuple(splits)
         if task == "classification" and len(layout.roles.targets) == 1:
             splits, names = _with_classes(splits, names, layout.roles.targets[0])
+        unlabelled = [f"the {use} split has no labels: it is not used" for use in found if use not in splits]
         splits, notes = _divided(splits, options, is_labelled=bool(names))
         kind, values = kind_and_range(layout.roles, layout.specs, layout.images)
         return Dataset(
@@ -136,7 +137,7 @@ class PreparedSource(Source):
             kind=kind,
             target_names=layout.roles.targets,
             value_range=values,
-            notes=(*layout.notes, *notes),
+            notes=(*layout.notes, *unlabelled, *notes),
             changes=(*layout.changes, *reader.changes),
         )
 
@@ -182,7 +183,7 @@ class _Reader:
 def _with_classes(
     splits: dict[str, Split], class_names: tuple[str, ...], name: str
 ) -> tuple[dict[str, Split], tuple[str, ...]]:
-    """The splits with labels as int32, and the names of the classes.
+    """The splits with labels as int32, without those whose labels are all -1, and the names of the classes.
 
     Raises:
         DataError: A label is not one of the classes.
@@ -194,13 +195,15 @@ def _with_classes(
         form = named_classes(labels["train"], class_names, name)
         class_names = form.names
         labels = {use: form.convert(each, name) for use, each in labels.items()}
+    labels = {use: each for use, each in labels.items() if use == "train" or not np.all(each == -1)}
     names = class_names or tuple(map(str, range(1 + max(int(np.max(each)) for each in labels.values()))))
-    for each in labels.values():
+    for use, each in labels.items():
         wrong = (each < 0) | (each >= len(names))
         if wrong.any():
             row = int(np.argmax(wrong))
-            raise DataError(f"example {row} has the label {each[row]}; labels must be from 0 to {len(names) - 1}")
-    return {use: replace(split, targets=labels[use].astype(np.int32)) for use, split in splits.items()}, names
+            where = f"example {row} of the split {use}"
+            raise DataError(f"{where} has the label {each[row]}; labels must be from 0 to {len(names) - 1}")
+    return {use: replace(splits[use], targets=each.astype(np.int32)) for use, each in labels.items()}, names
 
 
 def _divided(

@@ -13,7 +13,6 @@ import tensorflow as tf
 
 from accel_engine.data.dataset import Split, take_rows
 from accel_engine.data.structure import Batch, Structure, flatten, map_structure
-from accel_engine.data.untuned import untuned
 from accel_engine.devices.host_probe import processors
 from accel_engine.memory import CACHE_SHARE, available_memory
 
@@ -154,7 +153,7 @@ class StreamedFeed:
             )
             return tuple(filled(self._split.batch, shaped))
 
-        return untuned(
+        return _untuned(
             tf.data.Dataset.from_tensor_slices(order.reshape(-1, order.shape[2]))
             .map(read, num_parallel_calls=min(processors(), MAX_PARALLEL), deterministic=True)
             .prefetch(PREFETCH * order.shape[1])
@@ -262,3 +261,13 @@ class InputWait:
         if seconds:
             self._seconds.assign(0.0)
         return seconds
+
+
+def _untuned(dataset: tf.data.Dataset) -> tf.data.Dataset:
+    """A dataset with a fixed degree of parallelism; give it to each step, instead of ``tf.data.AUTOTUNE``.
+
+    For what follows from tuning, see :class:`accel_engine.data.python_source.tf_data_stream.FreedIterator`.
+    """
+    options = tf.data.Options()
+    options.autotune.enabled = False
+    return dataset.with_options(options)

@@ -5,10 +5,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
-from accel_engine import data
+from accel_engine import data, memory
 from accel_engine.data import dataset as dataset_module
 from accel_engine.data.data_options import DataOptions
 from accel_engine.errors import DataError
@@ -182,3 +183,48 @@ def test_lists_inside_of_lists_must_have_one_length(tmp_path: Path) -> None:
     }
     (root / "dataset_info.json").write_text(json.dumps({"features": features}))
     assert load(root, window=4).notes[0] == "columns left out: deep (lists of several lengths)"
+
+
+def download(root: Path, features: dict[str, Any] | None, **splits: pa.Table) -> Path:
+    """Write files as the hub has them."""
+    (root / "data").mkdir(parents=True)
+    info = {b"huggingface": json.dumps({"info": {"features": features}}).encode()} if features else {}
+    for split, each in splits.items():
+        pq.write_table(each.replace_schema_metadata(info), root / "data" / f"{split}-00000-of-00001.parquet")
+    return root
+
+
+def test_parquet_files_of_the_hub(tmp_path: Path) -> None:
+    root = download(tmp_path / "mine", FEATURES, train=table(range(12)), validation=table(range(12, 16)))
+    dataset, entry = (
+        load(root, features=("image",)),
+        data.survey(data.find(str(root)), DataOptions(features=("image",))),
+    )
+    assert (dataset.shape, dataset.kind, dataset.class_names) == ((4, 5, 3), "images", ("a", "b", "c"))
+    assert dataset.validation.inputs[:, 0, 0, 0].tolist() == [12, 13, 14, 15]
+    assert (entry.examples, entry.validation_examples, entry.spec) == (12, 4, dataset.spec)
+    other = download(tmp_path / "other", FEATURES, test=table(range(3)))
+    assert len(load(root, validation_data=str(other)).validation) == 3
+
+
+def test_parquet_files_that_cannot_be_used_are_explained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = download(tmp_path / "plain", None, train=table(range(4)))
+    with pytest.raises(
+        DataError, match=r"no features of Hugging Face.* give one of its files as a table, e.g. .*parquet"
+    ):
+        load(plain)
+    root = download(tmp_path / "mine", FEATURES, train=table(range(12)))
+    monkeypatch.setattr(memory, "available_memory", lambda: 64)
+    with pytest.raises(DataError, match=r"reading 1 Parquet files of .* takes .* of memory"):
+        load(root)
+    (root / "data" / "train-00000-of-00001.parquet").write_bytes(b"nothing of the kind")
+    with pytest.raises(DataError, match=r"cannot read .*parquet: "):
+        load(root)
+
+
+def test_splits_without_labels_are_not_used(tmp_path: Path) -> None:
+    unlabelled = table(range(5)).set_column(1, "label", pa.array([-1] * 5))
+    root = download(tmp_path / "mine", FEATURES, train=table(range(20)), test=unlabelled, validation=table(range(4)))
+    dataset, entry = load(root), data.survey(data.find(str(root)), DataOptions())
+    assert (len(dataset.validation), dataset.test, entry.test_examples) == (4, None, 0)
+    assert "the test split has no labels: it is not used" in dataset.notes

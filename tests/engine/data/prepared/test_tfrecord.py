@@ -383,3 +383,14 @@ def test_images_of_another_size_than_described_are_resized_and_said(records: Pat
     changes = list(map(str, load(records, ignore=("words",)).changes))
     assert [each.replace(" looked at", "") for each in changes[:2]] == said
     assert survey(records).changes[0] == load(records).changes[0]
+
+
+def test_splits_without_labels_are_not_used(tmp_path: Path) -> None:
+    simple(tmp_path)
+    write(tmp_path / "test.tfrecord", [{"x": [0.0, 0.0], "label": -1}] * 4)
+    dataset = load(tmp_path, split="random")
+    assert (len(dataset.train), dataset.test) == (11, None)
+    assert "the test split has no labels: it is not used" in dataset.notes
+    write(tmp_path / "test.tfrecord", [{"x": [0.0, 0.0], "label": label} for label in (1, -1)])
+    with pytest.raises(DataError, match="example 1 of the split test has the label -1; labels must be from 0 to 2"):
+        load(tmp_path, split="random")
