@@ -28,7 +28,7 @@ ENGINE_ONLY = re.compile(
     r"|accel_engine\.process\.__main__|accel_engine\.trained\.(?!bench_runs$|prediction_files$).*"
     r"|accel_engine\.formats\.serving_warmup|accel_engine\.inference\.(keras_runtime|savedmodel_runtime)|accel_engine\.model_export\.(?!export_targets$).*"
     r"|accel_engine\.models\.(?!model_entry$|applications$).*"
-    r"|accel_engine\.data\.(?!built_in$|npz$|source$|python_source$|python_source\.source$|dataset_entry$|data_options$|changes$|folders$|folders\.(class_source|files|folder_splits|image_folder|layout|mask_classes|mask_folder)$|pixel_scaling$|structure$).*"
+    r"|accel_engine\.data\.(standardization_model|prepared\.record_columns|python_source\..*|tables\.preprocessing_model)"
 )
 """The modules that only engine processes import, and scripts that record their training."""
 

@@ -162,7 +162,9 @@ def read_pixels(
         return _converted(upright, header, (height, width, channels), found), header
 
 
-def read_labels(path: Path, size: tuple[int, int], orientation: int | None = None) -> npt.NDArray[np.int32]:
+def read_labels(
+    path: Path, size: tuple[int, int], orientation: int | None = None
+) -> tuple[npt.NDArray[np.int32], bytes]:
     """Decode the stored values of a mask: shades, or places in a palette, as equal red, green and blue, or colours.
 
     Args:
@@ -171,7 +173,7 @@ def read_labels(path: Path, size: tuple[int, int], orientation: int | None = Non
         orientation: The EXIF orientation by which it is turned; its own by default.
 
     Returns:
-        ``0xRRGGBB``, ``[height, width]``.
+        ``0xRRGGBB``, ``[height, width]``, and the red, green and blue of the palette's places, or nothing.
 
     Raises:
         UnreadableError: The file cannot be read, or is damaged.
@@ -184,11 +186,12 @@ def read_labels(path: Path, size: tuple[int, int], orientation: int | None = Non
         image.load()
         turned = _turned(image, header.orientation, header.orientation if orientation is None else orientation)
         turned = turned.resize(size[::-1], Image.Resampling.NEAREST)
+        palette = bytes(image.getpalette() or ()) if image.mode in ("P", "PA") else b""
         if turned.mode in ("L", "LA", "1", "P", "PA"):
             shades = turned if turned.mode in ("L", "P") else turned.getchannel(0).convert("L")
-            return np.asarray(shades, np.int32) * np.int32(_GREY)
+            return np.asarray(shades, np.int32) * np.int32(_GREY), palette
         colours: npt.NDArray[np.int32] = np.asarray(turned.convert("RGB"), np.int32) @ _PLACES
-        return colours
+        return colours, palette
 
 
 def read_logged(content: bytes, max_bytes: int) -> npt.NDArray[np.uint8]:

@@ -170,9 +170,9 @@ def test_masks_are_places_shades_or_colours(tmp_path: Path) -> None:
         (ODD["colours"][0], COLOURS.astype(np.int32) @ [1 << 16, 1 << 8, 1]),
     ):
         path.write_bytes(content)
-        np.testing.assert_array_equal(read_labels(path, (6, 4)), expected)
-        np.testing.assert_array_equal(read_labels(path, (12, 8))[::2, ::2], expected)
-        np.testing.assert_array_equal(read_labels(path, (4, 6), 6), np.rot90(expected, -1))
+        np.testing.assert_array_equal(read_labels(path, (6, 4))[0], expected)
+        np.testing.assert_array_equal(read_labels(path, (12, 8))[0][::2, ::2], expected)
+        np.testing.assert_array_equal(read_labels(path, (4, 6), 6)[0], np.rot90(expected, -1))
     path.write_bytes(ODD["16 bits"][0])
     with pytest.raises(DataError, match="it has 16 bits per pixel; save it with 8"):
         read_labels(path, (6, 4))

@@ -205,7 +205,7 @@ def _user_function(spec: str) -> DatasetEntry | None:
     name = f"{path.stem}:{function}" if path else spec
     summary = f"What {function} in {path.name if path else target} returns"
     return DatasetEntry(
-        name, summary, "python_source.source:PythonSource", path=path, function=spec, value_range=None, kind="arrays"
+        name, summary, "python_source:PythonSource", path=path, function=spec, value_range=None, kind="arrays"
     )
 
 

@@ -126,7 +126,7 @@ class Asked(Generic[ResultT]):
             folder: Path | None = None
             if isinstance(request, FolderRequest):
                 folder = ends.enter_context(_folder(request.folder))
-                request = replace(request, folder=folder)  # type: ignore[type-var]
+                request = replace(request, folder=folder)
             kinds = tuple({*kind.parts, kind.result, Problem})
             self.connection = EngineConnection(kind, kinds, environment=request.environment)
             self.connection.channel.folder = folder

@@ -84,11 +84,14 @@ class ConfigurationTrial:
             return
         ready = self._trial.ready
         self._set(
-            state=ConfigurationState.READY,
-            compile_seconds=ready.compile_seconds,
-            memory=self._trial.memory,
-            memory_of=_memory_of(ready),
-            losses=self._check(reference),
+            replace(
+                self.result,
+                state=ConfigurationState.READY,
+                compile_seconds=ready.compile_seconds,
+                memory=self._trial.memory,
+                memory_of=_memory_of(ready),
+                losses=self._check(reference),
+            )
         )
 
     def _check(self, reference: Sequence[float] | None) -> LossCheck:
@@ -160,12 +163,12 @@ class ConfigurationTrial:
         problem = self._trial.problem
         if problem is not None and self.is_live:
             self.is_out_of_memory = problem.out_of_memory
-            self._set(state=ConfigurationState.FAILED, reason=str(problem))
+            self._set(replace(self.result, state=ConfigurationState.FAILED, reason=str(problem)))
             self.close()
         return problem is not None
 
-    def _set(self, **changes: object) -> None:
-        self.result = replace(self.result, **changes)  # type: ignore[arg-type]
+    def _set(self, result: ConfigurationResult) -> None:
+        self.result = result
         self._on_result(self.result)
 
 

@@ -142,7 +142,7 @@ class ExportRequest(FolderRequest[Export]):
 
     model: ModelReference
     targets: tuple[ExportTarget, ...]
-    folder: Path
+    folder: Path = field(kw_only=True)
     checkpoint: str
     target_latency: float | None = None
     split: str = "auto"

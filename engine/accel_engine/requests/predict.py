@@ -121,7 +121,6 @@ class PredictionRequest(FolderRequest[ExamplePredictions]):
     texts: tuple[str, ...] = ()
     checkpoint: str = "auto"
     custom_objects: str = ""
-    folder: Path | None = None
 
     def check(self) -> None:
         """See :meth:`FolderRequest.check`; a run needs a checkpoint."""

@@ -8,8 +8,7 @@ import tensorflow as tf
 
 from accel_engine import data
 from accel_engine.data.data_options import Progress
-from accel_engine.data.loaded_entry import entry_of
-from accel_engine.data_profile.described_data import DescribedData, describe_loaded
+from accel_engine.data_profile.described_data import DescribedData, describe_loaded, entry_of
 from accel_engine.errors import DataError
 from accel_engine.keras_support.divisibility import is_divisible
 from accel_engine.keras_support.model_structure import has_custom_train_step, parameter_count

@@ -117,8 +117,6 @@ class _WithFolder(FolderRequest[_Written]):
     function: ClassVar = "nowhere:nothing"
     result: ClassVar = _Written
 
-    folder: Path | None
-
 
 WRITES = """
 import json, pathlib, sys
@@ -134,7 +132,7 @@ def test_a_folder_has_the_files_of_an_answer_until_the_end(tmp_path: Path, monke
         return subprocess.Popen([sys.executable, "-c", WRITES], text=True, **pipes)
 
     monkeypatch.setattr(asking, "spawn", spawn)
-    with Asked(_WithFolder(tmp_path)) as asked:
+    with Asked(_WithFolder(folder=tmp_path)) as asked:
         assert asked.result() == _Written(40)
         (folder,) = tmp_path.iterdir()
         assert (folder / "report").read_text() == "found"
@@ -148,10 +146,10 @@ def test_nothing_is_left_where_no_engine_starts(tmp_path: Path, monkeypatch: pyt
 
     monkeypatch.setattr(asking, "spawn", spawn)
     with pytest.raises(RunError, match="no TensorFlow"):
-        Asked(_WithFolder(tmp_path))
+        Asked(_WithFolder(folder=tmp_path))
     assert not any(tmp_path.iterdir())
 
 
 def test_a_directory_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     with pytest.raises(RunError, match=f"cannot write to {tmp_path}/absent: No such file or directory"):
-        Asked(_WithFolder(tmp_path / "absent"))
+        Asked(_WithFolder(folder=tmp_path / "absent"))

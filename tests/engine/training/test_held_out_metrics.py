@@ -258,7 +258,7 @@ def test_the_file_of_a_model_is_exported_with_data_to_prove_it_on(tmp_path: Path
     folder = tmp_path / "temporary"
     folder.mkdir()
     plan = Plan(model=str(tmp_path / "own.keras"), data=str(tmp_path / "d.npz"))
-    found = export(ExportRequest(ModelReference.of(plan), (target(tmp_path, "onnx"),), folder, "auto"))
+    found = export(ExportRequest(ModelReference.of(plan), (target(tmp_path, "onnx"),), "auto", folder=folder))
     assert (found.name, found.exported[0].problem) == ("own.keras", "")
     outputs = open_model(tmp_path / "m.onnx").run({"inputs": x})
     np.testing.assert_allclose(outputs["probabilities"], model(x), atol=1e-5)

@@ -70,7 +70,9 @@ def exported(
     temporary = tmp_path / "temporary"
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir()
-    return export(ExportRequest(ModelReference(directory), targets, temporary, checkpoint, target_latency, umask=0o022))
+    return export(
+        ExportRequest(ModelReference(directory), targets, checkpoint, target_latency, folder=temporary, umask=0o022)
+    )
 
 
 def metrics_of(directory: Path) -> dict[str, float | None]:
@@ -164,7 +166,7 @@ def test_an_engine_process_exports_and_leaves_nothing_else(gym: Gym, tmp_path: P
         if isinstance(part, WritingFormat | MeasuredModel):
             told.append(part.name if isinstance(part, WritingFormat) else f"{part.name} compared")
 
-    found = ask(ExportRequest(ModelReference(directory), wanted, place, "last"), tell)
+    found = ask(ExportRequest(ModelReference(directory), wanted, "last", folder=place), tell)
     assert told == ["keras", "onnx", "trained model compared", "keras compared", "onnx compared"]
     assert (found.name, found.split, found.examples) == (directory.name, "validation", 360)
     assert found.written == (found.fastest,) == (found.exported[0],)
@@ -179,7 +181,7 @@ def test_an_export_that_is_ended_leaves_nothing(gym: Gym, tmp_path: Path) -> Non
     wanted = (ExportTarget("keras", "keras", "none", str(place / "m.keras"), 1e-4),)
     with (
         pytest.raises(RunError, match="the engine exited"),
-        Asked(ExportRequest(ModelReference(directory), wanted, place, "last")) as asked,
+        Asked(ExportRequest(ModelReference(directory), wanted, "last", folder=place)) as asked,
     ):
         asked.result(lambda part: isinstance(part, WritingFormat) and asked.cancel())
     assert not any(place.iterdir())

@@ -52,7 +52,7 @@ def export_trained_model(model: Path | Plan, options: ExportOptions, *, as_json:
     for warning in device_warnings(("cpu",), can_choose=False):
         print_to_stderr(warning)
     reference = ModelReference.of(model)
-    found = ask(ExportRequest(reference, tuple(targets), folder, options.checkpoint, options.target_latency))
+    found = ask(ExportRequest(reference, tuple(targets), options.checkpoint, options.target_latency, folder=folder))
     for note in found.notes:
         print_to_stderr(note)
     if as_json:

@@ -125,9 +125,9 @@ class ExportScreen(JobScreen):
         request = ExportRequest(
             ModelReference.of(self._directory),
             targets,
-            existing_folder(folder),
             options.checkpoint,
             options.target_latency,
+            folder=existing_folder(folder),
         )
         return PreparedExport(request, tuple(path for target in targets for path in overwritten(target)))
 

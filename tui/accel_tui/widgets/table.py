@@ -168,8 +168,8 @@ class Table(ScrollView, Generic[T], can_focus=True):
         kept = self.key_of(self.current) if self.current is not None and self.keeps_row else None
         if columns is not None:
             self.columns = columns
-        was_empty, self.shown = not self.shown, ordered(rows, self.columns, self.order)
-        if was_empty is bool(self.shown):
+        had_rows, self.shown = bool(self.shown), ordered(rows, self.columns, self.order)
+        if bool(self.shown) is not had_rows:
             self._painted.clear()
             self.refresh()
         keys = [self.key_of(row) for row in self.shown]

@@ -24,14 +24,26 @@ class MaskClasses:
     def __init__(self) -> None:
         self._colours: list[int] = []
         self._index = np.full(1 << 24, _UNSEEN, np.uint16)
+        self._final = np.zeros(0, np.uint8)
+        self._palette = b""
+        self._have_other_palettes = False
         self._lock = Lock()
 
-    def encode(self, colours: npt.NDArray[np.int32]) -> npt.NDArray[np.uint8]:
+    def encode(self, colours: npt.NDArray[np.int32], palette: bytes = b"") -> npt.NDArray[np.uint8]:
         """Convert colours, ``0xRRGGBB``, to class indices, ``[...]``.
+
+        Args:
+            colours: The colours, or equal values of red, green and blue.
+            palette: The palette whose places the values are; empty for none.
 
         Raises:
             DataError: There are more than :data:`MAX_CLASSES` colours.
         """
+        if palette != self._palette[: len(palette)]:
+            with self._lock:
+                longer, shorter = sorted((palette, self._palette), key=len, reverse=True)
+                self._have_other_palettes |= not longer.startswith(shorter)
+                self._palette = longer
         indices = self._index[colours]
         if (indices == _UNSEEN).any():
             with self._lock:
@@ -49,7 +61,7 @@ class MaskClasses:
             self._colours.append(colour)
             self._index[colour] = len(self._colours) - 1
 
-    def finish(self, class_names: tuple[str, ...]) -> "tuple[MaskMapping, list[str]]":
+    def finish(self, class_names: tuple[str, ...]) -> tuple[tuple[str, ...], list[str]]:
         """Decide the final class of each colour; :meth:`encode` returns it from now on.
 
         Values 0 to C - 1 are classes; 0 and 255 are two classes; other values are numbered in their order.
@@ -58,10 +70,11 @@ class MaskClasses:
             class_names: Names that the user gave.
 
         Returns:
-            The mapping from indices that were returned so far, and notes for the user.
+            Names of the classes, and notes for the user.
 
         Raises:
-            DataError: There is only one value, or another number of them than of class names.
+            DataError: There is only one value, or another number of them than of class names; or some masks have
+                places in a palette and others colours.
         """
         values = [_value(colour) for colour in self._colours]
         if len(values) < 2:
@@ -69,6 +82,10 @@ class MaskClasses:
         ordered: list[Any] = sorted(values, key=lambda value: (isinstance(value, str), value))
         numbers = [value for value in ordered if isinstance(value, int)]
         notes: list[str] = []
+        if self._palette and len(numbers) < len(ordered):
+            raise DataError("some masks have a palette, whose places are classes, and others colours: save all alike")
+        if self._have_other_palettes:
+            notes.append("the masks have different palettes: the places of the colours in them are the classes")
         if len(numbers) == len(ordered) and numbers[-1] < (len(class_names) or len(numbers)):
             ordered = list(range(len(class_names) or len(numbers)))
         elif class_names and len(class_names) != len(ordered):
@@ -77,29 +94,15 @@ class MaskClasses:
             )
         else:
             notes.append(f"mask values {_listed(ordered)} are classes 0 to {len(ordered) - 1}")
-        final = np.array([ordered.index(value) for value in values], np.uint8)
-        for colour, index in zip(self._colours, final.tolist(), strict=True):
-            self._index[colour] = index
-        return MaskMapping(final, class_names or tuple(map(str, ordered))), notes
-
-
-class MaskMapping:
-    """The final classes.
-
-    Args:
-        indices: The class of each index given so far, ``[indices]``.
-        class_names: Names of the classes.
-    """
-
-    def __init__(self, indices: npt.NDArray[np.uint8], class_names: tuple[str, ...]) -> None:
-        self.class_names = class_names
-        self._indices = indices
+        self._final = np.array([ordered.index(value) for value in values], np.uint8)
+        self._index[self._colours] = self._final
+        return class_names or tuple(map(str, ordered)), notes
 
     def apply(self, masks: npt.NDArray[np.uint8]) -> None:
-        """Replace the indices of masks in place."""
-        if not np.array_equal(self._indices, np.arange(len(self._indices))):
+        """Replace the indices that :meth:`encode` returned before :meth:`finish`, in place."""
+        if not np.array_equal(self._final, np.arange(len(self._final))):
             for each in masks:  # one at a time takes little memory
-                each[...] = self._indices[each]
+                each[...] = self._final[each]
 
 
 def _value(colour: int) -> int | str:

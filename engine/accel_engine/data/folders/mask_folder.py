@@ -2,8 +2,7 @@
 
 import os
 from collections import Counter
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,16 +10,15 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.data.changes import Change
-from accel_engine.data.data_options import DataOptions, Progress, or_skip
+from accel_engine.data.data_options import Progress, or_skip
 from accel_engine.data.dataset import Dataset, Split
 from accel_engine.data.dataset_entry import DatasetEntry, EntryColumn
 from accel_engine.data.folders.files import FileArray, FileForm, FilesSeen, listed_files, look_at, read_splits
-from accel_engine.data.folders.folder_splits import FolderSplits, FoundFiles, find_splits, left_out, subfolders
+from accel_engine.data.folders.folder_source import FolderSource, SplitFiles, subfolders
 from accel_engine.data.folders.image_folder import ImageForm
 from accel_engine.data.folders.layout import IMAGE_NAMES, IMAGE_SUFFIXES, MASK_NAMES
 from accel_engine.data.folders.mask_classes import MaskClasses
 from accel_engine.data.pixel_scaling import PIXELS
-from accel_engine.data.source import Source
 from accel_engine.data.structure import Batch
 from accel_engine.errors import DataError
 from accel_engine.image_files import ImageHeader, check_image, read_header, read_labels
@@ -83,8 +81,7 @@ class MaskForm(FileForm[MaskPair, MaskHeader]):
         """The indices of a mask's values, and its header."""
         header = _header(file, read_header(Path(file.mask)))
         orientation = header.image.orientation if self._is_stored(header) else None
-        colours = read_labels(Path(file.mask), self.shape, orientation)
-        return self.classes.encode(colours), header
+        return self.classes.encode(*read_labels(Path(file.mask), self.shape, orientation)), header
 
     def changes(self, headers: Counter[MaskHeader], *, is_sampled: bool = False) -> tuple[Change, ...]:
         """What is turned and resized."""
@@ -107,28 +104,19 @@ class MaskForm(FileForm[MaskPair, MaskHeader]):
         return (sides[::-1] if swapped else sides) != self.shape
 
 
-class MaskFolder(Source):
+class MaskFolder(FolderSource[MaskPair]):
     """Images, ``[n, height, width, channels]``, and masks, class indices uint8 ``[n, height, width]``.
 
     The folder has ``images`` and ``masks``, or ``train``, ``val`` and ``test`` that have these.
     """
 
+    noun = "images"
     resizes_images = True
-
-    def __init__(self, entry: DatasetEntry, options: DataOptions) -> None:
-        super().__init__(entry, options)
-        self._root = Path(entry.path or ".")
-        self._reader = _Reader(options.invalid_examples == "skip")
-
-    @cached_property
-    def splits(self) -> "FolderSplits[MaskFiles]":
-        """The folder's files."""
-        return find_splits(self._root, self.options, "images", self._reader.read)
 
     def describe(self) -> DatasetEntry:
         """Complete the entry with counts and shapes; only reading tells the classes, unless the folder names them."""
         images, masks, seen, pairs = self._forms()
-        class_names = _class_names(self._root)
+        class_names = _class_names(self.root)
         examples, validation, test = self.splits.counts
         damaged = [pair for pair in pairs.damaged if pair.image not in seen.damaged]
         changes = images.changes(seen.counts, is_sampled=seen.is_sampled)
@@ -141,8 +129,8 @@ class MaskFolder(Source):
             validation_examples=validation,
             test_examples=test,
             value_range=images.value_range,
-            notes=(*self.entry.notes, *self.splits.notes, *seen.notes, *replace(pairs, damaged=tuple(damaged)).notes),
-            changes=(*self._left_out(), *changes, *masks.changes(pairs.counts, is_sampled=pairs.is_sampled)),
+            notes=(*self.entry.notes, *self.notes, *seen.notes, *replace(pairs, damaged=tuple(damaged)).notes),
+            changes=(*self.left_out, *changes, *masks.changes(pairs.counts, is_sampled=pairs.is_sampled)),
             task="segmentation",
             spec=spec,
             columns=(
@@ -150,7 +138,7 @@ class MaskFolder(Source):
                 EntryColumn("mask", "mask", "target", missing=0, detail=str(spec.targets)),
             ),
             class_names=class_names,
-            samples=tuple((Path(pair.image).name, Path(pair.mask).name) for pair in self.splits.train.pairs[:3]),
+            samples=tuple((Path(pair.image).name, Path(pair.mask).name) for pair in self.splits.train.files[:3]),
         )
 
     def load(self, progress: Progress) -> Dataset:
@@ -159,7 +147,7 @@ class MaskFolder(Source):
         seen, headers = Counter[ImageHeader](), Counter[MaskHeader]()
 
         lazy = [
-            Split(FileArray([pair.image for pair in part.pairs], images, seen), FileArray(part.pairs, masks, headers))
+            Split(FileArray([pair.image for pair in part.files], images, seen), FileArray(part.files, masks, headers))
             if part is not None
             else None
             for part in self.splits.each
@@ -168,10 +156,10 @@ class MaskFolder(Source):
         for split in splits:  # the classes are only known after all masks were decoded
             if split is not None and isinstance(split.targets, FileArray):
                 split.targets.read_through(progress)
-        mapping, mapped = masks.classes.finish(_class_names(self._root))
+        class_names, mapped = masks.classes.finish(_class_names(self.root))
         for split in splits:
             if split is not None and isinstance(split.targets, np.ndarray):
-                mapping.apply(split.targets)
+                masks.classes.apply(split.targets)
         train, validation, test = splits
         assert train is not None  # noqa: S101 (a folder has training images)
         return Dataset(
@@ -179,23 +167,20 @@ class MaskFolder(Source):
             train,
             validation,
             test,
-            class_names=mapping.class_names,
+            class_names=class_names,
             task="segmentation",
             kind="images",
             value_range=images.value_range or PIXELS,
-            notes=(*self.splits.notes, *mapped),
-            changes=(*self._left_out(), *images.changes(seen), *masks.changes(headers)),
+            notes=(*self.notes, *mapped),
+            changes=(*self.left_out, *images.changes(seen), *masks.changes(headers)),
             warnings=tuple(warnings),
         )
-
-    def _left_out(self) -> tuple[Change, ...]:
-        return (*self._reader.changes, *left_out(self._reader.found))
 
     def _forms(
         self,
     ) -> tuple[ImageForm, MaskForm, FilesSeen[str, ImageHeader], FilesSeen[MaskPair, MaskHeader]]:
         """How images and masks are read, and what some of them are."""
-        every = [pair for part in self.splits.each if part for pair in part.pairs]
+        every = self.splits.files
         seen = look_at([pair.image for pair in every], ImageForm.check, self.options)
         pairs = look_at(every, MaskForm.check, self.options)
         images = ImageForm.of(seen, self.options)
@@ -204,31 +189,7 @@ class MaskFolder(Source):
         shown = sum(header.fits_shown and not header.fits_stored for header in turned)
         return images, MaskForm(images.shape[:2], stored > shown, MaskClasses()), seen, pairs
 
-
-@dataclass(frozen=True, slots=True)
-class MaskFiles:
-    """The files of a split."""
-
-    pairs: tuple[MaskPair, ...]
-    labels: None = None
-
-    def select(self, rows: npt.NDArray[np.intp]) -> "MaskFiles":
-        """The files at ``rows``."""
-        return MaskFiles(tuple(self.pairs[row] for row in rows))
-
-    def __len__(self) -> int:
-        return len(self.pairs)
-
-
-@dataclass(frozen=True, slots=True)
-class _Reader:
-    """Reads folders with a folder of images and one of masks."""
-
-    skips: bool
-    changes: list[Change] = field(default_factory=list)
-    found: dict[Path, FoundFiles] = field(default_factory=dict)
-
-    def read(self, root: Path) -> MaskFiles:
+    def find(self, root: Path) -> SplitFiles[MaskPair]:
         """The images below a folder, and their masks.
 
         Raises:
@@ -241,7 +202,7 @@ class _Reader:
         if None in parts:
             raise DataError(f"{root} needs the subfolders {IMAGE_NAMES[0]} and {MASK_NAMES[0]}")
         image_root, mask_root = (path for path in parts if path is not None)
-        images, found = self._below(image_root, IMAGE_SUFFIXES), self._below(mask_root, MASK_SUFFIXES)
+        images, found = self.files_below(image_root, IMAGE_SUFFIXES), self.files_below(mask_root, MASK_SUFFIXES)
         if not images:
             raise DataError(f"{image_root} has no images ({', '.join(IMAGE_SUFFIXES)})")
         if not found:
@@ -257,19 +218,15 @@ class _Reader:
         if missing:
             problem = f"{len(missing)} of {len(images)} images in {image_root} have no mask of the same name"
             listed = listed_files(missing)
-            if not self.skips or not pairs:
+            if self.options.invalid_examples != "skip" or not pairs:
                 error = DataError(f"{problem}: {listed}")
                 raise or_skip(error) if pairs else error
             why = f"they have no mask of the same name in {mask_root}: {listed}"
-            self.changes.append(Change("left out", "images", len(missing), len(images), why))
+            self.left_out.append(Change("left out", "images", len(missing), len(images), why))
         if unused := len({*masks} - {*names}):
             why = f"they have no image of the same name in {image_root}"
-            self.changes.append(Change("left out", "masks", unused, len(masks), why))
-        return MaskFiles(pairs)
-
-    def _below(self, folder: Path, suffixes: tuple[str, ...]) -> list[str]:
-        self.found[folder] = FoundFiles.below(folder, suffixes)
-        return self.found[folder].files
+            self.left_out.append(Change("left out", "masks", unused, len(masks), why))
+        return SplitFiles(pairs)
 
 
 def _header(pair: MaskPair, mask: ImageHeader) -> MaskHeader:

@@ -14,6 +14,7 @@ from accel_engine.data.data_options import DataOptions
 from accel_engine.data.dataset import BoundedStream, Dataset, Examples, Split
 from accel_engine.data.dataset_entry import DatasetEntry, parse_size
 from accel_engine.data.pixel_scaling import ValueRange
+from accel_engine.data.python_source import missing_image_size, user_function
 from accel_engine.data.python_source.iterable_streams import IterableStream, PyDatasetStream, is_data_loader, set_pass
 from accel_engine.data.python_source.pass_stream import PassStream
 from accel_engine.data.python_source.returned import (
@@ -24,7 +25,6 @@ from accel_engine.data.python_source.returned import (
     suggest_task,
     understand_returned,
 )
-from accel_engine.data.python_source.source import missing_image_size, user_function
 from accel_engine.data.python_source.tf_data_stream import TfDataStream
 from accel_engine.data.series.array_series import windowed_splits
 from accel_engine.data.splits import without_shares

@@ -125,22 +125,25 @@ def read_texts(path: Path, *, replace: bool = False, chunk: int | None = None) -
     Raises:
         DataError: The file cannot be read, or is not UTF-8 and nothing is replaced.
     """
-    done = 0
+    done, line = 0, 1
     try:
         with path.open("rb") as file:
             decoder = codecs.getincrementaldecoder(encoding_of(file.read(4)))("replace" if replace else "strict")
             file.seek(0)
             while content := file.read(chunk or CHUNK):
                 done += len(content)
-                yield decoder.decode(content)
+                text = decoder.decode(content)
+                line += text.count("\n")
+                yield text
             yield decoder.decode(b"", final=True)
     except UnicodeDecodeError as error:
-        position = done - len(error.object) + error.start
+        position, line = done - len(error.object) + error.start, line + error.object[: error.start].count(b"\n")
         words = (
             f"{path} is not UTF-8 at byte {position:,}: save it as UTF-8, use ",
             FieldValue("tokenizer", "bytes"),
             ", or replace what is not UTF-8 with ",
             FieldValue("invalid_examples", "skip"),
+            f" (the byte is in line {line:,})",
         )
         raise DataError(join_words(words)) from error
     except OSError as error:

@@ -1,7 +1,7 @@
 """The base of all requests to engine processes, and the parts that answers have in common."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
@@ -79,6 +79,7 @@ class EngineRequest(Generic[ResultT]):
         """
 
 
+@dataclass(frozen=True, slots=True)
 class FolderRequest(EngineRequest[ResultT]):
     """A request that needs a folder for files.
 
@@ -87,9 +88,7 @@ class FolderRequest(EngineRequest[ResultT]):
             that the engine gets, the folder.
     """
 
-    __slots__ = ()
-
-    folder: Path | None
+    folder: Path | None = field(default=None, kw_only=True)
 
 
 def unheard(part: object) -> None:

@@ -101,7 +101,8 @@ def read_lines(path: Path, spec: ArraySpec) -> Examples:
         content = path.read_bytes()
         lines = content.decode(encoding_of(content[:4])).splitlines()
     except UnicodeDecodeError as error:
-        raise DataError(f"{path} is not UTF-8 at byte {error.start:,}") from error
+        line = content[: error.start].count(b"\n") + 1
+        raise DataError(f"{path} is not UTF-8 at byte {error.start:,}, in line {line:,}") from error
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror}") from error
     found = [line for line in lines if line.strip()]

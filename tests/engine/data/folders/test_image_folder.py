@@ -372,3 +372,14 @@ def test_16_bits_are_kept(tmp_path: Path) -> None:
         Image.fromarray(np.asarray(Image.open(path)) >> 4).save(path)
     said = f"images of 16 bits have values only up to {shades.max() >> 4:,}, although uint16 goes up to 65,535"
     assert load(tmp_path, split="none").notes[1:] == (said,)
+
+
+def test_what_systems_write_and_images_beside_the_folders_are_no_classes(pets: Path) -> None:
+    for name in ("__MACOSX/._1.png", ".ipynb_checkpoints/1.png", "cat/Thumbs.db", "cat/.hidden/1.png", ".DS_Store"):
+        (pets / name).parent.mkdir(exist_ok=True)
+        (pets / name).touch()
+    assert (load(pets).class_names, load(pets).changes) == (("cat", "dog"), ())
+    write(pets / "loose.png", image())
+    said = f"1 of 21 images left out: they are in {pets} itself, not in the folder of a class"
+    assert [str(change) for change in load(pets).changes] == [said]
+    assert [str(change) for change in data.survey(data.find(str(pets)), DataOptions()).changes] == [said]

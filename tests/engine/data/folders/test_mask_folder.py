@@ -234,7 +234,19 @@ def test_each_mask_has_its_own_palette(tmp_path: Path) -> None:
     for index in range(5):
         colours = np.random.default_rng(index).integers(0, 256, 9).tolist()
         save(tmp_path / "masks" / f"{index}.png", mask_of(index), [*colours[:6], *colours[:3]])
-    assert checked(load(tmp_path)).class_names == ("0", "1", "2")
+    dataset = checked(load(tmp_path))
+    assert dataset.class_names == ("0", "1", "2")
+    assert dataset.notes[1:] == (
+        "the masks have different palettes: the places of the colours in them are the classes",
+    )
+    palette = [0, 0, 0, 128, 0, 0, 0, 128, 0]
+    make(tmp_path, palette=palette)
+    for index in range(3):
+        save(tmp_path / "masks" / f"{index}.png", mask_of(index), palette * 2)
+    assert len(load(tmp_path).notes) == 1
+    save(tmp_path / "masks" / "3.png", np.array(palette, np.uint8).reshape(3, 3)[mask_of(3)])
+    with pytest.raises(DataError, match="some masks have a palette, whose places are classes, and others colours"):
+        load(tmp_path)
 
 
 def test_other_lossless_formats(tmp_path: Path) -> None:

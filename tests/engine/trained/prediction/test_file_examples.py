@@ -1,17 +1,19 @@
-"""Image files become examples as the run's data has them."""
+"""Files of images, sounds and texts become examples as the run's data has them."""
 
 from pathlib import Path
 
 import numpy as np
 import pytest
+import soundfile
 import tensorflow as tf
 from PIL import Image
 
 from accel_engine import data
 from accel_engine.data.data_options import DataOptions
+from accel_engine.data.structure import ArraySpec
 from accel_engine.errors import DataError
 from accel_engine.run.diagnostics import InputSpec
-from accel_engine.trained.prediction.file_examples import example_of
+from accel_engine.trained.prediction.file_examples import example_of, read_lines, read_sound
 from accel_engine.training.evaluation.task_report import input_spec_of
 
 
@@ -80,3 +82,31 @@ def test_a_file_is_predicted_as_it_is_trained_on(tmp_path: Path, depth: int) -> 
     files = sorted(tmp_path.glob("?/*"))
     for file, row in zip(files, dataset.train.inputs, strict=True):
         np.testing.assert_array_equal(example_of(file, spec)[0], row)
+
+
+def test_lines_of_a_text_in_any_unicode(tmp_path: Path) -> None:
+    path = tmp_path / "texts.txt"
+    for encoding in ("utf-8", "utf-8-sig", "utf-16"):
+        path.write_text("schön\n\ngut", encoding=encoding)
+        assert read_lines(path, ArraySpec((), "string")).names == ("schön", "gut")
+    path.write_bytes("gut\nschön".encode("latin-1"))
+    with pytest.raises(DataError, match=r"texts\.txt is not UTF-8 at byte 7, in line 2"):
+        read_lines(path, ArraySpec((), "string"))
+
+
+def test_a_sound_is_read_as_the_folder_of_the_run_was(tmp_path: Path) -> None:
+    for index, (rate, kind) in enumerate(((8000, "wav"), (8000, "flac"), (8000, "wav"), (16_000, "ogg"))):
+        path = tmp_path / "sounds" / "ab"[index % 2] / f"{index}.{kind}"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        soundfile.write(path, np.random.default_rng(index).normal(0, 0.1, (500 + 100 * index, 1 + index % 2)), rate)
+    dataset = data.load(str(tmp_path / "sounds"), DataOptions(split="none"))
+    assert dataset.shape == (700, 1)
+    for row, name in enumerate(("a/0.wav", "a/2.wav", "b/1.flac", "b/3.ogg")):
+        read = read_sound(tmp_path / "sounds" / name, ArraySpec((700, 1), "float32"), dataset.sample_rate)
+        np.testing.assert_array_equal(read.inputs[0], dataset.train.inputs[row])
+    path = tmp_path / "sounds" / "b" / "3.ogg"
+    assert read.notes == (
+        f"{path}: mixed from 2 channels into one",
+        f"{path}: resampled from 16,000 to 8,000 samples per second",
+        f"{path}: padded with silence from 400 to 700 samples",
+    )

@@ -7,13 +7,10 @@ import numpy as np
 
 from accel_engine.data.dataset import Dataset, Split
 from accel_engine.data.dataset_entry import DatasetEntry, EntryColumn
-from accel_engine.data.loaded_entry import entry_of
 from accel_engine.data.structure import ArraySpec, Batch
-from accel_engine.data_profile.described_data import DescribedData
+from accel_engine.data_profile.described_data import DescribedData, entry_of
 
-FOUND = DatasetEntry(
-    "mine:load", "What load in mine.py returns", "python_source.source:PythonSource", function="mine.py:load"
-)
+FOUND = DatasetEntry("mine:load", "What load in mine.py returns", "python_source:PythonSource", function="mine.py:load")
 
 
 def test_arrays_have_ranges_classes_and_examples() -> None:
