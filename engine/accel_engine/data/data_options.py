@@ -81,7 +81,7 @@ class DataOptions:
         thousands: The mark between groups of digits, one of :data:`THOUSANDS_MARKS`.
         missing: Texts that mean a missing value, besides the usual ones.
         time: Column that orders a time series.
-        window: Steps of a time series, or tokens of a text, in one example.
+        window: Steps of a time series, samples of a sound or tokens of a text in one example.
         horizon: Steps of a time series to predict.
         group: Column that tells several time series apart.
         tokenizer: What a token of a text for a language model is: ``characters`` or ``bytes``.

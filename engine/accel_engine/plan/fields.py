@@ -272,7 +272,11 @@ class PlanFields:
     window: int | None = _field(
         None,
         FieldSpec(
-            "Steps of a time series, or tokens of a text, in one example", int, minimum=1, optional=True, example="24"
+            "Steps of a series, samples of a sound or tokens of a text in one example",
+            int,
+            minimum=1,
+            optional=True,
+            example="24",
         ),
         FieldWords(
             "Time series",

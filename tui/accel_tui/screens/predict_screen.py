@@ -139,7 +139,8 @@ class PredictScreen(JobScreen):
         suffixes = SUFFIXES.get(kind, ARRAYS)
         takes = f"{_KINDS_OF_FILES.get(kind, 'a file')}: {' '.join(suffixes)}"
         path = replace(specs_of(PredictionOptions)["path"], suffixes=suffixes)
-        names = [name for name in specs_of(PredictionOptions) if name != "texts" or kind == "text"]
+        is_shown = {"texts": kind == "text", "top": data is None or bool(data.class_names)}
+        names = [name for name in specs_of(PredictionOptions) if is_shown.get(name, True)]
         return OptionForm(PredictionOptions, names, takes, specs={"path": path}, directories=(self._directory,))
 
     def prepare(self, options: PredictionOptions | WritingOptions) -> PredictionRequest | WritingRequest:

@@ -47,8 +47,8 @@ class SoundForm(FileForm[str, SoundHeader]):
             DataError: The sounds are too long.
             PlanError: The window is invalid.
         """
-        if options.window is not None and options.window < 1:
-            raise PlanError("window", options.window, "must be a number of samples")
+        if options.window is not None and not 1 <= options.window <= MOST_SAMPLES:
+            raise PlanError("window", options.window, f"must be a number of samples up to {MOST_SAMPLES:,}")
         rates = Counter[int]()
         for header, count in seen.counts.items():
             rates[header.rate] += count

@@ -1,4 +1,4 @@
-"""The normal form of categories: a text for each value, whatever file has it; without TensorFlow.
+"""Columns of categories and texts, and the normal form of their values, whatever file has them; without TensorFlow.
 
 A CSV file writes texts, Parquet stores types, and JSON has a few: 3, 3.0 and "3" are one category in all of them, as
 are true, True and 1 where the other value is false.
@@ -6,11 +6,30 @@ are true, True and 1 where the other value is false.
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+
+from accel_engine.data.column_format import ColumnFormat
+from accel_engine.data.tables.columns import TableColumn
+
+FEW_VALUES = 20
+"""A column of texts with up to so many different values is a category, unless all of them are numbers or dates."""
+
+TEXT_WORDS = 3
+"""Texts have at least so many words on average, if most of them differ."""
+
+MANY_VALUES = 100
+"""A column with more values than this, most of which differ, has names or keys rather than categories."""
+
+MOST = 0.5
+"""Most values of a column differ if more of them do than this share."""
+
+_DECIMAL_COMMA = re.compile(r"^([+-]?\d+),(\d+)$")
 
 TRUTHS = ({"false", "true"}, {"no", "yes"}, {"f", "t"}, {"n", "y"}, {"0", "1"})
 """Words for false and true, in lower case; in the order of the alphabet, the one for false comes first."""
@@ -111,3 +130,89 @@ def _normal(text: str) -> str:
     if _FLOAT.fullmatch(text) and (number := float(text)) == int(number):
         return str(int(number))
     return found[1] if (found := _MIDNIGHT.fullmatch(text)) else text
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Encoded:
+    """An Arrow column by its different values.
+
+    Attributes:
+        texts: They, in the order of their first occurrence; an Arrow array.
+        codes: The place of each row's value, ``[rows]``; the number of values where it is missing.
+        counts: How often each occurs.
+    """
+
+    texts: Any
+    codes: npt.NDArray[np.integer[Any]]
+    counts: npt.NDArray[np.integer[Any]]
+
+
+def encoded_column(cells: Any) -> Encoded:
+    """An Arrow column by its different values."""
+    array = cells.combine_chunks().dictionary_encode()
+    if hasattr(array, "combine_chunks"):  # a chunked array of several chunks
+        array = array.unify_dictionaries().combine_chunks()
+    size = len(array.dictionary)
+    codes = array.indices.fill_null(size).to_numpy(zero_copy_only=False)
+    return Encoded(array.dictionary, codes, np.bincount(codes, minlength=size + 1)[:size])
+
+
+def kind_of_texts(distinct: Any, known: int) -> str:
+    """The kind of a column of different texts, of which it has so many values."""
+    import pyarrow.compute as pc
+
+    if len(distinct) <= 2 * FEW_VALUES and (words := truth_words(distinct.to_pylist())) and words[0] != "0":
+        return "boolean"
+    most_differ = len(distinct) > MOST * known
+    words_of_a_text = 1 + pc.mean(pc.count_substring_regex(distinct, r"\s+")).as_py()
+    if words_of_a_text >= TEXT_WORDS and (most_differ or len(distinct) > 10 * MANY_VALUES):
+        return "text"
+    return "key" if most_differ and len(distinct) > MANY_VALUES else "category"
+
+
+def category_column(
+    name: str, encoded: Encoded, missing: int, kind: str, known: ColumnFormat | None, *, has_commas: bool
+) -> TableColumn:
+    """A column of texts. Equal texts are one Python object, so that categories take little memory.
+
+    Args:
+        name: Its name.
+        encoded: Its values.
+        missing: Number of missing values.
+        kind: ``category``, ``boolean``, ``text`` or ``key``.
+        known: The training file's column; ``None`` for the training file itself.
+        has_commas: Whether numbers may have decimal commas.
+    """
+    distinct = _distinct(encoded.texts, has_commas=has_commas)
+    as_spelled, words = False, tuple[str, ...]()
+    if kind != "text":
+        texts = [value for value in distinct if isinstance(value, str)]
+        as_spelled = known.as_spelled if known else differ_by_zeros(texts)
+        distinct = normal_texts(distinct, as_spelled=as_spelled)
+        words = known.truth_words if known else truth_words(distinct) or ()
+        if kind == "boolean" and not known:
+            words = words or default_words(distinct)
+        distinct = in_words(distinct, words)
+    else:
+        distinct = normal_texts(distinct, as_spelled=True)
+    categories = tuple[str, ...]()
+    if kind in ("category", "boolean"):
+        used = set(distinct)
+        categories = tuple(word for word in words if word in used) if used <= set(words) else tuple(sorted(used))
+    values = np.array([*distinct, None], object)[encoded.codes]
+    return TableColumn(name, kind, values, missing, categories, words, as_spelled)
+
+
+def _distinct(dictionary: Any, *, has_commas: bool) -> list[Any]:
+    """The different values, as Python has them."""
+    import pyarrow as pa
+    from pyarrow import types
+
+    if types.is_float32(dictionary.type) or types.is_float16(dictionary.type):
+        return list(dictionary.to_numpy(zero_copy_only=False))  # which print without digits of a float64
+    if types.is_timestamp(dictionary.type) and dictionary.type.tz:
+        dictionary = dictionary.cast(pa.timestamp("us", "UTC"))
+    values: list[Any] = dictionary.to_pylist()
+    if has_commas and types.is_string(dictionary.type):
+        return [_DECIMAL_COMMA.sub(r"\1.\2", value) for value in values]
+    return values

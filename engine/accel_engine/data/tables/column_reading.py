@@ -10,40 +10,21 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.data.changes import Change
-from accel_engine.data.column_format import ColumnFormat, Notation
+from accel_engine.data.column_format import PERCENT, ColumnFormat, Notation
 from accel_engine.data.data_options import DataOptions, Progress, no_progress
 from accel_engine.data.tables.category_values import (
-    default_words,
-    differ_by_zeros,
-    in_words,
-    normal_texts,
-    truth_words,
+    FEW_VALUES,
+    MOST,
+    Encoded,
+    category_column,
+    encoded_column,
+    kind_of_texts,
 )
-from accel_engine.data.tables.columns import Columns, TableColumn, check_names, declared_kinds
-from accel_engine.data.tables.dates import (
-    UNIX,
-    is_day_or_month,
-    other_format,
-    parse_dates,
-    readable_format,
-    timestamps,
-    unix_unit,
-)
+from accel_engine.data.tables.columns import NUMBERS_SHARE, Columns, TableColumn, check_names, declared_kinds, unparsed
+from accel_engine.data.tables.dates import date_column, date_column_of, dates_of_numbers, timestamps
 from accel_engine.data.tables.number_texts import is_ambiguous, read_numbers, wanted_notation
 from accel_engine.data.tables.table_file import MISSING, read_cells
 from accel_engine.errors import DataError
-
-NUMBERS_SHARE = 0.95
-"""A column of texts holds numbers, or dates, if at least this share of its values are; the others count as missing."""
-
-FEW_VALUES = 20
-"""A column of texts with up to so many different values is a category, unless all of them are numbers or dates."""
-
-TEXT_WORDS = 3
-"""Texts have at least so many words on average, if most of them differ."""
-
-MANY_VALUES = 100
-"""A column with more values than this, most of which differ, has names or keys rather than categories."""
 
 COUNTED_ROWS = 20
 """Whole numbers in the first column that count at least so many rows are their numbers, whatever its name."""
@@ -57,9 +38,6 @@ NUMBER_MARKS = frozenset(
 _MAX_MARKS = 5
 """A column has at most so many different ones."""
 
-_MOST = 0.5
-"""Most values of a column differ if more of them do than this share."""
-
 _UNIQUE = 10
 """Categories that hardly repeat are said if there are more than this."""
 
@@ -69,7 +47,6 @@ _SAMPLE = 1000
 _EXACT = 2**53
 """Whole numbers up to this are exact as float64."""
 
-_DECIMAL_COMMA = re.compile(r"^([+-]?\d+),(\d+)$")
 _KEY_NAME = re.compile(
     r"(?i:(.*[^a-z])?(id|index|idx|key)|unnamed: \d+|row([ _]?(id|num|number|no|nr|names?))?|rownames|no|nr|#"
     r"|__index_level_\d+__)|.*[a-z]I[dD]"
@@ -209,17 +186,17 @@ class ColumnReading:
             return self._numbers(cells.cast(pa.int8()).cast(pa.float64()).to_numpy())
         if kind == "date":
             raise self._other_kind("true and false", "dates")
-        return self._categories(_encoded(cells), cells.null_count, kind or "boolean")
+        return self._categories(encoded_column(cells), cells.null_count, kind or "boolean")
 
     def _from_times(self, cells: Any, kind: str) -> TableColumn:
         import pyarrow as pa
 
         if kind in ("", "date"):
-            return self._dates(timestamps(cells), "")
+            return date_column_of(self.name, timestamps(cells), "")
         if kind == "number":
             raise self._other_kind("dates", "numbers")
         cells = cells.cast(pa.timestamp("us", getattr(cells.type, "tz", None)))
-        return self._categories(_encoded(cells), cells.null_count, kind)
+        return self._categories(encoded_column(cells), cells.null_count, kind)
 
     def _from_numbers(self, cells: Any, kind: str) -> TableColumn:
         import pyarrow as pa
@@ -229,10 +206,10 @@ class ColumnReading:
         if not kind and _lose_digits(cells, numbers):
             return self._codes(cells)
         if kind == "date":
-            return self._from_unix_times(numbers)
+            return dates_of_numbers(self.name, numbers, self.known)
         if kind in ("", "number"):
             return self._numbers(numbers)
-        return self._categories(_encoded(cells), cells.null_count, kind)
+        return self._categories(encoded_column(cells), cells.null_count, kind)
 
     def _from_texts(self, cells: Any, kind: str) -> TableColumn:
         known = len(cells) - cells.null_count
@@ -244,17 +221,20 @@ class ColumnReading:
         if kind in ("", "number"):
             if plain := self._plain_numbers(cells, ".") or self._plain_numbers(cells, ","):
                 return plain
-            encoded = _encoded(cells)
+            encoded = encoded_column(cells)
             found = self._from_written_numbers(cells, encoded, kind)
             if isinstance(found, TableColumn):
                 return found
             mixed = found
-        if kind in ("", "date") and (dates := self._from_written_dates(cells, kind)) is not None:
+        if (
+            kind in ("", "date")
+            and (dates := date_column(self.name, cells, self.known, is_declared=bool(kind))) is not None
+        ):
             return dates
-        encoded = encoded or _encoded(cells)
+        encoded = encoded or encoded_column(cells)
         if kind:
             return self._categories(encoded, cells.null_count, kind)
-        column = self._categories(encoded, cells.null_count, _kind_of_texts(encoded.texts, known))
+        column = self._categories(encoded, cells.null_count, kind_of_texts(encoded.texts, known))
         return replace(column, changes=mixed or _hardly_repeating(column, len(encoded.texts), known))
 
     def _plain_numbers(self, cells: Any, decimal: str) -> TableColumn | None:
@@ -263,7 +243,9 @@ class ColumnReading:
         import pyarrow.compute as pc
 
         wanted = self.wanted
-        if wanted.unit or wanted.decimal not in ("", decimal) or wanted.thousands == decimal:
+        beside = decimal == "." and wanted is not self.asked  # what programs write is read in other files, too
+        other = wanted.decimal not in ("", decimal) or wanted.thousands == decimal
+        if wanted.unit == PERCENT or (other and not beside):
             return None
         if decimal == "," and pc.any(pc.match_substring(cells, ".")).as_py():
             return None
@@ -272,8 +254,8 @@ class ColumnReading:
             numbers = texts.cast(pa.float64()).to_numpy()
         except pa.ArrowInvalid:
             return None
-        may_differ = not wanted.decimal and is_ambiguous(cells)
-        if may_differ and (self.comma if decimal == "." else self.comma is False):
+        may_differ = (beside or not wanted.decimal) and is_ambiguous(cells)
+        if may_differ and (beside or (self.comma if decimal == "." else self.comma is False)):
             return None
         if not self.kind and _lose_digits(cells, numbers):
             return self._codes(cells)
@@ -282,7 +264,7 @@ class ColumnReading:
             self._numbers(numbers), cells, Notation(decimal if has_mark else ""), may_differ=may_differ
         )
 
-    def _from_written_numbers(self, cells: Any, encoded: "_Encoded", kind: str) -> "TableColumn | tuple[Change, ...]":
+    def _from_written_numbers(self, cells: Any, encoded: Encoded, kind: str) -> "TableColumn | tuple[Change, ...]":
         """Numbers as people write them; if too few texts are numbers, what is to say of those that are."""
         found = read_numbers(encoded.texts, encoded.counts, self.wanted, self.comma, truths=bool(kind))
         is_none = np.isnan(found.values)
@@ -294,7 +276,7 @@ class ColumnReading:
         are_few = failed <= (1 - NUMBERS_SHARE) * known and len(encoded.texts) > FEW_VALUES
         numbers = np.append(found.values, np.nan)[encoded.codes]
         noun = "numbers" if self.wanted.is_plain else f"numbers with {self.wanted}"
-        changes = _unparsed(self.name, noun, failed, cells, np.isnan(numbers))
+        changes = unparsed(self.name, noun, failed, cells, np.isnan(numbers))
         if kind or not failed or are_marks or are_few:
             column = self._numbers(numbers, changes)
             return self._written(column, cells, found.notation, may_differ=found.is_ambiguous)
@@ -317,62 +299,6 @@ class ColumnReading:
             detail = f"{notation}, such as {example[:40]!r} as {read:.12g}{hint}"
             changes = (Change("read as numbers", f"values of {self.name}", detail=detail), *changes)
         return replace(column, notation=notation, is_ambiguous=is_unclear, changes=changes)
-
-    def _from_written_dates(self, cells: Any, kind: str) -> TableColumn | None:
-        """Dates of texts; ``None`` if they are none and may be something else."""
-        known = len(cells) - cells.null_count
-        recorded = self.known.date_format if self.known else ""
-        if recorded not in UNIX:
-            seconds, written, failed = parse_dates(cells, recorded, declared=bool(kind))
-            if written and (kind or failed <= (1 - NUMBERS_SHARE) * known) and failed < known:
-                changes = _unparsed(self.name, "dates", failed, cells, np.isnan(seconds))
-                if failed and self.known:
-                    self._refuse_other_format(cells, seconds, written)
-                if not recorded and is_day_or_month(cells, written):
-                    detail = f"such as {cells.drop_null()[0].as_py()} as {readable_format(written)}"
-                    changes += (Change("read as dates", f"values of {self.name}", detail=detail),)
-                return self._dates(seconds, written, changes)
-        if not kind:
-            return None
-        encoded = _encoded(cells)
-        values = read_numbers(encoded.texts, encoded.counts, Notation(), False, truths=False).values
-        numbers = np.append(values, np.nan)[encoded.codes]
-        failed = known - int((~np.isnan(numbers)).sum())
-        if failed == known:
-            if recorded and recorded not in UNIX:
-                self._refuse_other_format(cells, np.full(len(cells), np.nan), recorded)
-            raise DataError(
-                f"column {self.name} has no dates that can be read, such as {cells.drop_null()[0].as_py()[:40]!r}; "
-                f"write them like {'2024-12-31 or 2024-12-31 23:59:59' if not recorded else readable_format(recorded)}"
-            )
-        return self._from_unix_times(numbers, _unparsed(self.name, "dates", failed, cells, np.isnan(numbers)))
-
-    def _refuse_other_format(self, cells: Any, seconds: npt.NDArray[np.float64], written: str) -> None:
-        row, other = other_format(cells, seconds)
-        if row >= 0:
-            wanted = readable_format(written)
-            raise DataError(
-                f"column {self.name} has dates in another format than the training data: {cells[row].as_py()!r} in row "
-                f"{row + 1:,} is {readable_format(other)}, not {wanted}; write all like {wanted} or 2024-12-31"
-            )
-
-    def _from_unix_times(self, numbers: npt.NDArray[np.float64], changes: tuple[Change, ...] = ()) -> TableColumn:
-        """Dates of numbers: 20241231, 2024, or the time since 1970."""
-        recorded = self.known.date_format if self.known else ""
-        unit = recorded if recorded in UNIX else unix_unit(numbers)
-        if recorded not in UNIX:
-            import pyarrow as pa
-
-            texts = [None if np.isnan(each) else f"{each:.0f}" for each in numbers.tolist()]
-            dates = pa.chunked_array([texts], "string")
-            seconds, written, failed = parse_dates(dates, recorded, declared=True)
-            if written and not failed:
-                return self._dates(seconds, written, changes)
-        return self._dates(numbers / UNIX[unit], unit, changes)
-
-    def _dates(self, seconds: npt.NDArray[np.float64], written: str, changes: tuple[Change, ...] = ()) -> TableColumn:
-        missing = int(np.isnan(seconds).sum())
-        return TableColumn(self.name, "date", seconds, missing, date_format=written, changes=changes)
 
     def _numbers(self, numbers: npt.NDArray[np.float64], changes: tuple[Change, ...] = ()) -> TableColumn:
         known = numbers[~np.isnan(numbers)]
@@ -404,50 +330,15 @@ class ColumnReading:
         """Whole numbers with more digits than numbers keep: names of something."""
         import pyarrow as pa
 
-        encoded = _encoded(cells)
+        encoded = encoded_column(cells)
         found = self._categories(encoded, cells.null_count, "category")
-        kind = _kind_of_texts(pa.array(found.categories, "string"), int(encoded.counts.sum()))
+        kind = kind_of_texts(pa.array(found.categories, "string"), int(encoded.counts.sum()))
         why = "whole numbers of more digits than a number keeps"
         change = Change("read as categories", f"values of {self.name}", detail=why)
         return replace(found, kind=kind, categories=found.categories if kind == "category" else (), changes=(change,))
 
-    def _categories(self, encoded: "_Encoded", missing: int, kind: str) -> TableColumn:
-        """A column of texts. Equal texts are one Python object, so that categories take little memory."""
-        distinct = self._distinct(encoded.texts)
-        as_spelled, words = False, tuple[str, ...]()
-        if kind != "text":
-            texts = [value for value in distinct if isinstance(value, str)]
-            as_spelled = self.known.as_spelled if self.known else differ_by_zeros(texts)
-            distinct = normal_texts(distinct, as_spelled=as_spelled)
-            words = self._truth_words(distinct, kind)
-            distinct = in_words(distinct, words)
-        else:
-            distinct = normal_texts(distinct, as_spelled=True)
-        categories = tuple[str, ...]()
-        if kind in ("category", "boolean"):
-            used = set(distinct)
-            categories = tuple(word for word in words if word in used) if used <= set(words) else tuple(sorted(used))
-        values = np.array([*distinct, None], object)[encoded.codes]
-        return TableColumn(self.name, kind, values, missing, categories, words, as_spelled)
-
-    def _truth_words(self, texts: list[str], kind: str) -> tuple[str, ...]:
-        if self.known:
-            return self.known.truth_words
-        return truth_words(texts) or (default_words(texts) if kind == "boolean" else ())
-
-    def _distinct(self, dictionary: Any) -> list[Any]:
-        """The different values, as Python has them."""
-        import pyarrow as pa
-        from pyarrow import types
-
-        if types.is_float32(dictionary.type) or types.is_float16(dictionary.type):
-            return list(dictionary.to_numpy(zero_copy_only=False))  # which print without digits of a float64
-        if types.is_timestamp(dictionary.type) and dictionary.type.tz:
-            dictionary = dictionary.cast(pa.timestamp("us", "UTC"))
-        values: list[Any] = dictionary.to_pylist()
-        if self.comma is not False and types.is_string(dictionary.type):
-            return [_DECIMAL_COMMA.sub(r"\1.\2", value) for value in values]
-        return values
+    def _categories(self, encoded: Encoded, missing: int, kind: str) -> TableColumn:
+        return category_column(self.name, encoded, missing, kind, self.known, has_commas=self.comma is not False)
 
     def _other_kind(self, found: str, wanted: str) -> DataError:
         where = "the training data has" if self.known else "the plan wants"
@@ -464,55 +355,9 @@ def _lose_digits(cells: Any, numbers: npt.NDArray[np.float64]) -> bool:
     return len(np.unique(known)) < int(pc.count_distinct(cells, mode="only_valid").as_py())
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Encoded:
-    """An Arrow column by its different values.
-
-    Attributes:
-        texts: They, in the order of their first occurrence; an Arrow array.
-        codes: The place of each row's value, ``[rows]``; the number of values where it is missing.
-        counts: How often each occurs.
-    """
-
-    texts: Any
-    codes: npt.NDArray[np.integer[Any]]
-    counts: npt.NDArray[np.integer[Any]]
-
-
-def _encoded(cells: Any) -> _Encoded:
-    array = cells.combine_chunks().dictionary_encode()
-    if hasattr(array, "combine_chunks"):  # a chunked array of several chunks
-        array = array.unify_dictionaries().combine_chunks()
-    size = len(array.dictionary)
-    codes = array.indices.fill_null(size).to_numpy(zero_copy_only=False)
-    return _Encoded(array.dictionary, codes, np.bincount(codes, minlength=size + 1)[:size])
-
-
-def _kind_of_texts(distinct: Any, known: int) -> str:
-    """The kind of a column of different texts, of which it has so many values."""
-    import pyarrow.compute as pc
-
-    if len(distinct) <= 2 * FEW_VALUES and (words := truth_words(distinct.to_pylist())) and words[0] != "0":
-        return "boolean"
-    most_differ = len(distinct) > _MOST * known
-    words_of_a_text = 1 + pc.mean(pc.count_substring_regex(distinct, r"\s+")).as_py()
-    if words_of_a_text >= TEXT_WORDS and (most_differ or len(distinct) > 10 * MANY_VALUES):
-        return "text"
-    return "key" if most_differ and len(distinct) > MANY_VALUES else "category"
-
-
 def _hardly_repeating(column: TableColumn, different: int, known: int) -> tuple[Change, ...]:
     """What is said of categories of which most occur once: they tell nothing of other rows."""
-    if column.kind != "category" or different <= _UNIQUE or different <= _MOST * known:
+    if column.kind != "category" or different <= _UNIQUE or different <= MOST * known:
         return ()
     detail = f"{different:,} different ones in {known:,} rows; --ignore '{column.name}' leaves them out"
     return (Change("read as categories", f"values of {column.name}", detail=detail),)
-
-
-def _unparsed(name: str, noun: str, failed: int, cells: Any, missing: npt.NDArray[np.bool_]) -> tuple[Change, ...]:
-    """Values that are no numbers or dates."""
-    if not failed:
-        return ()
-    row = int(np.flatnonzero(missing & cells.is_valid().to_numpy())[0])
-    detail = f"no {noun}, such as {cells[row].as_py()[:40]!r} in row {row + 1:,}"
-    return (Change("read as missing", f"values of {name}", failed, len(cells) - cells.null_count, detail),)

@@ -1,6 +1,7 @@
-"""The columns of a table as NumPy arrays, and checks of the columns that a plan names; without TensorFlow."""
+"""The columns of a table as NumPy arrays and as text, and checks of those that a plan names; without TensorFlow."""
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,14 +11,24 @@ import numpy.typing as npt
 from accel_engine.data.changes import Change
 from accel_engine.data.column_format import ColumnFormat, Notation
 from accel_engine.data.data_options import DataOptions
+from accel_engine.data.dataset_entry import EntryColumn
 from accel_engine.errors import PlanError
 from accel_engine.text import suggestion
+from accel_engine.words import numbers
 
 KINDS = ("number", "category", "text", "date", "boolean")
 """Kinds of columns that a plan's ``kinds`` can name."""
 
+NUMBERS_SHARE = 0.95
+"""A column of texts holds numbers, or dates, if at least this share of its values are; the others count as missing."""
+
 SPLIT_COLUMN = "column:"
 """A plan's ``split`` starts so if it names a column."""
+
+
+_SAMPLES = 5
+_SHOWN_COLUMNS = 8
+_SHOWN_TEXT = 60
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -165,3 +176,66 @@ def check_names(options: DataOptions, available: Iterable[str]) -> None:
     # A forecast may need the past of what it predicts.
     if options.window is None and (both := set(options.target) & set(options.features)):
         raise PlanError("features", min(both), "is the target")
+
+
+def describe_column(column: TableColumn, role: str) -> EntryColumn:
+    """A column with its role, and its range or commonest values."""
+    return EntryColumn(column.name, column.kind, role, column.missing, _detail(column))
+
+
+def _detail(column: TableColumn) -> str:
+    """The range of numbers and dates, or the commonest texts with their shares."""
+    if column.kind in ("empty", "other"):
+        return ""
+    known = column.values[~column.missing_rows]
+    if column.kind == "date":
+        return " to ".join(_date(seconds) for seconds in (known.min(), known.max()))
+    if known.dtype != object:
+        return f"{numbers.value(known.min())} to {numbers.value(known.max())}" if len(known) else ""
+    counts = Counter(known.tolist())
+    if column.kind in ("text", "key"):
+        return f"{len(counts):,} different"
+    common = ", ".join(
+        f"{_short(text, 20)} {numbers.percent(count / len(known), 0)}" for text, count in counts.most_common(3)
+    )
+    return common + (f" and {len(counts) - 3:,} more" if len(counts) > 3 else "")
+
+
+def sample_rows(table: Columns, inputs: Sequence[str], targets: Sequence[str]) -> list[tuple[str, str]]:
+    """The first rows as text: some of the inputs, and the targets."""
+    shown = inputs[:_SHOWN_COLUMNS]
+    more = ", …" if len(inputs) > len(shown) else ""
+    rows = []
+    for row in range(min(_SAMPLES, table.rows)):
+        left = ", ".join(f"{name}={_cell(table.columns[name], row)}" for name in shown) + more
+        right = ", ".join(f"{name}={_cell(table.columns[name], row)}" for name in targets)
+        rows.append((f"row {row + 1}", f"{left} → {right}" if right else left))
+    return rows
+
+
+def _cell(column: TableColumn, row: int) -> str:
+    value: Any = column.values[row]
+    if column.missing_rows[row]:
+        return "missing"
+    if column.kind == "date":
+        return _date(value)
+    return _short(value, _SHOWN_TEXT) if isinstance(value, str) else numbers.value(value)
+
+
+def _date(seconds: float) -> str:
+    """A date, with the time of day unless that is midnight."""
+    text = str(np.datetime64(round(seconds), "s"))
+    return text.removesuffix("T00:00:00").replace("T", " ")
+
+
+def _short(text: str, length: int) -> str:
+    return text if len(text) <= length else text[: length - 1] + "…"
+
+
+def unparsed(name: str, noun: str, failed: int, cells: Any, missing: npt.NDArray[np.bool_]) -> tuple[Change, ...]:
+    """What is said of texts that are no numbers or dates, and so missing; nothing if none failed."""
+    if not failed:
+        return ()
+    row = int(np.flatnonzero(missing & cells.is_valid().to_numpy())[0])
+    detail = f"no {noun}, such as {cells[row].as_py()[:40]!r} in row {row + 1:,}"
+    return (Change("read as missing", f"values of {name}", failed, len(cells) - cells.null_count, detail),)

@@ -6,6 +6,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from accel_engine.data.changes import Change
+from accel_engine.data.column_format import ColumnFormat, Notation
+from accel_engine.data.tables.category_values import encoded_column
+from accel_engine.data.tables.columns import NUMBERS_SHARE, TableColumn, unparsed
+from accel_engine.data.tables.number_texts import read_numbers
+from accel_engine.errors import DataError
+
 ISO = "ISO 8601"
 """Dates such as ``2024-12-31``, ``2024-12-31 23:59:59`` and ``2024-12-31T23:59:59Z``."""
 
@@ -30,6 +37,82 @@ _ISO_TEXT = (
     r"(?:[T ](?P<hour>[01]\d|2[0-3]):(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d(?:[.]\d+)?))?"
     r" ?(?:Z|UTC|(?P<sign>[+-])(?P<ahead>\d\d)(?::?(?P<minutes>\d\d))?)?)?$"
 )
+
+
+def date_column(name: str, cells: Any, known: ColumnFormat | None, *, is_declared: bool) -> TableColumn | None:
+    """Read a column of dates.
+
+    Args:
+        name: Its name.
+        cells: An Arrow column of texts.
+        known: The training file's column; ``None`` for the training file itself.
+        is_declared: Whether it is known to have dates, so that numbers are dates, too.
+
+    Returns:
+        ``None`` if it has no dates, and may have something else.
+
+    Raises:
+        DataError: It has none that can be read, or those of another format than the training file's.
+    """
+    valid, recorded = len(cells) - cells.null_count, known.date_format if known else ""
+    if recorded not in UNIX:
+        seconds, written, failed = parse_dates(cells, recorded, declared=is_declared)
+        if written and (is_declared or failed <= (1 - NUMBERS_SHARE) * valid) and failed < valid:
+            changes = unparsed(name, "dates", failed, cells, np.isnan(seconds))
+            if failed and known:
+                _refuse_other_format(name, cells, seconds, written)
+            if not recorded and is_day_or_month(cells, written):
+                detail = f"such as {cells.drop_null()[0].as_py()} as {readable_format(written)}"
+                changes += (Change("read as dates", f"values of {name}", detail=detail),)
+            return date_column_of(name, seconds, written, changes)
+    if not is_declared:
+        return None
+    encoded = encoded_column(cells)
+    values = read_numbers(encoded.texts, encoded.counts, Notation(), False, truths=False).values
+    numbers = np.append(values, np.nan)[encoded.codes]
+    failed = valid - int((~np.isnan(numbers)).sum())
+    if failed == valid:
+        if recorded and recorded not in UNIX:
+            _refuse_other_format(name, cells, np.full(len(cells), np.nan), recorded)
+        raise DataError(
+            f"column {name} has no dates that can be read, such as {cells.drop_null()[0].as_py()[:40]!r}; write them "
+            f"like {readable_format(recorded) if recorded else '2024-12-31 or 2024-12-31 23:59:59'}"
+        )
+    return dates_of_numbers(name, numbers, known, unparsed(name, "dates", failed, cells, np.isnan(numbers)))
+
+
+def dates_of_numbers(
+    name: str, numbers: npt.NDArray[np.float64], known: ColumnFormat | None, changes: tuple[Change, ...] = ()
+) -> TableColumn:
+    """A column of dates of numbers: 20241231, 2024, or the time since 1970."""
+    import pyarrow as pa
+
+    recorded = known.date_format if known else ""
+    if recorded in UNIX:
+        return date_column_of(name, numbers / UNIX[recorded], recorded, changes)
+    texts = [None if np.isnan(each) else f"{each:.0f}" for each in numbers.tolist()]
+    seconds, written, failed = parse_dates(pa.chunked_array([texts], "string"), recorded, declared=True)
+    if not written or failed:
+        written = unix_unit(numbers)
+        seconds = numbers / UNIX[written]
+    return date_column_of(name, seconds, written, changes)
+
+
+def date_column_of(
+    name: str, seconds: npt.NDArray[np.float64], written: str, changes: tuple[Change, ...] = ()
+) -> TableColumn:
+    """A column of dates that are read."""
+    return TableColumn(name, "date", seconds, int(np.isnan(seconds).sum()), date_format=written, changes=changes)
+
+
+def _refuse_other_format(name: str, cells: Any, seconds: npt.NDArray[np.float64], written: str) -> None:
+    row, other = other_format(cells, seconds)
+    if row >= 0:
+        wanted = readable_format(written)
+        raise DataError(
+            f"column {name} has dates in another format than the training data: {cells[row].as_py()!r} in row "
+            f"{row + 1:,} is {readable_format(other)}, not {wanted}; write all like {wanted} or 2024-12-31"
+        )
 
 
 def parse_dates(cells: Any, written: str = "", *, declared: bool = False) -> tuple[npt.NDArray[np.float64], str, int]:

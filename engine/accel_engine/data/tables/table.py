@@ -17,8 +17,7 @@ from accel_engine.data.splits import Rows, SplitRows
 from accel_engine.data.standardization import Standardization
 from accel_engine.data.structure import ArraySpec, Batch, map_structure
 from accel_engine.data.tables.column_reading import read_columns
-from accel_engine.data.tables.column_texts import describe_column, sample_rows
-from accel_engine.data.tables.columns import Columns
+from accel_engine.data.tables.columns import Columns, describe_column, sample_rows
 from accel_engine.data.tables.preprocessing import LazyMatrix, Preprocessing, learn, unseen_notes
 from accel_engine.data.tables.roles import TableRoles, choose_table_roles
 from accel_engine.data.tables.table_series import describe_series, load_series

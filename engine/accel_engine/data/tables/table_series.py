@@ -16,8 +16,7 @@ from accel_engine.data.series.series import choose_columns, order_series, role_o
 from accel_engine.data.series.series_parts import describe_windows
 from accel_engine.data.series.windowed import windowed
 from accel_engine.data.splits import split_by_values
-from accel_engine.data.tables.column_texts import describe_column, sample_rows
-from accel_engine.data.tables.columns import SPLIT_COLUMN, Columns, TableColumn
+from accel_engine.data.tables.columns import SPLIT_COLUMN, Columns, TableColumn, describe_column, sample_rows
 from accel_engine.data.tables.roles import TableRoles
 from accel_engine.data.tables.valid_rows import read_validation_file
 from accel_engine.errors import FieldValue

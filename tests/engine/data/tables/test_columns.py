@@ -121,7 +121,7 @@ def test_row_with_the_wrong_number_of_fields(file):
         read_text(file, text)
     columns = read_text(file, text, invalid_examples="skip")
     assert (columns.rows, columns.invalid) == (2, 1)
-    assert [*map(str, columns.row_changes)] == ["1 rows of table.csv left out: they cannot be parsed"]
+    assert [*map(str, columns.row_changes)] == ["1 row of table.csv left out: they cannot be parsed"]
 
 
 @pytest.mark.parametrize(

@@ -152,6 +152,11 @@ def test_another_file_has_the_notation_of_the_training_file(tmp_path: Path) -> N
     validation = load(str(path), options).validation
     assert validation is not None
     assert validation.targets[:, 0].tolist() == [7, 1000.5]
-    other.write_text("x;y\n0.476;7\n0.5;8\n")
-    with pytest.raises(DataError, match=r"no numbers with decimal commas, such as '0.476' in row 1; not one value is"):
+    inputs = []
+    for text in ("x;y\n0,476;7\n3600;8\n", "x,y\n0.476,7\n3600,8\n"):  # also as programs write them
+        other.write_text(text)
+        inputs.append(load(str(path), options).validation.inputs)
+    np.testing.assert_array_equal(*inputs)
+    other.write_text("x;y\n0.5,1;7\n5 h;8\n")
+    with pytest.raises(DataError, match=r"no numbers with decimal commas, such as '0.5,1' in row 1; not one value is"):
         load(str(path), options)

@@ -289,7 +289,7 @@ def test_columns_without_use_are_left_out(file):
     changes = "\n".join(map(str, dataset.changes))
     assert "column id left out: it has a different value in most rows" in changes
     assert "column empty left out: it has no values" in changes
-    assert "1 columns left out: constant: the same value in all training rows" in changes
+    assert "1 column left out: constant: the same value in all training rows" in changes
     with pytest.raises(DataError, match="nothing to learn from"):
         read(file, {"constant": [1] * 40, "y": ["p", "q"] * 20})
     assert read(file, {"id": list(range(40)), "y": [row / 3 for row in range(40)]}).feature_names == ("id",)
