@@ -157,6 +157,15 @@ async def test_interrupting_asks_as_leaving_does() -> None:
         assert not app._notifications
 
 
+async def test_a_question_that_is_left_for_the_screen_below_is_answered_with_nothing() -> None:
+    async with asked("s") as (app, pilot, directory):
+        app.open_screen(Screens.RUN, directory)
+        await until(pilot, lambda: isinstance(app.screen, RunScreen), "the run")
+        left = [each for each in app.workers if each.group == "actions"]
+        await until(pilot, lambda: all(each.is_finished for each in left), "the end of what asked")
+        assert commands(directory) == []
+
+
 @pytest.mark.parametrize("key", ["ctrl+c", "ctrl+q"])
 async def test_keys_that_leave_leave_when_pressed_again_and_answer_no_question(key: str) -> None:
     async with asked(key) as (app, pilot, directory):

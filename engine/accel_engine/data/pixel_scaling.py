@@ -68,7 +68,7 @@ class Scaling:
     note: Words = ()
 
 
-def choose_scaling(scale: str, values: ValueRange, preprocessing: str = "") -> Scaling:
+def choose_scaling(scale: str, values: ValueRange, preprocessing: str = "", *, takes_bytes: bool = False) -> Scaling:
     """Decide whether to scale the values of examples.
 
     Args:
@@ -76,6 +76,7 @@ def choose_scaling(scale: str, values: ValueRange, preprocessing: str = "") -> S
             preprocessing, ``0-1`` divides integers by the largest value of their dtype, ``none`` scales nothing.
         values: Their range.
         preprocessing: The model's preprocessing layer; empty if none is found.
+        takes_bytes: Whether that takes pixels from 0 to 255, so that those of 16 bits are scaled to these.
 
     Raises:
         PlanError: ``0-1`` is not possible for the dtype.
@@ -89,6 +90,8 @@ def choose_scaling(scale: str, values: ValueRange, preprocessing: str = "") -> S
         )
     if scale == "none" or (scale == "auto" and not values.pixels) or values.largest is None:
         return scaling_by(1.0, values.noun)
+    if scale == "auto" and takes_bytes and values.largest > _MAX_VALUES["uint8"]:
+        return scaling_by(_MAX_VALUES["uint8"] / values.largest, values.noun)
     if scale == "auto" and preprocessing:
         return Scaling(1.0, f"pixels not scaled: the model has the layer {preprocessing}")
     chosen = scaling_by(1 / values.largest, values.noun)

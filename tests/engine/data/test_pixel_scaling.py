@@ -58,6 +58,9 @@ def test_a_model_that_takes_raw_pixels_gets_them_unless_the_plan_says_otherwise(
     assert chosen.note == ()
     assert choose_scaling("auto", TOKENS, "Embedding").text == "values not scaled"
     assert choose_scaling("none", PIXELS, "Rescaling").text == "pixels not scaled"
+    assert choose_scaling("auto", PIXELS, "Rescaling", takes_bytes=True).factor == 1.0
+    deep = choose_scaling("auto", SIXTEEN, "Rescaling", takes_bytes=True)  # ImageNet's models take 0 to 255
+    assert (deep.factor, deep.text) == (1 / 257, "pixels scaled by 1/257")
     twice = choose_scaling("0-1", PIXELS, "Rescaling")
     assert twice.factor == 1 / 255
     words = "pixels scaled by 1/255, as set in the plan, although the model has the layer Rescaling"

@@ -5,6 +5,7 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,7 +19,7 @@ from accel_engine.files import regular
 _SHORTENED = re.compile(r"^ *(?:data|SSND|Data Size) *: (\d+) \(should be (\d+)\)", re.MULTILINE)
 """What libsndfile notes of a file that ends before its samples do."""
 
-_ENDLESS = (0x7FFFF000, 0xFFFFFFFF)
+_ENDLESS = (0x7FFFF000, 0x80000000, 0xFFFFFFFF)
 """Numbers of bytes that programs write into a header before they know how many will follow."""
 
 _ESTIMATED = "MP3"
@@ -111,7 +112,7 @@ def resampled(sound: npt.NDArray[np.float32], rate: int, new_rate: int) -> npt.N
 def _opened(path: Path) -> Iterator[tuple[soundfile.SoundFile, SoundHeader]]:
     """A file at its first sample, and its header."""
     try:
-        with soundfile.SoundFile(os.fsencode(regular(path))) as file:
+        with _open(path) as file:
             yield file, _checked(file)
     except OSError as error:
         raise UnreadableError(f"cannot read the sound {path}: {error.strerror or error}") from error
@@ -120,6 +121,18 @@ def _opened(path: Path) -> Iterator[tuple[soundfile.SoundFile, SoundHeader]]:
     except soundfile.SoundFileError as error:
         kind = path.suffix[1:].upper() or "sound"
         raise UnreadableError(f"cannot read the sound {path}: not a valid {kind} file") from error
+
+
+def _open(path: Path) -> soundfile.SoundFile:
+    """Open a file; where a program could not go back to say how many bytes follow, all count that do."""
+    file = soundfile.SoundFile(os.fsencode(regular(path)))
+    if file.frames or file.format != "WAV":
+        return file
+    file.close()
+    before, mark, samples = path.read_bytes().partition(b"data" + bytes(4))
+    if not samples:
+        raise UnreadableError("it has no samples")
+    return soundfile.SoundFile(BytesIO(before + mark[:4] + b"\xff" * 4 + samples))
 
 
 def _checked(file: soundfile.SoundFile) -> SoundHeader:

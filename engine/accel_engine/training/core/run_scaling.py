@@ -10,6 +10,7 @@ from accel_engine.data.pixel_scaling import Scaling, choose_scaling, scaling_by
 from accel_engine.data.structure import Structure, map_structure
 from accel_engine.models.traits import preprocessing
 from accel_engine.plan import Plan
+from accel_engine.plan.task_choices import IMAGENET
 from accel_engine.run.diagnostics import InputSpec
 
 
@@ -26,7 +27,10 @@ def decide_scaling(plan: Plan, dataset: Dataset, model: keras.Model, trained: In
         PlanError: The plan's scaling does not fit the data.
     """
     chosen = choose_scaling(
-        plan.scale, dataset.value_range, preprocessing(model, declared=dataset.value_range.declared)
+        plan.scale,
+        dataset.value_range,
+        preprocessing(model, declared=dataset.value_range.declared),
+        takes_bytes=plan.initial_weights == IMAGENET,
     )
     if trained is None or trained.scale == chosen.factor:
         return chosen
