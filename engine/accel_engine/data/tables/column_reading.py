@@ -86,7 +86,7 @@ def read_columns(
         kind = kinds.get(name, "")
         reading = ColumnReading(name, own, kind, wanted, comma, options.missing, may_count, is_settled)
         try:
-            return reading.convert(cells.table[name])
+            return reading.convert(cells.table.column(position))
         except DataError as error:
             raise DataError(f"{path}: {error}") from error
 
