@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from accel_engine.data import digits
+from accel_engine import data
 from accel_engine.inference.candidate import Candidate
 from accel_engine.plan import Plan
 from accel_engine.process import engine_process
@@ -25,6 +25,9 @@ from clusters import cluster
 
 TIMEOUT = 300.0
 """Timeout of every wait, in seconds."""
+
+DIGITS = Path(data.__file__).with_name("digits.npz")
+"""The data of the built-in digits, to write files of it."""
 
 MODELS = """
 import time
@@ -126,7 +129,7 @@ def measure(directory: Path) -> None:
 def begin_script(home: Path) -> Path:
     """Start a script of two fits, as ``accel-tui run`` does."""
     (home / "train.py").write_text(SCRIPT)
-    shutil.copy(Path(digits.__file__).with_suffix(".npz"), home)
+    shutil.copy(DIGITS, home)
     with chdir(home):
         script = Script("train.py")
         directory = create_script_run(script, "", ())
@@ -136,7 +139,7 @@ def begin_script(home: Path) -> Path:
 
 def write_scans(path: Path) -> None:
     """Write some of the digits as examples to predict."""
-    with np.load(Path(digits.__file__).with_suffix(".npz")) as file:
+    with np.load(DIGITS) as file:
         images = file["images"][:40, ..., None]
     np.savez(path, x=(images * (255 / 16)).astype(np.uint8))
 

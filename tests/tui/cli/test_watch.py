@@ -7,9 +7,7 @@ import pytest
 from accel_engine.events import Outcome, Worker, WorkersMet
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, Status
-from accel_engine.run.damage.lost_directory import SAVED_AS
 from accel_engine.run.directory.disk_problem import DiskProblem
-from accel_engine.run.directory.log_file import note_in_log
 from accel_tui.cli.event_text import means
 
 
@@ -99,15 +97,6 @@ def test_a_lost_run_that_was_queued_says_why_and_how_to_queue_it_again(
     assert "the last word" in err
     assert "oneDNN" not in err
     assert f"Train it again: {Plan(model='cnn', epochs=2).command()} --queue" in err
-
-
-def test_a_lost_run_that_was_saved_elsewhere_says_where(no_terminal, run_command, new_run, dead_pid):
-    engine = new_run(pid=dead_pid)
-    engine.begin()
-    engine.writer.close()
-    message = f"run {engine.directory.name}: its file was overwritten; {SAVED_AS} a1-saved"
-    note_in_log(engine.directory, message)
-    assert run_command("watch last --plain").err.splitlines()[-1] == f"accel-tui: {message}"
 
 
 def test_a_stopped_run_of_which_not_all_was_saved_says_so(no_terminal, run_command, new_run):
