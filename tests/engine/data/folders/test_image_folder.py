@@ -367,6 +367,10 @@ def test_16_bits_are_kept(tmp_path: Path) -> None:
     dataset = load(tmp_path, split="none")
     assert dataset.train.inputs[4, 0, 0, 0] == 7 * 257
     assert [str(change) for change in dataset.changes] == ["1 of 9 images converted: from 8 to 16 bits a channel"]
+    write(tmp_path / "a" / "eight.png", image(value=7))
+    dataset = load(tmp_path, split="none")
+    assert dataset.spec.inputs.dtype == "uint8"
+    assert [str(change) for change in dataset.changes] == ["8 of 9 images converted: from 16 to 8 bits a channel"]
     (tmp_path / "a" / "eight.png").unlink()
     for path in tmp_path.glob("?/*"):
         Image.fromarray(np.asarray(Image.open(path)) >> 4).save(path)
