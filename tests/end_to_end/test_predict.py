@@ -38,7 +38,7 @@ def test_the_trained_model_is_where_the_last_line_says_and_is_asked(program: Pat
 
     told = run("predict", "last", *files, str(tmp_path / "bad.bmp"), "--top", "1", "--json")
     assert told.returncode == 1
-    assert "not a valid PNG, JPEG, GIF or BMP file" in told.stderr
+    assert "not a valid PNG, JPEG, GIF, BMP, WebP, TIFF or PNM file" in told.stderr
     lines = [json.loads(line) for line in told.stdout.splitlines()]
     right = [line["top"][0]["label"] == str(label) for line, label in zip(lines[:4], train.targets[:4], strict=True)]
     assert sum(right) >= 3  # by chance, one in 270
