@@ -81,7 +81,8 @@ def metric(number: float) -> str:
     if not math.isfinite(number) or 1e-3 <= size < 10 or not size:
         return f"{number:.4f}"
     if not 1e-3 <= size < 1e15:
-        return f"{number:.3g}".replace("e-0", "e-").replace("e+", "e")
+        digits, power = f"{number:.2e}".split("e")
+        return f"{float(digits):g}e{int(power)}"
     unit, suffix = next((each for each in _DECIMAL if size >= each[0] and size >= 1e4), (1.0, ""))
     return f"{rounded / unit:.4g}{suffix}"
 

@@ -172,3 +172,12 @@ def test_an_unwritable_home_does_not_hide_the_crash(capfd, monkeypatch, tmp_path
     said = capfd.readouterr().err
     assert said.startswith("accel-tui: the dashboard crashed")
     assert "the traceback" not in said
+
+
+def test_what_libraries_print_is_not_on_the_screen(capfd):
+    with dashboard.silent_libraries():
+        os.write(2, b"of a library\n")
+        sys.__stderr__.write("of Textual\n")
+        sys.__stderr__.flush()
+    os.write(2, b"afterwards\n")
+    assert capfd.readouterr().err == "of Textual\nafterwards\n"

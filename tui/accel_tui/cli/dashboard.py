@@ -50,7 +50,10 @@ def open_dashboard(run: Path | None = None) -> int:
     gc.disable()  # few objects before the first paint are garbage; the app enables it again
 
     error_output = io.StringIO()
-    with contextlib.nullcontext() if _is_served() else _restored_terminal():
+    with contextlib.ExitStack() as stack:
+        if not _is_served():
+            stack.enter_context(_restored_terminal())
+            stack.enter_context(silent_libraries())
         status = _run(run, error_output)
     return _report_exit(status, error_output.getvalue())
 
@@ -128,6 +131,27 @@ def _is_served() -> bool:
 
 def _is_on_terminal() -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+@contextlib.contextmanager
+def silent_libraries() -> Iterator[None]:
+    """Drop what native libraries print to standard error, as readers of damaged files do: it would be on the screen.
+
+    Textual has another descriptor of the terminal meanwhile.
+    """
+    terminal, number = sys.__stderr__, 2
+    former = os.dup(number)
+    with open(os.dup(number), "w", encoding=getattr(terminal, "encoding", None), closefd=True) as own:
+        sys.__stderr__ = own  # type: ignore[misc]
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, number)
+        os.close(null)
+        try:
+            yield
+        finally:
+            os.dup2(former, number)
+            os.close(former)
+            sys.__stderr__ = terminal  # type: ignore[misc]
 
 
 @contextlib.contextmanager

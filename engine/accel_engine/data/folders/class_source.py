@@ -28,14 +28,13 @@ class ClassFolderSource(FolderSource[str]):
     """Files in a folder per class; a subclass says which, and how they are read.
 
     Attributes:
-        suffixes: Suffixes of the files, in lower case.
         column: What an example is called.
         form_type: Checks the files.
         ignored: Names of folders that are no classes.
         class_names: Names of the classes' folders, sorted, once they were found.
     """
 
-    suffixes: ClassVar[tuple[str, ...]]
+    targets = "classes"
     column: ClassVar[str]
     form_type: ClassVar[type[FileForm[str, Any]]]
     ignored: ClassVar[tuple[str, ...]] = ()
@@ -110,6 +109,10 @@ class ClassFolderSource(FolderSource[str]):
             sample_rate=form.sample_rate,
         )
 
+    def has_targets(self, root: Path) -> bool:
+        """Whether a folder has folders of classes."""
+        return bool(subfolders(root))
+
     def find(self, root: Path) -> SplitFiles[str]:
         """The files below a folder with a folder per class."""
         every = subfolders(root)
@@ -131,12 +134,12 @@ class ClassFolderSource(FolderSource[str]):
                 raise DataError(f"{root} has the class {folder.name}, which has no training {self.noun}")
             own = self.files_below(folder, self.suffixes)
             if not own and is_first:
-                raise DataError(f"{folder} has no {self.noun} ({', '.join(self.suffixes)}); {layout}")
+                raise DataError(f"{self.none_below(folder, self.noun, self.suffixes)}; {layout}")
             files += own
             labels += [self.class_names.index(folder.name)] * len(own)
         if not files:
             raise DataError(f"{root} has no {self.noun} ({', '.join(self.suffixes)})")
-        beside = sum(path.name.lower().endswith(self.suffixes) for path in root.iterdir() if path not in every)
+        beside = sum(path.name.lower().endswith(self.suffixes) and path.is_file() for path in root.iterdir())
         if beside:
             why = f"they are in {root} itself, not in the folder of a class"
             self.left_out.append(Change("left out", self.noun, beside, beside + len(files), why))

@@ -90,12 +90,16 @@ class FolderSource(Source, Generic[F]):
 
     Attributes:
         noun: What the examples are called, in the plural.
+        targets: What is predicted of them, in the plural.
+        suffixes: Suffixes of their files, in lower case.
         root: The folder.
         notes: Notes on what was found.
         left_out: What was left out.
     """
 
     noun: ClassVar[str]
+    targets: ClassVar[str]
+    suffixes: ClassVar[tuple[str, ...]]
 
     def __init__(self, entry: DatasetEntry, options: DataOptions) -> None:
         super().__init__(entry, options)
@@ -112,6 +116,10 @@ class FolderSource(Source, Generic[F]):
             DataError: It has no examples, or cannot be read.
         """
 
+    @abstractmethod
+    def has_targets(self, root: Path) -> bool:
+        """Whether the examples of a folder have what is to be predicted; those of some test folders have not."""
+
     @cached_property
     def splits(self) -> FolderSplits[F]:
         """The files of each split.
@@ -126,7 +134,7 @@ class FolderSource(Source, Generic[F]):
         )
         options, has_other = self.options, has_other_validation(self.options)
         train = self.find(train_root or self.root)
-        validation, test = (self.find(each) if train_root and each else None for each in roots)
+        validation, test = (self._find_held_out(each) if train_root and each else None for each in roots)
         if validation is None and test is not None and options.split == "auto" and not has_other:
             validation, test = test, None
             self.notes.append(f"validating on {roots[1]}, as there is no validation folder")
@@ -142,10 +150,24 @@ class FolderSource(Source, Generic[F]):
         chosen = [train.select(part) if len(part) else None for part in rows[1:]]
         return FolderSplits(train.select(rows.train), validation or chosen[0], test or chosen[1])
 
+    def _find_held_out(self, root: Path) -> SplitFiles[F] | None:
+        """The files of a validation or test folder; ``None`` if they have no targets."""
+        if self.has_targets(root):
+            return self.find(root)
+        count = len(FoundFiles.below(root, self.suffixes).files)
+        self.left_out.append(Change("left out", self.noun, count, count, f"those in {root} have no {self.targets}"))
+        return None
+
     def files_below(self, folder: Path, suffixes: tuple[str, ...]) -> list[str]:
         """The files in a folder and its subfolders with some suffixes; others are counted."""
         self._found[folder] = FoundFiles.below(folder, suffixes)
         return self._found[folder].files
+
+    def none_below(self, folder: Path, what: str, suffixes: tuple[str, ...]) -> DataError:
+        """The error about a folder without files with some suffixes."""
+        others = self._found[folder].others.most_common(_NAMED)
+        found = f"; it has {', '.join(f'{count:,} {suffix}' for suffix, count in others)}" if others else ""
+        return DataError(f"{folder} has no {what} ({', '.join(suffixes)}){found}")
 
 
 def subfolders(root: Path) -> list[Path]:

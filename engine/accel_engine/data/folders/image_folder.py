@@ -44,13 +44,16 @@ class ImageForm(FileForm[str, ImageHeader]):
 
     @classmethod
     def of(cls, seen: FilesSeen[str, ImageHeader], options: DataOptions) -> Self:
-        """The size that the plan says, or the most common one; as many channels and bits as one of the images has.
+        """The size that the plan says, or the most common one; as many channels as one of the images has.
+
+        Grey has as many bits as one of them has; colours have 8.
 
         Raises:
             PlanError: The size is invalid.
         """
         headers = seen.counts
-        channels, bits = (max(getattr(header, name) for header in headers) for name in ("channels", "bits"))
+        channels = max(header.channels for header in headers)
+        bits = max(header.bits for header in headers) if channels == 1 else 8
         sizes = Counter[tuple[int, int]]()
         for header, count in headers.items():
             sizes[header.height, header.width] += count
@@ -131,7 +134,10 @@ class ImageDecoder:
 
 
 class ImageFolder(ClassFolderSource):
-    """Images in a folder per class: uint8, or uint16 if one has grey of 16 bits, ``[n, height, width, channels]``."""
+    """Images in a folder per class, ``[n, height, width, channels]``.
+
+    They are uint8, or uint16 if all are grey and one has 16 bits.
+    """
 
     suffixes = IMAGE_SUFFIXES
     noun = "images"

@@ -111,6 +111,8 @@ class MaskFolder(FolderSource[MaskPair]):
     """
 
     noun = "images"
+    targets = "masks"
+    suffixes = IMAGE_SUFFIXES
     resizes_images = True
 
     def describe(self) -> DatasetEntry:
@@ -189,25 +191,25 @@ class MaskFolder(FolderSource[MaskPair]):
         shown = sum(header.fits_shown and not header.fits_stored for header in turned)
         return images, MaskForm(images.shape[:2], stored > shown, MaskClasses()), seen, pairs
 
+    def has_targets(self, root: Path) -> bool:
+        """Whether a folder has a folder of masks."""
+        return None not in _folders(root)
+
     def find(self, root: Path) -> SplitFiles[MaskPair]:
         """The images below a folder, and their masks.
 
         Raises:
             DataError: An image has no mask, unless these are skipped; or there are no images.
         """
-        folders = {path.name.lower(): path for path in subfolders(root)}
-        parts = [
-            next((folders[name] for name in names if name in folders), None) for names in (IMAGE_NAMES, MASK_NAMES)
-        ]
-        if None in parts:
+        image_root, mask_root = _folders(root)
+        if image_root is None or mask_root is None:
             raise DataError(f"{root} needs the subfolders {IMAGE_NAMES[0]} and {MASK_NAMES[0]}")
-        image_root, mask_root = (path for path in parts if path is not None)
         images, found = self.files_below(image_root, IMAGE_SUFFIXES), self.files_below(mask_root, MASK_SUFFIXES)
         if not images:
-            raise DataError(f"{image_root} has no images ({', '.join(IMAGE_SUFFIXES)})")
+            raise self.none_below(image_root, "images", IMAGE_SUFFIXES)
         if not found:
-            suffixes = ", ".join(MASK_SUFFIXES)
-            raise DataError(f"{mask_root} has no masks ({suffixes}; other formats would change their values)")
+            error = self.none_below(mask_root, "masks", MASK_SUFFIXES)
+            raise DataError(f"{error}; other formats would change their values")
         masks = {Path(file).stem: file for file in found}
         names = [Path(file).stem for file in images]
         if len(masks) < len(found) or len({*names}) < len(names):  # equal names in several subfolders
@@ -227,6 +229,15 @@ class MaskFolder(FolderSource[MaskPair]):
             why = f"they have no image of the same name in {image_root}"
             self.left_out.append(Change("left out", "masks", unused, len(masks), why))
         return SplitFiles(pairs)
+
+
+def _folders(root: Path) -> tuple[Path | None, Path | None]:
+    """The folders of images and of masks in a folder."""
+    folders = {path.name.lower(): path for path in subfolders(root)}
+    images, masks = (
+        next((folders[name] for name in names if name in folders), None) for names in (IMAGE_NAMES, MASK_NAMES)
+    )
+    return images, masks
 
 
 def _header(pair: MaskPair, mask: ImageHeader) -> MaskHeader:

@@ -149,12 +149,16 @@ class Encoded:
 
 def encoded_column(cells: Any) -> Encoded:
     """An Arrow column by its different values."""
-    array = cells.combine_chunks().dictionary_encode()
+    import pyarrow as pa
+
+    is_half = cells.type == pa.float16()  # which has no encoding
+    array = (cells.cast(pa.float32()) if is_half else cells).combine_chunks().dictionary_encode()
     if hasattr(array, "combine_chunks"):  # a chunked array of several chunks
         array = array.unify_dictionaries().combine_chunks()
     size = len(array.dictionary)
     codes = array.indices.fill_null(size).to_numpy(zero_copy_only=False)
-    return Encoded(array.dictionary, codes, np.bincount(codes, minlength=size + 1)[:size])
+    texts = array.dictionary.cast(cells.type) if is_half else array.dictionary
+    return Encoded(texts, codes, np.bincount(codes, minlength=size + 1)[:size])
 
 
 def kind_of_texts(distinct: Any, known: int) -> str:

@@ -86,7 +86,7 @@ def read_columns(
         kind = kinds.get(name, "")
         reading = ColumnReading(name, own, kind, wanted, comma, options.missing, may_count, is_settled)
         try:
-            return reading.convert(cells.table[name])
+            return reading.convert(cells.table.column(position))
         except DataError as error:
             raise DataError(f"{path}: {error}") from error
 
@@ -157,7 +157,7 @@ class ColumnReading:
         kind = self.kind
         if types.is_dictionary(cells.type):  # such as a categorical column of pandas
             cells, kind = cells.cast(cells.type.value_type), kind or "category"
-        if types.is_null(cells.type):
+        if types.is_null(cells.type) or types.is_large_string(cells.type) or types.is_string_view(cells.type):
             cells = cells.cast(pa.string())
         if types.is_floating(cells.type):
             cells = pc.if_else(pc.is_nan(cells), pa.scalar(None, cells.type), cells)
@@ -170,7 +170,7 @@ class ColumnReading:
             return self._from_times(cells, kind)
         if is_number:
             return self._from_numbers(cells, kind)
-        if not (types.is_string(cells.type) or types.is_large_string(cells.type)):
+        if not types.is_string(cells.type):
             return TableColumn(self.name, "other", np.full(len(cells), None, object), cells.null_count)
         plain = self._plain_numbers(cells, ".") if kind in ("", "number") and not named else None
         if plain and not plain.missing:

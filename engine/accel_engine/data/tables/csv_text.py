@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from accel_engine.errors import DataError
+from accel_engine.words import numbers
 
 _SEPARATORS = "\t;|,"
 """In the order of preference: a comma may as well be before a fraction, or in a name."""
@@ -22,7 +23,8 @@ class CsvHead:
     """How a file begins.
 
     Attributes:
-        fields: The fields of its first row that is not empty.
+        fields: The fields of its first row that is not empty, and an empty one where rows have one more: at the end if
+            a separator ends them, otherwise at the beginning, as of R's names of rows.
         separator: What separates fields.
         skipped: Lines before that row.
         has_header: Whether it has names.
@@ -52,6 +54,8 @@ def read_head(path: Path, *, tabs: bool) -> CsvHead:
         head = file.read(_HEAD)
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise DataError(f"{path} is UTF-16 text; convert it, e.g. with iconv -f utf-16 -t utf-8")
+    if len(head) == _HEAD and b"\n" not in head and b"\r" not in head:
+        raise DataError(f"{path} has no line end in its first {numbers.size(_HEAD)}: it is no table")
     cut = len(head) if len(head) < _HEAD else max(head.rfind(b"\n"), head.rfind(b"\r")) + 1  # within a character
     text = head[:cut].decode("utf-8-sig")
     special = _SPECIAL.match(text)
@@ -60,19 +64,25 @@ def read_head(path: Path, *, tabs: bool) -> CsvHead:
     if not rest.strip():
         raise DataError(f"{path} is empty")
     separator = special[1] if special else "\t" if tabs else _separator(rest)
-    fields, _ = _fields(rest, separator)
-    names = [field.strip() for field in fields]
+    first, second = (tuple(map(str.strip, row)) for row in _first_rows(rest, separator))
     skipped = len(text[: len(text) - len(rest)].splitlines())
-    return CsvHead(names, separator, skipped, _is_header(names), "\n" if "\n" in text else "\r")
+    has_header = _is_header(first)
+    if has_header and len(second) == len(first) + 1:
+        first = (*first, "") if not second[-1] else ("", *first)
+    return CsvHead(first, separator, skipped, has_header, "\n" if "\n" in text else "\r")
 
 
 def _separator(text: str) -> str:
     counts = {}
     for mark in _SEPARATORS:
-        first, end = _fields(text, mark)
-        second, _ = _fields(text[end:].lstrip("\r\n"), mark)
+        first, second = _first_rows(text, mark)
         counts[mark] = len(first) == len(second) > 1, len(first), len(first) == len(second)
     return max(_SEPARATORS, key=lambda mark: counts[mark])
+
+
+def _first_rows(text: str, separator: str) -> tuple[list[str], list[str]]:
+    first, end = _fields(text, separator)
+    return first, _fields(text[end:].lstrip("\r\n"), separator)[0]
 
 
 def _fields(text: str, separator: str) -> tuple[list[str], int]:
@@ -92,14 +102,14 @@ def _fields(text: str, separator: str) -> tuple[list[str], int]:
 
 def _is_header(first: Sequence[str]) -> bool:
     """Whether a first row holds names: none of its fields is a number, or they count the columns or the years."""
-    numbers = [field for field in first if _is_number(field)]
-    if not numbers:
+    figures = [field for field in first if _is_number(field)]
+    if not figures:
         return True
-    if len(numbers) < 2 or not all(field.isdecimal() for field in numbers):
+    if len(figures) < 2 or not all(field.isdecimal() for field in figures):
         return False
-    counted = [int(field) for field in numbers]
+    counted = [int(field) for field in figures]
     consecutive = counted == list(range(counted[0], counted[0] + len(counted)))
-    return consecutive and (counted[0] == 0 or len(numbers) < len(first))
+    return consecutive and (counted[0] == 0 or len(figures) < len(first))
 
 
 def _is_number(field: str) -> bool:

@@ -367,6 +367,10 @@ def test_16_bits_are_kept(tmp_path: Path) -> None:
     dataset = load(tmp_path, split="none")
     assert dataset.train.inputs[4, 0, 0, 0] == 7 * 257
     assert [str(change) for change in dataset.changes] == ["1 of 9 images converted: from 8 to 16 bits a channel"]
+    write(tmp_path / "a" / "eight.png", image(value=7))
+    dataset = load(tmp_path, split="none")
+    assert dataset.spec.inputs.dtype == "uint8"
+    assert [str(change) for change in dataset.changes] == ["8 of 9 images converted: from 16 to 8 bits a channel"]
     (tmp_path / "a" / "eight.png").unlink()
     for path in tmp_path.glob("?/*"):
         Image.fromarray(np.asarray(Image.open(path)) >> 4).save(path)
@@ -383,3 +387,28 @@ def test_what_systems_write_and_images_beside_the_folders_are_no_classes(pets: P
     said = f"1 of 21 images left out: they are in {pets} itself, not in the folder of a class"
     assert [str(change) for change in load(pets).changes] == [said]
     assert [str(change) for change in data.survey(data.find(str(pets)), DataOptions()).changes] == [said]
+
+
+def test_test_images_without_classes_are_left_out(tmp_path: Path) -> None:
+    for name in (
+        "train/cat/1.png",
+        "train/cat/2.png",
+        "train/dog/1.png",
+        "train/dog/2.png",
+        "test/1.png",
+        "test/2.png",
+    ):
+        write(tmp_path / name, image())
+    dataset, entry = load(tmp_path), data.survey(data.find(str(tmp_path)), DataOptions())
+    assert (dataset.test, entry.test_examples) == (None, 0)
+    said = f"2 of 2 images left out: those in {tmp_path / 'test'} have no classes"
+    assert [str(change) for change in dataset.changes] == [str(change) for change in entry.changes] == [said]
+
+
+def test_what_a_folder_has_instead_of_images_is_said(tmp_path: Path) -> None:
+    write(tmp_path / "cat" / "1.png", image())
+    for number in range(3):
+        (tmp_path / "dog").mkdir(exist_ok=True)
+        (tmp_path / "dog" / f"{number}.heic").touch()
+    assert f"{tmp_path / 'dog'} has no images (.png, " in message(tmp_path)
+    assert "; it has 3 .heic; expected one subfolder of images per class" in message(tmp_path)

@@ -258,3 +258,15 @@ def test_other_lossless_formats(tmp_path: Path) -> None:
         Image.open(path).save(path.with_suffix(".gif"))
         path.unlink()
     assert checked(load(tmp_path)).class_names == ("0", "1", "2")
+
+
+def test_test_images_without_masks_are_left_out(tmp_path: Path) -> None:
+    make(tmp_path / "train", count=4)
+    make(tmp_path / "test", count=3)
+    for path in (tmp_path / "test" / "masks").iterdir():
+        path.unlink()
+    (tmp_path / "test" / "masks").rmdir()
+    dataset = checked(load(tmp_path, validation_split=0.25))
+    assert [str(change) for change in dataset.changes] == [
+        f"3 of 3 images left out: those in {tmp_path / 'test'} have no masks"
+    ]

@@ -44,6 +44,9 @@ FILES: dict[str, tuple[str | bytes, dict[str, list[Any]]]] = {
     "Swiss": ("a;b\n1'234.50;x\n12.-;y\n", {"a": [1234.5, 12], "b": ["x", "y"]}),
     "German": ("a;b\n1.234,50 €;x\n-12,00 €;y\n", {"a": [1234.5, -12], "b": ["x", "y"]}),
     "Indian": ('a,b\n"12,34,567",x\n"1,00,000",y\n', {"a": [1234567, 100000], "b": ["x", "y"]}),
+    "names of rows, as of R": ('"x","y"\n"a",1,2\n"b",3,4\n', {"column 1": ["a", "b"], "x": [1, 3], "y": [2, 4]}),
+    "a separator ends rows": ("x,y\n1,2,\n3,4,\n", {"x": [1, 3], "y": [2, 4], "column 3": [None, None]}),
+    "a separator ends all": ("x,y,\n1,2,\n3,4,\n", {"x": [1, 3], "y": [2, 4], "column 3": [None, None]}),
     "zip codes": ("a,b\n01234,x\n99999,y\n", {"a": [1234, 99999], "b": ["x", "y"]}),
 }  # fmt: skip
 
@@ -60,6 +63,7 @@ ERRORS: dict[str, tuple[str | bytes, str]] = {
     "a quote that never closes": ('a,b\n1,x\n2,"y\n' + "3,z\n" * 200, "line 3: the quote does not close"),
     "closed by another row": ('a,b\n1,x\n2,"y\n' + "3,z\n" * 150 + '4,"w"\n5,v\n', "line 3: the quote does not"),
     "closed by a quote, other fields": ('a,b\n"1,x\n' + "3,z\n" * 150 + '"4",w\n5,v\n', "line 2: the quote does not"),
+    "no line ends": (b"x" * 5_000_000, "has no line end in its first 4.0 MiB"),
     "a quote in the header": ('a,"b\n1,2\n3,4\n', "line 1: the quote does not close"),
 }  # fmt: skip
 
@@ -124,6 +128,10 @@ def test_columns_of_json_and_parquet_have_texts_with_numbers_too(tmp_path: Path)
     rows = [{"price": "1.234,50 €", "seen": None}, {"price": "12 €", "seen": "x"}]
     (tmp_path / "t.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     parquet.write_table(pa.Table.from_pylist(rows), tmp_path / "t.parquet")
+    large = pa.schema([("price", pa.large_string()), ("seen", pa.large_string())])
+    parquet.write_table(pa.Table.from_pylist(rows, large), tmp_path / "large.parquet")
+    found = read_columns(tmp_path / "large.parquet", DataOptions()).columns
+    assert (found["price"].values.tolist(), found["seen"].values.tolist()) == ([1234.5, 12], [None, "x"])
     for suffix in ("jsonl", "parquet"):
         assert read_columns(tmp_path / f"t.{suffix}", DataOptions()).arrays["price"].tolist() == [1234.5, 12]
 
