@@ -309,7 +309,7 @@ def _figures(results: Sequence[ConfigurationResult], *, is_wide: bool) -> list[C
         *common,
         figure("COMPILE", 7, compile_text),
         *([energy] if has_energy else []),
-        figure("LOSSES", 16, lambda each: each.losses.text if each.losses else ""),
+        figure("LOSSES", 18, lambda each: each.losses.text if each.losses else ""),
     ]
 
 
