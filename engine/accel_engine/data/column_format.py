@@ -19,16 +19,18 @@ class Notation:
         decimal: The mark before a fraction, a point or a comma; empty if not known.
         thousands: The mark between groups of digits, or :data:`NO_GROUPS`; empty if it is not known.
         unit: What stands before or after numbers: a currency, or :data:`PERCENT`; empty for nothing.
+        has_signs: Whether numbers below zero have a minus sign behind them, or are in parentheses.
     """
 
     decimal: str = ""
     thousands: str = ""
     unit: str = ""
+    has_signs: bool = False
 
     @property
     def is_plain(self) -> bool:
         """Whether numbers are as programs write them."""
-        return self.decimal != "," and not self.thousands and not self.unit
+        return self.decimal != "," and not (self.thousands or self.unit or self.has_signs)
 
     def __str__(self) -> str:
         return ", ".join(self._words()) or "a decimal point"
@@ -40,6 +42,8 @@ class Notation:
             yield f"{_MARKS[self.thousands]} between thousands"
         if self.unit:
             yield f"{self.unit} left out"
+        if self.has_signs:
+            yield "signs behind numbers and parentheses as below zero"
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,9 @@ _PARTS = (
 _SAME = (("[\u2212\u2012\u2013\u2014]", "-"), ("[\u00a0\u2007\u2009\u202f]", " "), ("[\u2019\u02bc\u00b4`]", "'"))
 """Other characters for minus signs, spaces and apostrophes."""
 
+_SIGNS = (("first", "-"), ("second", "-"), ("last", "-"), ("opened", "("))
+"""Parts that mean a number below zero; people write the last two."""
+
 _INFINITE = r"^[+-]?(?i:inf|infinity)$"
 
 _ROUND = r"(\d)[.,]-{1,2}"
@@ -107,7 +110,8 @@ def read_numbers(
     numbers = _values(parts, notation, is_read & has_unit)
     is_infinite = pc.match_substring_regex(same, _INFINITE)
     numbers[is_infinite.to_numpy(zero_copy_only=False)] = pc.filter(same, is_infinite).cast("float64").to_numpy()
-    found = replace(_used(parts, notation, is_read), unit=unit)
+    has_signs = bool((_is_marked(parts, _SIGNS[2:]) & is_read).any())
+    found = replace(_used(parts, notation, is_read), unit=unit, has_signs=has_signs)
     return NumberTexts(np.where(np.isnan(numbers), values, numbers), found, is_ambiguous(same))
 
 
@@ -216,7 +220,14 @@ def _values(parts: Any, notation: Notation, is_read: npt.NDArray[np.bool_]) -> n
     texts = pc.binary_join_element_wise(texts, pc.struct_field(parts, "exponent"), "")
     known = pc.if_else(pa.array(is_read), texts, pa.scalar(None, texts.type))
     values = np.array(known.cast("float64").to_numpy(zero_copy_only=False))
-    minus = np.zeros(len(values), bool)
-    for name, mark in (("first", "-"), ("second", "-"), ("last", "-"), ("opened", "(")):
-        minus |= pc.fill_null(pc.equal(pc.struct_field(parts, name), mark), False).to_numpy(zero_copy_only=False)
-    return np.where(minus, -values, values)
+    return np.where(_is_marked(parts, _SIGNS), -values, values)
+
+
+def _is_marked(parts: Any, signs: Sequence[tuple[str, str]]) -> npt.NDArray[np.bool_]:
+    """Which numbers have one of some signs, each a part and what it is."""
+    import pyarrow.compute as pc
+
+    marked = np.zeros(len(parts), bool)
+    for name, mark in signs:
+        marked |= pc.fill_null(pc.equal(pc.struct_field(parts, name), mark), False).to_numpy(zero_copy_only=False)
+    return marked
