@@ -254,6 +254,8 @@ class ColumnReading:
             numbers = texts.cast(pa.float64()).to_numpy()
         except pa.ArrowInvalid:
             return None
+        if not self.kind and _are_padded(cells):
+            return self._codes(cells, "digits of one length that begin with zeros")
         may_differ = (beside or not wanted.decimal) and is_ambiguous(cells)
         if may_differ and (beside or (self.comma if decimal == "." else self.comma is False)):
             return None
@@ -326,15 +328,15 @@ class ColumnReading:
         counted = np.sort(numbers) if self.name == _UNNAMED else numbers
         return counted[0] in (0, 1) and bool(np.all(np.diff(counted) == 1))
 
-    def _codes(self, cells: Any) -> TableColumn:
-        """Whole numbers with more digits than numbers keep: names of something."""
+    def _codes(self, cells: Any, why: str = "whole numbers of more digits than a number keeps") -> TableColumn:
+        """Digits that a number would not keep: names of something."""
         import pyarrow as pa
 
         encoded = encoded_column(cells)
         found = self._categories(encoded, cells.null_count, "category")
         kind = kind_of_texts(pa.array(found.categories, "string"), int(encoded.counts.sum()))
-        why = "whole numbers of more digits than a number keeps"
-        change = Change("read as categories", f"values of {self.name}", detail=why)
+        detail = f"{why}; --kinds '{self.name}=number' reads numbers"
+        change = Change("read as categories", f"values of {self.name}", detail=detail)
         return replace(found, kind=kind, categories=found.categories if kind == "category" else (), changes=(change,))
 
     def _categories(self, encoded: Encoded, missing: int, kind: str) -> TableColumn:
@@ -353,6 +355,18 @@ def _lose_digits(cells: Any, numbers: npt.NDArray[np.float64]) -> bool:
     if not len(known) or np.abs(known).max() <= _EXACT or (known != np.floor(known)).any():
         return False
     return len(np.unique(known)) < int(pc.count_distinct(cells, mode="only_valid").as_py())
+
+
+def _are_padded(cells: Any) -> bool:
+    """Whether texts are digits of one length, some with zeros before, as postcodes and months are written."""
+    import pyarrow.compute as pc
+
+    lengths = pc.min_max(pc.utf8_length(cells)).as_py()
+    if lengths["min"] != lengths["max"] or (lengths["min"] or 0) < 2:
+        return False
+    if not pc.any(pc.starts_with(cells, "0")).as_py():
+        return False
+    return bool(pc.all(pc.utf8_is_digit(cells)).as_py())
 
 
 def _hardly_repeating(column: TableColumn, different: int, known: int) -> tuple[Change, ...]:

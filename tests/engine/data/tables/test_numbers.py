@@ -120,6 +120,19 @@ def test_other_columns_tell_how_an_ambiguous_one_is_meant(tmp_path: Path) -> Non
     assert read_columns(path, DataOptions()).arrays["pay"].tolist() == [3.6, 12.75]
 
 
+def test_digits_of_one_length_that_begin_with_zeros_are_no_numbers(file: Path) -> None:
+    found = column(file, ["01234", "99999", "01234"])
+    assert found.kind == "category"
+    (said,) = map(str, found.changes)
+    assert said == (
+        "values of n read as categories: digits of one length that begin with zeros; --kinds 'n=number' reads numbers"
+    )
+    assert column(file, ["01234", "99999"], kinds=("n=number",)).values.tolist() == [1234, 99999]
+    assert column(file, ["007", "12", "3"]).values.tolist() == [7, 12, 3]
+    assert column(file, ["0", "1", "0"]).values.tolist() == [0, 1, 0]
+    assert column(file, ["0.5", "0.1"]).values.tolist() == [0.5, 0.1]
+
+
 def test_the_plan_decides(file: Path) -> None:
     assert column(file, ["1.234", "2"], thousands=".").values.tolist() == [1234, 2]
     assert column(file, ["1.234", "2"], decimal=",").values.tolist() == [1234, 2]

@@ -47,7 +47,7 @@ FILES: dict[str, tuple[str | bytes, dict[str, list[Any]]]] = {
     "names of rows, as of R": ('"x","y"\n"a",1,2\n"b",3,4\n', {"column 1": ["a", "b"], "x": [1, 3], "y": [2, 4]}),
     "a separator ends rows": ("x,y\n1,2,\n3,4,\n", {"x": [1, 3], "y": [2, 4], "column 3": [None, None]}),
     "a separator ends all": ("x,y,\n1,2,\n3,4,\n", {"x": [1, 3], "y": [2, 4], "column 3": [None, None]}),
-    "zip codes": ("a,b\n01234,x\n99999,y\n", {"a": [1234, 99999], "b": ["x", "y"]}),
+    "zip codes": ("a,b\n01234,x\n99999,y\n", {"a": ["01234", "99999"], "b": ["x", "y"]}),
 }  # fmt: skip
 
 ERRORS: dict[str, tuple[str | bytes, str]] = {
