@@ -42,7 +42,7 @@ def test_the_trained_model_is_where_the_last_line_says_and_is_asked(program: Pat
     lines = [json.loads(line) for line in told.stdout.splitlines()]
     right = [line["top"][0]["label"] == str(label) for line, label in zip(lines[:4], train.targets[:4], strict=True)]
     assert sum(right) >= 3  # by chance, one in 270
-    assert lines[0]["notes"] == ["resized from 32x32 to 8x8"]
+    assert lines[0]["notes"] == ["converted to grayscale", "resized from 32x32 to 8x8"]
     assert lines[4]["top"] == []
     shown = run("predict", "last", files[0], "--top", "2")
     assert shown.returncode == 0, shown.stderr
