@@ -5,7 +5,7 @@ import io
 import pyte
 import pytest
 
-from accel_tui.cli.live import LiveArea, cut_line, with_bar
+from accel_tui.cli.live import LiveArea, cut_line, reading_bar, with_bar
 
 
 class Terminal(io.StringIO):
@@ -61,3 +61,19 @@ def test_the_cursor_stays_visible(terminal: Terminal) -> None:
     live.show(cut_line("one"))
     live.clear()
     assert "\x1b[?25" not in terminal.getvalue()
+
+
+def test_reading_is_counted_on_a_terminal_and_leaves_nothing(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with reading_bar(terminal) as show:
+        show(1, 2)
+    assert terminal.getvalue() == ""
+    monkeypatch.setattr(terminal, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    with reading_bar(terminal) as show:
+        show(1200, 0)
+        assert terminal.shown() == ["1,200 examples read"]
+        show(1, 2)
+        assert "1 of 2 examples read" in terminal.getvalue()
+    assert terminal.shown() == []

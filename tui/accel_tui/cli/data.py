@@ -1,5 +1,6 @@
 """``accel-tui data``: lists the built-in datasets, or shows what is understood of the user's data before training."""
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
@@ -20,6 +21,7 @@ from accel_engine.requests.describe_data import DataRequest
 from accel_engine.words import numbers
 from accel_engine.words.numbers import percent
 from accel_tui.cli.catalogue import list_data
+from accel_tui.cli.live import reading_bar
 from accel_tui.cli.output import json_option, readable, table, terminal_columns, write, write_json
 from accel_tui.cli.plan_options import PlanCommand, given, plan_option
 from accel_tui.formatting.text import shorten
@@ -89,7 +91,10 @@ def look(plan: Plan, *, reads: bool = False) -> DescribedData:
     entry = datasets.survey(datasets.find(plan.data), plan.data_options)
     if entry.needs_engine or (reads and datasets.source_of(entry).loads_with_tensorflow):
         return ask(DataRequest(plan))
-    return describe_loaded(plan.data, plan.data_options, entry) if reads else DescribedData.of(entry)
+    if not reads:
+        return DescribedData.of(entry)
+    with reading_bar(sys.stderr) as progress:
+        return describe_loaded(plan.data, plan.data_options, entry, progress)
 
 
 def _look_without_invalid(plan: Plan, problem: DataError, *, reads: bool) -> DescribedData:

@@ -2,7 +2,8 @@
 
 import os
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import TextIO
 
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -13,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from accel_engine.text import printable, printable_line
+from accel_engine.words import numbers
 from accel_tui.appearance.glyphs import has_unicode
 
 Size = Callable[[], tuple[int, int]]
@@ -96,6 +98,28 @@ class LiveArea:
             self._live.transient = not stays
             self._live.stop()
             self._live, self._drawn = None, []
+
+
+@contextmanager
+def reading_bar(stream: TextIO) -> Iterator[Callable[[int, int], None]]:
+    """Draw how much of data is read, on a terminal; elsewhere nothing.
+
+    Yields:
+        Takes the number of examples that are read, and of all; 0 if that is unknown.
+    """
+    area = LiveArea(stream) if is_live(stream) else None
+
+    def show(done: int, total: int) -> None:
+        if area is not None:
+            of = f" of {numbers.count(total)}" if total else ""
+            text = f"{numbers.count(done)}{of} examples read"
+            area.show(with_bar(done / total, text, area.width) if total else cut_line(text))
+
+    try:
+        yield show
+    finally:
+        if area is not None:
+            area.clear()
 
 
 def with_bar(share: float, text: str, width: int) -> RenderableType:
