@@ -148,7 +148,7 @@ def _described(trial: "PlanStepper") -> TrialReady:
     return TrialReady(
         build_seconds=trial.build_seconds,
         compile_seconds=trial.compile_seconds,
-        global_batch=assembly.step_counts.global_batch,
+        global_batch=trial.global_batch,
         steps_per_epoch=assembly.step_counts.steps_per_epoch,
         devices=tuple(assembly.devices),
         has_orders=trial.has_orders,

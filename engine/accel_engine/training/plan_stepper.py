@@ -55,6 +55,7 @@ class PlanStepper:
     Attributes:
         build_seconds: How long it took to read the data and build the model.
         compile_seconds: How long it took to trace and compile a step of a full batch, and to take the first one.
+        global_batch: Examples of the first step, over all replicas; a stream tells it by its batches only.
 
     Raises:
         AccelError: The plan cannot be trained, or the checkpoint does not fit it.
@@ -94,6 +95,7 @@ class PlanStepper:
         self._planned_loop = self._loop = self._make_loop()
         segment = self._batches.first_segment()
         self._compile(segment)
+        self.global_batch = segment.examples
         self.compile_seconds = time.perf_counter() - began
         if last := _last_segment(self._assembly):
             self._compile(last)
