@@ -68,6 +68,13 @@ REFUSALS: tuple[Refusal, ...] = (
         "A custom `train_step`",
         loads=True,
     ),
+    Refusal(
+        "task:compiled-own_step",
+        "export-keras",
+        "class OwnStep is not known: decorate it with keras.saving.register_keras_serializable",
+        "A model of a class that is not registered",
+        loads=True,
+    ),
 )
 
 
