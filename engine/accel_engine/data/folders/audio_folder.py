@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from accel_engine.data.changes import Change, Verb
 from accel_engine.data.data_options import DataOptions
-from accel_engine.data.folders.class_source import ClassFolderSource
-from accel_engine.data.folders.files import FileForm, FilesSeen
+from accel_engine.data.folders.class_source import ClassFileForm, ClassFolderSource
+from accel_engine.data.folders.files import FilesSeen
 from accel_engine.data.folders.layout import AUDIO_SUFFIXES
 from accel_engine.data.folders.sound_files import SoundHeader, read_header, read_sound, resampled_length
 from accel_engine.errors import DataError, PlanError
@@ -24,7 +24,7 @@ MOST_SAMPLES = 1 << 27
 
 
 @dataclass
-class SoundForm(FileForm[str, SoundHeader]):
+class SoundForm(ClassFileForm[SoundHeader]):
     """Sounds that are brought to one length and one sample rate, float32 ``[samples, 1]``.
 
     Attributes:
@@ -128,7 +128,3 @@ class AudioFolder(ClassFolderSource):
     column = "audio"
     form_type = SoundForm
     takes_window = True
-
-    def form(self, seen: FilesSeen[str, SoundHeader]) -> SoundForm:
-        """One length and one sample rate for all."""
-        return SoundForm.of(seen, self.options)

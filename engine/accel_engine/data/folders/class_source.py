@@ -5,13 +5,13 @@ from abc import abstractmethod
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from accel_engine.data.changes import Change
-from accel_engine.data.data_options import Progress
+from accel_engine.data.data_options import DataOptions, Progress
 from accel_engine.data.dataset import Dataset, Split
 from accel_engine.data.dataset_entry import DatasetEntry, EntryColumn
 from accel_engine.data.folders.files import FileArray, FileForm, FilesSeen, look_at, read_splits
@@ -20,8 +20,24 @@ from accel_engine.data.pixel_scaling import ValueRange
 from accel_engine.data.structure import ArraySpec, Batch
 from accel_engine.errors import DataError
 
+H = TypeVar("H")
+
 _SAMPLES = 4
 """Number of examples shown before training."""
+
+
+class ClassFileForm(FileForm[str, H]):
+    """How the files of all classes are read."""
+
+    @classmethod
+    @abstractmethod
+    def of(cls, seen: FilesSeen[str, H], options: DataOptions) -> Self:
+        """The form that follows from what some files are, and from the plan.
+
+        Raises:
+            DataError: They cannot be read together.
+            PlanError: An option does not fit them.
+        """
 
 
 class ClassFolderSource(FolderSource[str]):
@@ -29,30 +45,20 @@ class ClassFolderSource(FolderSource[str]):
 
     Attributes:
         column: What an example is called.
-        form_type: Checks the files.
+        form_type: Checks the files, and reads them.
         ignored: Names of folders that are no classes.
         class_names: Names of the classes' folders, sorted, once they were found.
     """
 
     targets = "classes"
     column: ClassVar[str]
-    form_type: ClassVar[type[FileForm[str, Any]]]
+    form_type: ClassVar[type[ClassFileForm[Any]]]
     ignored: ClassVar[tuple[str, ...]] = ()
     class_names: tuple[str, ...] = ()
 
-    @abstractmethod
-    def form(self, seen: FilesSeen[str, Any]) -> FileForm[str, Any]:
-        """How the files are read, from what some of them are and the plan says.
-
-        Raises:
-            DataError: They cannot be read together.
-            PlanError: An option does not fit them.
-        """
-
     def describe(self) -> DatasetEntry:
         """Complete the entry with names, counts, and what some headers tell."""
-        seen = look_at(self.splits.files, self.form_type.check, self.options, self.form_type.looked_at)
-        form = self.form(seen)
+        seen, form = self._look()
         train, names = self.splits.train, self.class_names
         examples, validation, test = self.splits.counts
         labels = [_labels(split) for split in self.splits.each if split is not None]
@@ -86,7 +92,7 @@ class ClassFolderSource(FolderSource[str]):
 
     def load(self, progress: Progress) -> Dataset:
         """Read the files into memory if they fit; otherwise they are read as they are needed."""
-        form = self.form(look_at(self.splits.files, self.form_type.check, self.options, self.form_type.looked_at))
+        _, form = self._look()
         headers = Counter[Any]()
         lazy = [
             Split(FileArray(part.files, form, headers), part.labels) if part is not None else None
@@ -108,6 +114,11 @@ class ClassFolderSource(FolderSource[str]):
             value_range=form.value_range or ValueRange(),
             sample_rate=form.sample_rate,
         )
+
+    def _look(self) -> tuple[FilesSeen[str, Any], ClassFileForm[Any]]:
+        """What some files are, and how all are read."""
+        seen = look_at(self.splits.files, self.form_type.check, self.options, self.form_type.looked_at)
+        return seen, self.form_type.of(seen, self.options)
 
     def has_targets(self, root: Path) -> bool:
         """Whether a folder has folders of classes."""

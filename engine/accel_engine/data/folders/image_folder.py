@@ -14,8 +14,8 @@ from accel_engine.data.changes import Change, Verb
 from accel_engine.data.data_options import DataOptions, Progress
 from accel_engine.data.dataset import Dataset, Split
 from accel_engine.data.dataset_entry import parse_size
-from accel_engine.data.folders.class_source import ClassFolderSource
-from accel_engine.data.folders.files import THREADS, FileForm, FilesSeen, in_threads
+from accel_engine.data.folders.class_source import ClassFileForm, ClassFolderSource
+from accel_engine.data.folders.files import THREADS, FilesSeen, in_threads
 from accel_engine.data.folders.layout import IMAGE_SUFFIXES
 from accel_engine.data.pixel_scaling import PIXELS, ValueRange
 from accel_engine.errors import DataError
@@ -29,7 +29,7 @@ _DARK = 0.1
 
 
 @dataclass
-class ImageForm(FileForm[str, ImageHeader]):
+class ImageForm(ClassFileForm[ImageHeader]):
     """Images that are resized and converted to one shape.
 
     Attributes:
@@ -144,10 +144,6 @@ class ImageFolder(ClassFolderSource):
     column = "image"
     form_type = ImageForm
     resizes_images = True
-
-    def form(self, seen: FilesSeen[str, ImageHeader]) -> ImageForm:
-        """The size that the plan says, or the most common one."""
-        return ImageForm.of(seen, self.options)
 
     def load(self, progress: Progress) -> Dataset:
         """Read the images into memory if they fit; otherwise they are read as they are needed."""

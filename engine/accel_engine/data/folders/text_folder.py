@@ -2,9 +2,11 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
-from accel_engine.data.folders.class_source import ClassFolderSource
-from accel_engine.data.folders.files import FileForm, FilesSeen
+from accel_engine.data.data_options import DataOptions
+from accel_engine.data.folders.class_source import ClassFileForm, ClassFolderSource
+from accel_engine.data.folders.files import FilesSeen
 from accel_engine.data.folders.layout import TEXT_SUFFIXES
 from accel_engine.data.texts.characters import encoding_of
 from accel_engine.errors import DataError, UnreadableError
@@ -15,11 +17,17 @@ _SHOWN = 200
 
 
 @dataclass
-class TextForm(FileForm[str, str]):
+class TextForm(ClassFileForm[str]):
     """Texts as they are; the header of a file is its encoding."""
 
     shape = ()
     dtype = "object"
+
+    @classmethod
+    def of(cls, seen: FilesSeen[str, str], options: DataOptions) -> Self:
+        """Texts are read in one way."""
+        del seen, options
+        return cls()
 
     @classmethod
     def check(cls, file: str) -> str:
@@ -47,11 +55,6 @@ class TextFolder(ClassFolderSource):
     column = "text"
     form_type = TextForm
     ignored = ("unsup",)  # the reviews of IMDB without a class
-
-    def form(self, seen: FilesSeen[str, str]) -> TextForm:
-        """They are not changed."""
-        del seen
-        return TextForm()
 
     def sample(self, file: str, label: str) -> tuple[str, str]:
         """The class of a text, and how it begins."""
