@@ -14,7 +14,7 @@ from accel_engine.data.data_options import Progress, no_progress
 from accel_engine.data.dataset import Dataset, Examples, Split
 from accel_engine.data.dataset_entry import DatasetEntry, EntryColumn
 from accel_engine.data.structure import Batch, Structure, named_leaves
-from accel_engine.data_profile.picture import DataPicture, look_at
+from accel_engine.data_profile.picture import DataPicture, data_picture
 
 SAMPLES = 3
 """Number of examples that are described."""
@@ -99,7 +99,7 @@ def describe_loaded(
         loaded = entry_of(dataset, found)
         counts = ("examples", "validation_examples", "test_examples")
         entry = replace(entry, **{name: getattr(loaded, name) for name in counts})
-    return DescribedData.of(entry, look_at(dataset, options.task))
+    return DescribedData.of(entry, data_picture(dataset, options.task))
 
 
 def entry_of(dataset: Dataset, entry: DatasetEntry) -> DatasetEntry:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -39,6 +39,8 @@ NEARLY_UNIQUE = 0.95
 """Share of different texts from which a column tells examples apart rather than what they have in common."""
 
 _FREQUENT = 3
+
+_Labels = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,12 +128,16 @@ class DataPicture:
 
     def to_json(self) -> dict[str, Any]:
         """All of it in types of JSON, without pixels and samples."""
-        values = asdict(replace(self, pictures=(), sounds=(), equal=EqualRows()))
-        kept = {name: value for name, value in values.items() if name not in ("pictures", "sounds", "equal", "metrics")}
-        return {**kept, **self.equal._asdict(), "baseline_metrics": dict(self.metrics)}
+        return {
+            "columns": [asdict(column) for column in self.columns],
+            "baseline": self.baseline,
+            "model": self.model,
+            **self.equal._asdict(),
+            "baseline_metrics": dict(self.metrics),
+        }
 
 
-def look_at(dataset: Dataset, task: str) -> DataPicture | None:
+def data_picture(dataset: Dataset, task: str) -> DataPicture | None:
     """Look at some examples; ``None`` for a stream, which could be read only once.
 
     Args:
@@ -146,13 +152,13 @@ def look_at(dataset: Dataset, task: str) -> DataPicture | None:
         return None
     compared = validation if isinstance(validation, Split) else None
     labels = labels_of(train.targets, dataset.classes)
-    baseline, metrics = _baseline(dataset, train, compared)
+    baseline, metrics = _baseline(dataset, train, compared, labels)
     is_image = dataset.kind == "images" and dataset.shape is not None and len(dataset.shape) == 3
     return DataPicture(
         (*_columns(dataset, train), *_target_columns(dataset, train)),
         compare_rows(train, compared, labels),
-        tuple(_pictures(dataset, train)) if is_image else (),
-        tuple(_sounds(dataset, train)) if dataset.kind == "audio" else (),
+        tuple(_pictures(dataset, train, labels)) if is_image else (),
+        tuple(_sounds(dataset, train, labels)) if dataset.kind == "audio" else (),
         baseline,
         metrics,
         _default_model(dataset, task),
@@ -209,9 +215,8 @@ def _column(name: str, values: npt.NDArray[Any]) -> ColumnValues:
     return ColumnValues(name, len(finite), len(np.unique(finite)), counts, float(finite.min()), float(finite.max()))
 
 
-def _shown(dataset: Dataset, train: Split) -> Iterator[tuple[str, npt.NDArray[Any]]]:
+def _shown(dataset: Dataset, train: Split, labels: _Labels | None) -> Iterator[tuple[str, npt.NDArray[Any]]]:
     """Some examples with their classes: of each class one first."""
-    labels = labels_of(train.targets, dataset.classes)
     rows = np.arange(min(SHOWN, len(train)))
     if labels is not None:
         order = np.argsort(labels, kind="stable")
@@ -223,8 +228,8 @@ def _shown(dataset: Dataset, train: Split) -> Iterator[tuple[str, npt.NDArray[An
         yield dataset.class_names[label] if 0 <= label < dataset.classes else "", example
 
 
-def _pictures(dataset: Dataset, train: Split) -> Iterator[ShownPicture]:
-    for label, example in _shown(dataset, train):
+def _pictures(dataset: Dataset, train: Split, labels: _Labels | None) -> Iterator[ShownPicture]:
+    for label, example in _shown(dataset, train, labels):
         step = max(1, -(-max(example.shape[:2]) // SIDE))
         small = example[::step, ::step]
         if small.shape[-1] not in (1, 3, 4):
@@ -241,16 +246,18 @@ def _levels(pixels: npt.NDArray[Any], largest: int | None) -> npt.NDArray[np.uin
     return np.rint(255 * (values - low) / max(high - low, 1e-30)).astype(np.uint8)
 
 
-def _sounds(dataset: Dataset, train: Split) -> Iterator[ShownSound]:
-    for label, example in _shown(dataset, train):
+def _sounds(dataset: Dataset, train: Split, labels: _Labels | None) -> Iterator[ShownSound]:
+    for label, example in _shown(dataset, train, labels):
         parts = np.array_split(np.abs(example.reshape(-1).astype(np.float64)), POINTS)
         yield ShownSound(label, tuple(float(part.max(initial=0.0)) for part in parts))
 
 
-def _baseline(dataset: Dataset, train: Split, validation: Split | None) -> tuple[str, tuple[tuple[str, float], ...]]:
+def _baseline(
+    dataset: Dataset, train: Split, validation: Split | None, labels: _Labels | None
+) -> tuple[str, tuple[tuple[str, float], ...]]:
     """What predicts without having learned, and its metrics on the validation split."""
     judged = validation or train
-    labels, others = (labels_of(split.targets, dataset.classes) for split in (train, judged))
+    others = labels_of(judged.targets, dataset.classes) if validation else labels
     if labels is not None and others is not None:
         frequent = int(np.bincount(labels[labels >= 0], minlength=1).argmax())
         name = dataset.class_names[frequent] if frequent < dataset.classes else str(frequent)

@@ -7,7 +7,7 @@ import pytest
 
 from accel_engine import data
 from accel_engine.data import DataOptions
-from accel_engine.data_profile.picture import BINS, SIDE, DataPicture, look_at
+from accel_engine.data_profile.picture import BINS, SIDE, DataPicture, data_picture
 
 HOUSES = 60
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("two_cpus")
 
 
 def look(spec: str | Path, **options: object) -> DataPicture:
-    found = look_at(data.load(str(spec), DataOptions(**options)), str(options.get("task", "auto")))
+    found = data_picture(data.load(str(spec), DataOptions(**options)), str(options.get("task", "auto")))
     assert found is not None
     return found
 
