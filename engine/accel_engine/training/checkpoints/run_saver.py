@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import takewhile
-from pathlib import Path
 from typing import TypeVar
 
 import keras
@@ -81,7 +80,7 @@ class RunSaver:
             Why none is written although there is none; empty otherwise.
         """
         reporter = self._reporter
-        reporter.run.check_directory()  # writing would create it again
+        reporter.run.check_directory()
         if self._saved == self._current:
             return ""
         reporter.enter_phase(Phase.CHECKPOINTING)
@@ -189,7 +188,7 @@ class RunSaver:
             self._reporter.emit(Warned, message=f"the model could not be saved as model.keras: {reason(error)}")
 
     def _write(self, write: Callable[[], Result]) -> Result:
-        """Call a function that writes files of the run, while the run is in its directory."""
+        """Call a function that writes files of the run, unless its directory is gone, which would be made again."""
 
         def check_and_write() -> Result:
             self._reporter.run.check_directory()
@@ -198,9 +197,9 @@ class RunSaver:
         return self._reporter.run.wait_for_disk(check_and_write)
 
     @property
-    def _current(self) -> tuple[Path, int, float | None]:
-        """The directory of a checkpoint, and the step and learning rate, which identify its content."""
-        return self._reporter.run.directory, self._reporter.step, self._assembly.learning_rate
+    def _current(self) -> tuple[int, float | None]:
+        """The step and the learning rate, which identify the content of a checkpoint."""
+        return self._reporter.step, self._assembly.learning_rate
 
 
 def _complete(assembly: Assembly) -> keras.Model:
