@@ -34,8 +34,7 @@ from accel_tui.run_state.device_meter import Meter, record_device
 from accel_tui.screens.asking import ask_user
 from accel_tui.screens.new_run_screen import NewRunScreen
 from accel_tui.screens.too_small_screen import TooSmallScreen, is_too_small
-from accel_tui.settings.settings_paths import settings_path
-from accel_tui.settings.user_settings import Settings, SettingsError
+from accel_tui.settings.user_settings import Settings, SettingsError, settings_path
 from accel_tui.terminal.incremental_app import EarlyInputApp, ScreenshotApp
 from accel_tui.terminal.notifications import Notifier
 
@@ -232,7 +231,7 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
 
     def save_theme(self) -> None:
         """Save the current theme in the user settings."""
-        from accel_tui.settings.settings_editor import save_setting  # rarely needed
+        from accel_tui.settings.user_settings import save_setting  # rarely needed
 
         file = self.settings.source.path or settings_path()
         try:

@@ -84,6 +84,25 @@ class SortOrder:
         return column.descending is not self.reversed
 
 
+@dataclass(frozen=True, slots=True)
+class ResultTable:
+    """A table of texts, as a command prints it and a screen shows it.
+
+    Attributes:
+        header: The titles of its columns.
+        rows: The texts of each row, one per column.
+        title: What is above it; empty for nothing.
+        note: What is below it; empty for nothing.
+        colour: The theme colour of its texts; empty for the usual one.
+    """
+
+    header: tuple[str, ...]
+    rows: Sequence[tuple[str, ...]]
+    title: str = ""
+    note: str = ""
+    colour: str = ""
+
+
 def ordered(rows: Iterable[T], columns: Sequence[Column[T]], order: SortOrder) -> tuple[T, ...]:
     """Sort rows; the sort is stable, and rows without a value come last."""
     column = next((each for each in columns if each.title == order.column), None)

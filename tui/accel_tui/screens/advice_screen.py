@@ -31,9 +31,7 @@ from accel_tui.screens.asking import awaiting
 from accel_tui.screens.cure_runner import CureRunner, can_apply
 from accel_tui.screens.working_screen import WorkingScreen
 from accel_tui.terminal.textual_private import is_being_removed
-from accel_tui.widgets.advice.advice_list import FindingList, finding_content
-from accel_tui.widgets.advice.cure_list import CureList
-from accel_tui.widgets.advice.evidence_chart import EvidenceChart
+from accel_tui.widgets.advice_lists import CureList, EvidenceChart, FindingList, finding_content
 from accel_tui.widgets.chart.chart import Chart
 from accel_tui.widgets.key_bar import KeyBar
 from accel_tui.widgets.top_bar import TopBar

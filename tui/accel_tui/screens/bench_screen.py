@@ -1,13 +1,13 @@
 """Bench screen: measures the inference of trained models, and shows it while it is measured."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from textual.app import App, ComposeResult
-from textual.containers import Horizontal, ScrollableContainer, Vertical
+from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.widgets import Static
 
 from accel_engine.errors import RunError
 from accel_engine.inference.candidate import Candidate
@@ -15,7 +15,6 @@ from accel_engine.inference.live_window import LiveWindow
 from accel_engine.process.inference_bench import InferenceBench
 from accel_engine.requests.bench_models import BenchOptions
 from accel_engine.requests.protocol.request import ExamplesDone
-from accel_engine.text import printable
 from accel_engine.trained.bench_runs import BenchRuns
 from accel_engine.words import numbers
 from accel_tui.formatting.bench import conclusions, notes, setup_tables
@@ -23,12 +22,12 @@ from accel_tui.formatting.runs import device_warnings
 from accel_tui.screens.job import Job
 from accel_tui.screens.job_screen import JobScreen
 from accel_tui.widgets.chart_panels.compare_charts import letter, style_of
-from accel_tui.widgets.jobs.bench_charts import LatencyHistogram, ThroughputChart
+from accel_tui.widgets.jobs.bench_charts import MAX_CURVES, LatencyHistogram, ThroughputChart
 from accel_tui.widgets.jobs.option_form import OptionForm
-from accel_tui.widgets.text_table import table_content
+from accel_tui.widgets.text_table import ResultTables
 
-_STYLES = {"yes": "$text-success"}
-"""Styles of the last column of tables."""
+_SIGNS = tuple(Content.styled(f"━{letter(place)} ", f"${style_of(place)} bold") for place in range(MAX_CURVES))
+"""The signs of the setups in the chart of throughputs."""
 
 
 class BenchScreen(JobScreen):
@@ -59,13 +58,12 @@ class BenchScreen(JobScreen):
         return OptionForm(BenchOptions, rows, ", ".join(each.name for each in self._directories))
 
     def compose_result(self) -> ComposeResult:
-        """Compose the charts, and the room for tables and conclusions."""
+        """Compose the charts and the tables."""
         with Vertical(id="result"):
             with Horizontal(id="charts"):
                 yield LatencyHistogram()
                 yield ThroughputChart()
-            with ScrollableContainer(id="tables"):
-                yield Static(classes="table", markup=False)
+            yield ResultTables(colours={"yes": "success"}, id="tables")
 
     def run(self, job: Job, prepared: BenchOptions) -> tuple[str, ...]:
         """Measure, and save what was measured."""
@@ -93,8 +91,8 @@ class BenchScreen(JobScreen):
         is_offline = prepared.scenario == "offline"
         histogram.empty = "no latencies in the scenario offline" if is_offline else LatencyHistogram.WAITING
         self.query_one(ThroughputChart).show(())
-        self.query_one(".table", Static).update("")
-        self.query_one("#tables").anchor()  # shows the newest batch size
+        self._show_tables()
+        self.query_one(ResultTables).anchor()  # shows the newest batch size
 
     def take(self, part: ExamplesDone | LiveWindow | Candidate) -> None:
         """Take note of what was measured."""
@@ -106,7 +104,7 @@ class BenchScreen(JobScreen):
             case Candidate():
                 self._candidates = (*self._candidates, part)
                 self.query_one(ThroughputChart).show(self._candidates)
-                self.query_one(".table", Static).update(self._tables)
+                self._show_tables()
 
     def _show_live(self, window: LiveWindow) -> None:
         self.query_one(LatencyHistogram).live = window
@@ -117,21 +115,18 @@ class BenchScreen(JobScreen):
             figures = f"{numbers.compact(window.throughput)}/s answered"
         self.progress.tell(f"{measuring}  {figures}")
 
-    @property
-    def _tables(self) -> Content:
-        parts: list[Content] = []
-        for place, table in enumerate(setup_tables(self._candidates)):
-            sign = Content.styled(f"━{letter(place)} ", f"${style_of(place)} bold") if place < 8 else Content("")
-            parts += [sign + Content.styled(printable(table.title), "bold")]
-            parts += [table_content(table.header, table.rows, _STYLES), Content("")]
-        return Content("\n").join([*parts, *(Content(printable(note)) for note in notes(self._candidates))])
+    def _show_tables(self) -> None:
+        tables = list(setup_tables(self._candidates))
+        if tables:
+            tables[-1] = replace(tables[-1], note="\n".join(notes(self._candidates)))
+        self.query_one(ResultTables).show(tables, _SIGNS)
 
     async def finish(self, found: tuple[str, ...] | None) -> Sequence[str]:
         """Show the conclusions from what was measured, if only before a problem, and warnings."""
         options, lines = self.options, list[str]()
         if self._candidates:
             lines = conclusions(self._candidates, options.scenario, options.target_latency, options.target_rate)
-        room = self.query_one("#tables")
+        room = self.query_one(ResultTables)
         room.release_anchor()
         room.scroll_home(animate=False)
         return *lines, *(self._warned if found is None else found)

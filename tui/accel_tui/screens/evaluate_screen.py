@@ -7,8 +7,6 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import ScrollableContainer
-from textual.widgets import Static
 
 from accel_engine import data
 from accel_engine.requests.evaluate import Evaluation, EvaluationOptions, EvaluationRequest
@@ -23,9 +21,9 @@ from accel_tui.screens.job import Job
 from accel_tui.screens.job_screen import JobScreen
 from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
 from accel_tui.widgets.jobs.option_form import OptionForm
-from accel_tui.widgets.text_table import table_content
+from accel_tui.widgets.text_table import ResultTables
 
-_VERDICTS = {"better": "$text-success", "worse": "$text-error", "may be chance": "$text-muted"}
+_VERDICTS = {"better": "success", "worse": "error", "may be chance": "note"}
 """Colours of verdicts on differences."""
 
 
@@ -75,8 +73,8 @@ class EvaluateScreen(JobScreen):
         return OptionForm(EvaluationOptions, rows, names, directories=self._directories)
 
     def compose_result(self) -> ComposeResult:
-        """Compose the room for the tables."""
-        yield ScrollableContainer(id="result")
+        """Compose the tables."""
+        yield ResultTables(colours=_VERDICTS, id="result")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Diagnostics need an evaluation."""
@@ -120,7 +118,7 @@ class EvaluateScreen(JobScreen):
         """Remove the tables."""
         del prepared
         self._found = None
-        self.query_one("#result").remove_children()
+        self.query_one(ResultTables).show(())
 
     def take(self, part: ExamplesDone) -> None:
         """Tell the number of examples."""
@@ -131,10 +129,6 @@ class EvaluateScreen(JobScreen):
         self._found = found
         if found is None:
             return ()
-        room = self.query_one("#result")
-        for table in tables(found, self.options.confidence):
-            await room.mount(Static(table_content(table.header, table.rows, _VERDICTS), classes="table"))
-            if table.note:
-                await room.mount(Static(table.note, classes="note", markup=False))
+        self.query_one(ResultTables).show(list(tables(found, self.options.confidence)))
         notes = (f"{model.name}: {note}" for model in found.models for note in model.notes)
         return headline(found, self.options), *notes

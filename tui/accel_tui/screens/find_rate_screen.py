@@ -20,7 +20,6 @@ from accel_tui.formatting.finders import ramp_progress, rate_header, rate_notes,
 from accel_tui.screens.finder_screen import FinderScreen
 from accel_tui.widgets.jobs.finder_plots import SMOOTHED_MEAN, FinderPlot, rate_plot
 from accel_tui.widgets.jobs.option_form import OptionForm
-from accel_tui.widgets.text_table import table_content
 
 
 class FindRateScreen(FinderScreen):
@@ -96,6 +95,11 @@ class FindRateScreen(FinderScreen):
         found, best = self._found.suggestions.found, self._found.best
         return [each.rate for each in sorted(found, key=lambda each: each is not best)]
 
+    @property
+    def row_values(self) -> Sequence[float]:
+        """The suggested rates, the best first."""
+        return self.suggested
+
     def use(self, value: float) -> None:
         """Go back with the rate."""
         self.dismiss(self._own(value))
@@ -116,8 +120,7 @@ class FindRateScreen(FinderScreen):
         ends, note, ramps = (self.options.lowest, self.options.highest), self._note(cursor), self._ramps
         self.query_one(FinderPlot).show(lambda rows: rate_plot(ramps, suggestions, ends, rows, cursor, note))
         if self._found is not None:
-            table = table_content(rate_header(self._found), rate_rows(self._found), {})
-            self.show_found(table, list(rate_notes(self._found)))
+            self.show_found(rate_header(self._found), rate_rows(self._found), list(rate_notes(self._found)))
 
     def _note(self, cursor: float | None) -> str:
         """The rate at the cursor and its loss in the ramps: not the one of the table, of a training with the rate."""

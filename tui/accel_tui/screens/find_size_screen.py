@@ -2,8 +2,6 @@
 
 from collections.abc import Callable, Sequence
 
-from textual.content import Content
-
 from accel_engine.finders.batch_size_finder import find_batch_size
 from accel_engine.finders.throughput import FoundSize, MeasuredSize, SizeOptions, SizeProgress
 from accel_engine.plan import Plan
@@ -23,7 +21,6 @@ from accel_tui.screens.finder_screen import FinderScreen
 from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
 from accel_tui.widgets.jobs.finder_plots import FinderPlot, memory_plot, throughput_plot
 from accel_tui.widgets.jobs.option_form import OptionForm
-from accel_tui.widgets.text_table import table_content
 
 ALONE = Answer("alone", "Batch size only", "b")
 
@@ -103,6 +100,11 @@ class FindSizeScreen(FinderScreen):
         sizes = (chosen.knee, chosen.fastest, chosen.largest)
         return list(dict.fromkeys(float(each.batch_size) for each in sizes))
 
+    @property
+    def row_values(self) -> Sequence[float]:
+        """All sizes that were tried."""
+        return [float(each.batch_size) for each in self._measured]
+
     @awaiting
     async def use(self, value: float) -> None:
         """Ask about the learning rate that goes with the size, and go back with both."""
@@ -121,7 +123,7 @@ class FindSizeScreen(FinderScreen):
     def draw(self) -> None:
         """Show the sizes, and what the one at the cursor means; before there are any, how they are measured."""
         if not self._measured:
-            self.show_found(Content(), self._notes(None))
+            self.show_found(SIZE_HEADER, (), self._notes(None))
             return
         cursor = None if self.at is None else self.values[self.at]
         found, measured = self._found, self._measured
@@ -129,7 +131,7 @@ class FindSizeScreen(FinderScreen):
         self.query_one("#throughput", FinderPlot).show(lambda rows: throughput_plot(measured, chosen, rows, cursor))
         self.query_one("#memory", FinderPlot).show(lambda rows: memory_plot(measured, memory, rows, cursor))
         rows = size_rows(found) if found else [size_row(each) for each in measured]
-        self.show_found(table_content(SIZE_HEADER, rows, {}), self._notes(cursor))
+        self.show_found(SIZE_HEADER, rows, self._notes(cursor))
 
     def _notes(self, cursor: float | None) -> list[str]:
         found = self._found

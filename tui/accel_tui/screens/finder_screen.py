@@ -6,18 +6,18 @@ from typing import Any, ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Container, Vertical, VerticalScroll
-from textual.content import Content
-from textual.widgets import Static
+from textual.containers import Container, Vertical
 
 from accel_engine.measure.trial_room import devices_of
 from accel_engine.plan import Plan, isolation
 from accel_engine.plan.resolved_plan import resolve
-from accel_engine.text import printable
 from accel_tui.formatting.runs import device_warnings
+from accel_tui.formatting.table_columns import ResultTable
 from accel_tui.screens.job import Job
 from accel_tui.screens.job_screen import JobScreen
 from accel_tui.widgets.jobs.finder_plots import FinderPlot
+from accel_tui.widgets.table import Table
+from accel_tui.widgets.text_table import ResultTables
 
 
 class FinderScreen(JobScreen):
@@ -43,9 +43,7 @@ class FinderScreen(JobScreen):
         with Vertical(id="result"):
             with Container(id="plots"):
                 yield from self.make_plots()
-            with VerticalScroll(id="tables"):
-                yield Static(classes="table", markup=False)
-                yield Static(classes="note", markup=False)
+            yield ResultTables(follows=True, id="tables")
 
     def make_plots(self) -> Sequence[FinderPlot]:
         """The plots, from left to right."""
@@ -72,6 +70,11 @@ class FinderScreen(JobScreen):
     @property
     def suggested(self) -> Sequence[float]:
         """The values that are suggested, the best first."""
+        raise NotImplementedError
+
+    @property
+    def row_values(self) -> Sequence[float]:
+        """The values of the table's rows."""
         raise NotImplementedError
 
     def use(self, value: float) -> None:
@@ -120,6 +123,11 @@ class FinderScreen(JobScreen):
             if event.times > 1 and not self.is_working:
                 self.action_take()
 
+    @on(Table.Opened)
+    def _choose_row(self, event: Table.Opened) -> None:
+        event.stop()
+        self._go_to(self._nearest(self.row_values[event.row.number]))
+
     def _nearest(self, value: float) -> int:
         """The index of the nearest value, on a logarithmic axis."""
         values = self.values
@@ -154,8 +162,11 @@ class FinderScreen(JobScreen):
         self.draw()
         return (line,)
 
-    def show_found(self, table: Content, notes: Sequence[str]) -> None:
-        """Show a table, and notes below it, a sentence each."""
-        self.query_one(".table", Static).update(table)
+    def show_found(self, header: tuple[str, ...], rows: Sequence[tuple[str, ...]], notes: Sequence[str]) -> None:
+        """Show a table, its cursor at the row of the plots' one, and notes below it, a sentence each."""
         sentences = [f"{note[:1].upper()}{note[1:]}." for note in notes]
-        self.query_one(".note", Static).update(printable("\n".join(sentences)))
+        tables = self.query_one(ResultTables)
+        tables.show([ResultTable(header, rows, note="\n".join(sentences))])
+        chosen = None if self.at is None else self.chosen(self.values[self.at])
+        if chosen in self.row_values:
+            tables.select(self.row_values.index(chosen))

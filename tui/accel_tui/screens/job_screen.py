@@ -8,17 +8,68 @@ from typing import Any, ClassVar
 from textual import getters, on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.content import Content
 from textual.widget import Widget
+from textual.widgets import Static
 
 from accel_engine.errors import AccelError, UsageError
+from accel_engine.measure.remaining_time import RemainingTime
+from accel_engine.requests.protocol.request import ExamplesDone
+from accel_engine.text import printable
+from accel_engine.words import numbers
 from accel_tui.screens.asking import BACK, ask_user, awaiting
 from accel_tui.screens.job import Job, reported
 from accel_tui.screens.question_screen import CANCEL, QuestionScreen
 from accel_tui.screens.working_screen import WorkingScreen
-from accel_tui.widgets.jobs.job_progress import JobProgress
 from accel_tui.widgets.jobs.option_form import OptionForm
 from accel_tui.widgets.key_bar import KeyBar
 from accel_tui.widgets.top_bar import TopBar
+
+LEAST_SECONDS = 2.0
+"""Seconds of examples after which the time for the rest is told."""
+
+
+class JobProgress(Static):
+    """Lines about a job."""
+
+    _examples_done = 0
+
+    def begin(self, words: str) -> None:
+        """Tell that the job is started, whose examples are counted anew."""
+        self._examples_done = 0
+        self.tell(words)
+
+    def tell(self, words: str, seconds_left: float | None = None) -> None:
+        """Tell how far the job is, and about how long the rest takes if that is known."""
+        left = f", about {numbers.duration(seconds_left)} left" if seconds_left and round(seconds_left) else ""
+        self._show((f"{words}{left}",), "$text-accent")
+
+    def tell_examples(self, part: ExamplesDone, lead: str = "") -> None:
+        """Tell how many examples are done."""
+        if part.done < self._examples_done or not self._examples_done:
+            self._remaining = RemainingTime()
+            self._remaining.begin()
+        self._examples_done = part.done
+        self._remaining.count(part.done)
+        left = self._remaining.seconds_left(part.of) if part.of and self._remaining.current > LEAST_SECONDS else None
+        self.tell(f"{lead}{numbers.examples_done(part.done, part.of)}", left)
+
+    def show_end(self, lines: Sequence[str], problem: str, *, was_cancelled: bool) -> None:
+        """Show what was found, below why the rest was not."""
+        if was_cancelled:
+            self._show((" ".join(("Ended.", *lines[:1])), *lines[1:]), "$text-muted")
+        elif problem:
+            self._show((problem, *lines), "$text-error")
+        else:
+            self._show(lines, "$text-success")
+
+    def _show(self, lines: Sequence[str], style: str) -> None:
+        """Show lines, the first one in a style."""
+        first, *others = (printable(line) for line in (*lines, "")[: len(lines) or 1])
+        content = Content("\n").join([Content.styled(first, style), *map(Content, others)])
+        if self.content != content:
+            self.update(content)
+
 
 DRAW_SECONDS = 0.1
 """Seconds between two drawings of what is found, at least."""
@@ -38,7 +89,14 @@ class JobScreen(WorkingScreen):
             "s,ctrl+s", "start", "Start", id="job.start", tooltip="Start with these options; in a field, enter does"
         ),
         Binding("s,ctrl+s", "again", "Again", id="job.start", tooltip="Start once more with the same options"),
-        Binding("o", "options", "Options", id="job.options", tooltip="Choose other options; ends a job that runs"),
+        Binding(  # before the tables of results, whose key reverses the order
+            "o",
+            "options",
+            "Options",
+            id="job.options",
+            tooltip="Choose other options; ends a job that runs",
+            priority=True,
+        ),
         Binding("down", "app.focus_next", id="job.next", tooltip="Next option"),
         Binding("up", "app.focus_previous", id="job.previous", tooltip="Previous option"),
         Binding("escape", "end", "End", id="screen.back", tooltip="End the job; what is found stays"),

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from accel_tui.widgets.jobs import path_input
-from accel_tui.widgets.jobs.path_input import PathSuggester, complete_path
+from accel_tui.widgets.jobs.option_inputs import PathSuggester, complete_path
 
 
 async def test_the_thread_of_an_earlier_text_may_end_later(monkeypatch: pytest.MonkeyPatch) -> None:

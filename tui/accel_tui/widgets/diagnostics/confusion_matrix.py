@@ -18,7 +18,7 @@ from accel_engine.words import numbers
 from accel_engine.words.numbers import percent
 from accel_tui.appearance import colour_scales
 from accel_tui.formatting.text import fit, shorten
-from accel_tui.widgets.diagnostics.confused_pairs import Confusion, confused, pair_name
+from accel_tui.widgets.diagnostics.class_table import Confusion, confused, pair_name
 from accel_tui.widgets.text_page import TextPage
 
 _ROOM_FOR_BOTH = 76

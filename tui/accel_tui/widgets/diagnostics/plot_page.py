@@ -10,9 +10,8 @@ from textual.events import Click
 from textual.reactive import reactive
 from textual.strip import Strip
 
-from accel_tui.widgets.chart.cell_frame import STYLES, Frame
+from accel_tui.widgets.chart.cell_frame import STYLES, Frame, style_rules
 from accel_tui.widgets.chart.plot import Plot, draw_plot
-from accel_tui.widgets.chart.style_rules import style_rules
 from accel_tui.widgets.text_page import TextPage
 
 GAP = 2

@@ -14,8 +14,15 @@ from textual.strip import Strip
 from accel_engine.run.diagnostics import Example
 from accel_tui.formatting.text import fit, shorten
 from accel_tui.widgets.diagnostics.examples import Caption, ListedExamples, captions
-from accel_tui.widgets.diagnostics.pixels import draw_classes, draw_image, size_within
-from accel_tui.widgets.diagnostics.view_pictures import ViewPicture, mask_legend, picture_names, pictures_of
+from accel_tui.widgets.diagnostics.pixels import (
+    ViewPicture,
+    draw_classes,
+    draw_image,
+    mask_legend,
+    picture_names,
+    pictures_of,
+    size_within,
+)
 from accel_tui.widgets.text_page import TextPage
 
 WIDTHS = (12, 16, 24, 32, 48, 64)

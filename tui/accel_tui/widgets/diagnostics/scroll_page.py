@@ -1,4 +1,4 @@
-"""Pages of lines that scroll: their base, outputs that cannot be interpreted, and the text a language model wrote."""
+"""Pages of lines that scroll: their base, and the text a language model wrote."""
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -8,9 +8,8 @@ from textual.binding import Binding, BindingType
 from textual.reactive import reactive
 from textual.strip import Strip
 
-from accel_engine.run.diagnostics import CustomReport, SequenceReport
+from accel_engine.run.diagnostics import SequenceReport
 from accel_engine.words import numbers
-from accel_tui.formatting.text import fit
 from accel_tui.widgets.list_keys import LIST_KEYS
 from accel_tui.widgets.styled_text import TextSpan, wrapped_spans
 from accel_tui.widgets.text_page import TextPage
@@ -110,38 +109,6 @@ class ScrollPage(TextPage):
     def _build(self, lines: int) -> None:
         """Build lines until there are this many, or all."""
         self._built += islice(self._rest, max(lines - len(self._built), 0))
-
-
-class OutputList(ScrollPage):
-    """A line per output: its name, dtype and shape."""
-
-    BINDING_GROUP_TITLE = "Outputs"
-
-    report: reactive[CustomReport | None] = reactive(None, repaint=False)
-    """Report of the last validation."""
-
-    step: reactive[int] = reactive(0, repaint=False)
-    """The step of the validation."""
-
-    def watch_report(self) -> None:
-        """Show another validation."""
-        self.show_again(from_start=False)
-
-    def headings(self, width: int, visible: range, lines: int) -> Sequence[Strip]:
-        """Number of examples."""
-        del width, visible, lines
-        if self.report is None:
-            return ()
-        words = f"outputs of {numbers.counted(self.report.examples, 'example')}"
-        return [self.line((words, "title"), (f" after step {self.step:,}", "faint"))]
-
-    def lines(self, width: int) -> Iterator[Strip]:
-        """The outputs."""
-        shapes = self.report.shapes if self.report else ()
-        room = min(max((len(name) for name, _ in shapes), default=0), width // 2)
-        yield from (
-            self.line((fit(name or "output", max(room, 6)), ""), (f"  {spec}", "faint")) for name, spec in shapes
-        )
 
 
 class GeneratedText(ScrollPage):

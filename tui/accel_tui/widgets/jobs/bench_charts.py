@@ -17,17 +17,16 @@ from accel_engine.inference.live_window import LiveWindow
 from accel_engine.words import numbers
 from accel_tui.run_state.curve import RecordedCurve
 from accel_tui.widgets.chart.axes import LogAxis, round_down, round_up
-from accel_tui.widgets.chart.cell_frame import STYLES, Frame
+from accel_tui.widgets.chart.cell_frame import STYLES, Frame, style_rules
 from accel_tui.widgets.chart.chart_view import ChartSeries
 from accel_tui.widgets.chart.plot import Plot, PlotSeries, draw_plot
-from accel_tui.widgets.chart.style_rules import style_rules
 from accel_tui.widgets.chart_panels.batch_axis import BatchAxis
 from accel_tui.widgets.chart_panels.compare_charts import LetteredChart, letter, style_of
 
 _MILLISECOND = 1e-3
 _WIDE = 42  # cells that the title takes with both percentiles
 
-_MAX_CURVES = 8
+MAX_CURVES = 8
 """Curves that have a letter of their own; further setups are only in the tables."""
 
 
@@ -124,7 +123,7 @@ class ThroughputChart(LetteredChart):
         unit = "requests/s" if any(each.scenario == "server" for each in candidates) else "examples/s"
         self.title = f"{unit} by batch size"
         setups = [[each for each in group if not each.problem] for _, group in groupby(candidates, attrgetter("title"))]
-        setups = setups[:_MAX_CURVES]
+        setups = setups[:MAX_CURVES]
         axis = BatchAxis.by(tuple(_curve([each.batch_size for each in setup]) for setup in setups))
         self.scale, self.end, self.window = axis.scale, axis.ticks, axis.bounds
         series = (

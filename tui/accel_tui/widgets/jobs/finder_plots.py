@@ -17,10 +17,9 @@ from accel_engine.finders.rate_curve import Ramp, smooth
 from accel_engine.finders.rate_suggestions import Rule, Suggestions
 from accel_engine.finders.throughput import ChosenSizes, MeasuredSize
 from accel_tui.widgets.chart.axes import Axis, DoublingAxis, LogAxis
-from accel_tui.widgets.chart.cell_frame import STYLES, Frame
+from accel_tui.widgets.chart.cell_frame import STYLES, Frame, style_rules
 from accel_tui.widgets.chart.chart_view import Colour
 from accel_tui.widgets.chart.plot import Plot, PlotSeries, draw_plot, position_at
-from accel_tui.widgets.chart.style_rules import style_rules
 from accel_tui.widgets.chart.value_axis import value_axis
 
 COLOURS: dict[Rule, Colour] = {

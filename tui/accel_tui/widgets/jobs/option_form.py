@@ -17,8 +17,7 @@ from accel_engine.plan.options import OptionSpec, default_of, problem_of, specs_
 from accel_engine.run.directory.run_paths import checkpoint_steps
 from accel_engine.text import printable_line
 from accel_tui.plan.form import FieldChoice
-from accel_tui.widgets.jobs.checklist import Checklist
-from accel_tui.widgets.jobs.path_input import PathInput
+from accel_tui.widgets.jobs.option_inputs import Checklist, PathInput
 from accel_tui.widgets.line_input import LineInput
 from accel_tui.widgets.plan.picker import Picker
 

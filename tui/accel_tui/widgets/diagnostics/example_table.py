@@ -1,4 +1,4 @@
-"""Samples as text: sentences with their labels, tokens with those predicted, and whatever has no picture."""
+"""Samples as rows of a table, and the current one as text where it has some: a sentence, or tokens with predictions."""
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
@@ -7,14 +7,20 @@ import numpy as np
 from rich.color import Color as RichColor
 from rich.segment import Segment
 from rich.style import Style
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.content import Content
 from textual.reactive import reactive
 from textual.strip import Strip
+from textual.widgets import Static
 
 from accel_engine.run.diagnostics import Example
 from accel_engine.run.diagnostics.views import Parts, Row, Text, Tokens, View
+from accel_engine.text import printable_line
 from accel_engine.words import numbers
 from accel_tui.appearance import colour_scales
-from accel_tui.formatting.text import fit
+from accel_tui.formatting.text import fit, shorten
 from accel_tui.widgets.diagnostics.examples import (
     ListedExamples,
     are_characters,
@@ -22,72 +28,159 @@ from accel_tui.widgets.diagnostics.examples import (
     is_correct,
     is_next_token,
     joined,
+    leaves,
 )
 from accel_tui.widgets.diagnostics.scroll_page import ScrollPage
 from accel_tui.widgets.styled_text import TextSpan, wrapped_spans
+from accel_tui.widgets.table import Table
+from accel_tui.widgets.text_table import TextRow, TextTable
 
-_INDENT = 4
 _COLOURED = 0.02  # share of the highest loss from which a token is coloured
-_LABELS = 24  # maximum width of a token with its label
+_LABELS = 24  # maximum width of a token with its label, and of a value in the table
+_WIDEST = 80  # cells of a column: of the beginning of a text
 
 
-class ExampleList(ScrollPage):
-    """A paragraph per sample. Of a language model, the tokens are coloured by their loss."""
+class ExampleTable(Vertical):
+    """A row per sample; below them the text of the current one, if the samples have texts."""
 
-    BINDING_GROUP_TITLE = "Samples"
+    DEFAULT_CSS = """
+    ExampleTable {
+        height: 1fr;
+        & > Static { height: auto; color: $text; }
+        &.-texts > TextTable { height: auto; max-height: 50%; }
+        & > ExampleText { display: none; margin: 1 0 0 0; }
+        &.-texts > ExampleText { display: block; }
+    }
+    """
 
     examples: reactive[ListedExamples | None] = reactive(None, repaint=False)
     """The samples."""
 
-    _name_width = _LABELS
+    def compose(self) -> ComposeResult:
+        """Compose the summary, the table and the text."""
+        yield Static(markup=False)
+        yield TextTable()
+        yield ExampleText()
 
-    def watch_examples(self, before: ListedExamples | None, examples: ListedExamples | None) -> None:
+    def on_mount(self) -> None:
+        """Show the samples that were set before."""
+        self._show()
+
+    def on_resize(self) -> None:
+        """Fit the summary."""
+        self._summarize()
+
+    def watch_examples(self) -> None:
         """Show other samples."""
-        same = before and examples and (before.order, before.only_wrong) == (examples.order, examples.only_wrong)
-        self.show_again(from_start=not same)
+        if self.is_mounted:
+            self._show()
+
+    def _summarize(self) -> None:
+        if self.examples:
+            spans = self.examples.summary(0, len(self.examples.shown), self.size.width)
+            if reason := self.examples.report.reason:
+                spans.append((f"\n{reason}", "faint"))
+            styles = {"title": "bold", "faint": "$text-muted", "right": "$text-success"}
+            self.query_one(Static).update(Content.assemble(*((text, styles[name]) for text, name in spans)))
+
+    def _show(self) -> None:
+        self._summarize()
+        shown = self.examples.shown if self.examples else ()
+        cells = [_cells(self.examples, each) for each in shown if self.examples]
+        titles = list(dict.fromkeys(name for row in cells for name in row))
+        rows = [
+            TextRow(number, tuple(row.get(name, "") for name in titles), _colours(example, titles))
+            for number, (example, row) in enumerate(zip(shown, cells, strict=True))
+        ]
+        self.set_class(any(map(has_text, shown)), "-texts")
+        self.query_one(TextTable).show_texts(titles, rows, _WIDEST)
+
+    @on(Table.Moved)
+    def _show_text(self) -> None:
+        current = self.query_one(TextTable).current
+        shown = self.examples.shown if self.examples else ()
+        self.query_one(ExampleText).example = shown[current.number] if current and current.number < len(shown) else None
+
+
+def _colours(example: Example, titles: Sequence[str]) -> tuple[str, ...]:
+    """The colours of the cells of an example: of its number and its prediction, whether that is right."""
+    colour = {None: "", True: "success", False: "error"}[is_correct(example)]
+    return tuple(colour if title == "example" or title.startswith("predicted") else "" for title in titles)
+
+
+def _cells(examples: ListedExamples, example: Example) -> dict[str, str]:
+    """The cells of a row by the title of their column."""
+    mark = {None: "", True: "✓ ", False: "✗ "}[is_correct(example)]
+    cells = {
+        "example": f"{mark}{example.row:,}",
+        "loss": "" if np.isnan(example.loss) else numbers.metric(example.loss),
+    }
+    true, predicted = captions(examples.report, example)
+    if isinstance(example.target, Row) and isinstance(example.output, Row):
+        names = example.target.names if len(example.target.names) > 1 else ("",)
+        for name, *values in zip(names, example.target.values, example.output.values, strict=True):
+            cells |= {
+                f"{each} {name}".strip(): value for each, value in zip(("true", "predicted"), values, strict=True)
+            }
+    elif predicted.style != "faint" and not isinstance(example.output, Tokens):
+        for name, caption in (("true", true), ("predicted", predicted)):
+            cells[name] = shorten(caption.text, _LABELS - len(caption.suffix)) + caption.suffix
+    for leaf in leaves(example.input):
+        if isinstance(leaf, Row):
+            pairs = zip(leaf.names, leaf.values, strict=True)
+            cells |= {name if name not in cells else f"{name} ": shorten(value, _LABELS) for name, value in pairs}
+    if text := _beginning(example.input):
+        cells["text"] = text
+    return cells
+
+
+def has_text(example: Example) -> bool:
+    """Whether an example is shown as text, too: its row cannot have all of it."""
+    views = (example.input, example.target, example.output)
+    return any(isinstance(leaf, Text | Tokens) for view in views for leaf in leaves(view))
+
+
+def _beginning(view: View | None) -> str:
+    """The first words of a text, in a line; empty if there is none."""
+    texts = (
+        each.text if isinstance(each, Text) else joined(each.tokens[:_WIDEST])
+        for each in leaves(view)
+        if isinstance(each, Text | Tokens)
+    )
+    return shorten(printable_line(next(texts, "")[: _WIDEST + 1]), _WIDEST)
+
+
+class ExampleText(ScrollPage):
+    """What an example consists of, as text. Of a language model, the tokens are coloured by their loss."""
+
+    BINDING_GROUP_TITLE = "Sample"
+
+    example: reactive[Example | None] = reactive(None, repaint=False, always_update=True)
+    """The example."""
+
+    def watch_example(self, before: Example | None, example: Example | None) -> None:
+        """Show another example."""
+        is_same = before and example and before.row == example.row
+        self.show_again(from_start=not is_same)
 
     def headings(self, width: int, visible: range, lines: int) -> Sequence[Strip]:
-        """Which samples are shown."""
-        if self.examples is None:
+        """Which example it is, and how tokens are marked."""
+        del width
+        if self.example is None:
             return ()
-        shown = len(self.examples.shown)
-        is_text = any(map(is_next_token, self.examples.shown))
-        below = ("coloured by loss   " if self.has_colours else "underlined: wrong   ") if is_text else ""
-        below += f"lines {visible.start + 1} to {visible.stop}" if len(visible) < lines else ""
-        reason = self.examples.report.reason
-        summary = self.line(*self.examples.summary(0, shown, width, below))
-        return [summary, self.line((reason, "faint"))] if reason else [summary]
+        below = ""
+        if is_next_token(self.example):
+            below = "   coloured by loss" if self.has_colours else "   underlined: wrong"
+        if len(visible) < lines:
+            below += f"   lines {visible.start + 1} to {visible.stop}"
+        correct = is_correct(self.example)
+        style = "title" if correct is None else "right" if correct else "wrong"
+        return [self.line((f"example {self.example.row:,}", style), (below, "faint"))]
 
     def lines(self, width: int) -> Iterator[Strip]:
-        """The paragraphs."""
-        if self.examples is None:
-            return
-        texts = [line for each in self.examples.shown for line in captions(self.examples.report, each)]
-        self._name_width = min(max((len(line.text) for line in texts), default=0), _LABELS)
-        for example in self.examples.shown:
-            yield from self._paragraph(example, width)
-
-    def _paragraph(self, example: Example, width: int) -> Iterator[Strip]:
-        assert self.examples  # noqa: S101 (otherwise there are no lines)
-        correct = is_correct(example)
-        style = "head" if correct is None else "right" if correct else "wrong"
-        mark = "" if correct is None else "✓ " if correct else "✗ "
-        head: list[TextSpan] = [(f"{mark}example {example.row:<8,}", style)]
-        body = list(self._body(example, width - _INDENT))
-        true, predicted = captions(self.examples.report, example)
-        if predicted.style != "faint" and not isinstance(example.output, Tokens):
-            names = min(max(8, (width - 50) // 2), self._name_width)
-            head += [
-                (f" true {fit(true.text, names)} predicted ", ""),
-                (fit(predicted.text, names) + f"{predicted.suffix:>5}", style),
-            ]
-        if not np.isnan(example.loss):
-            head.append((f"  loss {numbers.metric(example.loss)}", "faint"))
-        yield self.line(*head)
-        for line in body:
-            yield Strip.join([Strip([Segment(" " * _INDENT, self.rich_style)]), line])
-        if body:
-            yield Strip.blank(0)
+        """The text."""
+        if self.example is not None:
+            yield from self._body(self.example, width)
 
     def _body(self, example: Example, width: int) -> Iterator[Strip]:
         words, true, predicted = example.input, example.target, example.output
