@@ -13,7 +13,6 @@ from pathlib import Path
 from accel_engine.errors import AccelError, RunError, UsageError
 from accel_engine.run import find
 from accel_engine.run.directory.run_paths import runs_directory
-from accel_engine.run.engine.commands import current_user
 from accel_engine.run.engine.commands import request as send_command
 from accel_engine.run.engine.status import Status, read_info
 from accel_engine.run.store.connection import reading
@@ -31,6 +30,7 @@ from accel_engine.run_queue.queue_database import (
 )
 from accel_engine.run_queue.queue_entries import QueueEntry, QueueRequest, StoredEntry
 from accel_engine.text import printable_line
+from accel_engine.versioned_database import current_user
 
 __all__ = [
     "QueueEntry",
@@ -226,7 +226,7 @@ def set_limit(at_once: int | None) -> None:
     if at_once is not None and at_once < 1:
         raise UsageError(f"the queue trains at least one run at once, not {at_once}; hold runs to start none")
     with changing_queue() as queue:
-        queue.set_meta(AT_ONCE, at_once)
+        queue.set_meta(**{AT_ONCE: at_once})
     wake()
 
 
@@ -236,7 +236,7 @@ def set_default_limit(at_once: int | None) -> None:
         return  # that is the default
     with open_queue() as queue:
         if queue.meta(DEFAULT_AT_ONCE) != at_once:
-            queue.set_meta(DEFAULT_AT_ONCE, at_once)
+            queue.set_meta(**{DEFAULT_AT_ONCE: at_once})
 
 
 def parse_limit(text: str) -> int | None:
