@@ -13,9 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.data.changes import Change
-from accel_engine.data.data_options import DataOptions
+from accel_engine.data.data_options import SPLIT_NAMES, DataOptions
 from accel_engine.data.dataset_entry import DatasetEntry
-from accel_engine.data.folders.layout import TEST, TRAIN, VALIDATION
 from accel_engine.data.source import Source
 from accel_engine.data.splits import SplitRows, has_other_validation, split_rows
 from accel_engine.errors import DataError, PlanError
@@ -130,7 +129,7 @@ class FolderSource(Source, Generic[F]):
         """
         children = {path.name.lower(): path for path in subfolders(self.root)}
         train_root, *roots = (
-            next((children[name] for name in names if name in children), None) for names in (TRAIN, VALIDATION, TEST)
+            next((children[name] for name in names if name in children), None) for names in SPLIT_NAMES.values()
         )
         options, has_other = self.options, has_other_validation(self.options)
         train = self.find(train_root or self.root)
