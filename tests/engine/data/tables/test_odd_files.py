@@ -133,7 +133,7 @@ def test_columns_of_json_and_parquet_have_texts_with_numbers_too(tmp_path: Path)
     found = read_columns(tmp_path / "large.parquet", DataOptions()).columns
     assert (found["price"].values.tolist(), found["seen"].values.tolist()) == ([1234.5, 12], [None, "x"])
     for suffix in ("jsonl", "parquet"):
-        assert read_columns(tmp_path / f"t.{suffix}", DataOptions()).arrays["price"].tolist() == [1234.5, 12]
+        assert read_columns(tmp_path / f"t.{suffix}", DataOptions()).columns["price"].values.tolist() == [1234.5, 12]
 
 
 def test_a_file_without_permission(tmp_path: Path) -> None:
