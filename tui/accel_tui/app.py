@@ -40,7 +40,7 @@ from accel_tui.terminal.notifications import Notifier
 
 if TYPE_CHECKING:
     from accel_tui.run_state.cure_trials import AdviceNotes
-    from accel_tui.widgets.runs.runs_table import RunsTable
+    from accel_tui.widgets.runs_table import RunsTable
 
 _HERE = Path(__file__).parent
 
@@ -210,7 +210,7 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
 
     async def action_quit(self) -> None:
         """Quit by the action of the screen below all dialogs if it has one, which may ask first."""
-        from accel_tui.screens.question_screen import QuestionScreen  # imported later, see _import_remaining
+        from accel_tui.screens.asking import QuestionScreen  # imported later, see _import_remaining
 
         screen = next(screen for screen in reversed(self.screen_stack) if not screen.is_modal)
         cannot_ask = isinstance(self.screen, QuestionScreen | TooSmallScreen)  # it asks already, or has no room
@@ -309,7 +309,7 @@ class AccelApp(ScreenshotApp, EarlyInputApp):
         """Import what the first screen does not need, mostly NumPy, so that no later key press waits for it."""
         for screen in Screens:
             screen.kind  # noqa: B018 (imports it)
-        import accel_tui.widgets.runs.runs_table  # noqa: F401
+        import accel_tui.widgets.runs_table  # noqa: F401
         from accel_engine.run_queue.queue import set_default_limit
         from accel_engine.run_queue.queue_database import wake
 

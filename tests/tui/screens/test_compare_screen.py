@@ -15,7 +15,7 @@ from accel_tui.screens.runs_screen import RunsScreen
 from accel_tui.widgets.chart.chart import Chart
 from accel_tui.widgets.chart.chart_view import ChartOptions
 from accel_tui.widgets.chart_panels.compare_charts import CompareCharts
-from accel_tui.widgets.runs.compare_table import CompareTable
+from accel_tui.widgets.compare_table import CompareTable
 from tui.fake_engine import FakeEngine
 from tui.stand_ins import StubApp, shows, text_of, until
 

@@ -15,8 +15,8 @@ from accel_engine.requests.export_model import Export, ExportRequest, ExportTarg
 from accel_engine.requests.protocol.request import ExamplesDone
 from accel_tui.host import Screens
 from accel_tui.screens import export_screen, job
+from accel_tui.screens.asking import QuestionScreen
 from accel_tui.screens.export_screen import ExportScreen
-from accel_tui.screens.question_screen import QuestionScreen
 from accel_tui.widgets.jobs.option_inputs import Checklist
 from tui.fake_engine import FakeEngine
 from tui.stand_ins import StubApp, hides, shows, text_of, until

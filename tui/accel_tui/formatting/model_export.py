@@ -74,11 +74,11 @@ def written_to(found: Export) -> tuple[str, list[str]]:
 
 
 def export_tables(found: Export) -> Iterator[ResultTable]:
-    """Yield the models, what was not written, inputs and outputs, and the files."""
+    """Yield the models and why others were not written, the inputs and outputs, and the files."""
     metrics = tuple(found.original.metrics)
-    yield ResultTable(model_header(metrics), model_rows(found, metrics))
-    if not_written := [(each.name, each.problem) for each in found.exported if each.problem]:
-        yield ResultTable(("MODEL", "REASON"), not_written, "Not written", colour="error")
+    reasons = list(problems(found))
+    note = "\n".join(["Not written", *reasons]) if reasons else ""
+    yield ResultTable(model_header(metrics), model_rows(found, metrics), note=note)
     yield ResultTable(SIGNATURE, list(signature_rows((found.written or (found.original,))[0])))
     title, paths = written_to(found)
     if paths:

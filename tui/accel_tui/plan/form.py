@@ -26,7 +26,7 @@ from accel_engine.plan.task_choices import LOSSES_OF, METRICS_OF
 from accel_engine.words import numbers
 from accel_tui.plan import data_look, field_labels
 from accel_tui.plan.field_labels import label, word
-from accel_tui.plan.relevance import drop_irrelevant, is_relevant
+from accel_tui.plan.form_groups import drop_irrelevant, is_relevant
 
 _REQUIRED_VALUES = {"local_workers": 2, "tpu": "local"}
 """Values with which a strategy becomes available that needs them."""

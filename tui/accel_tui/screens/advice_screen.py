@@ -27,14 +27,12 @@ from accel_tui.formatting.advice import (
 from accel_tui.host import Screens, host_of, open_screen
 from accel_tui.run_state.advice import Advice, AdviceFollower
 from accel_tui.run_state.cure_trials import AdviceNotes
-from accel_tui.screens.asking import awaiting
+from accel_tui.screens.asking import WorkingScreen, awaiting
 from accel_tui.screens.cure_runner import CureRunner, can_apply
-from accel_tui.screens.working_screen import WorkingScreen
 from accel_tui.terminal.textual_private import is_being_removed
 from accel_tui.widgets.advice_lists import CureList, EvidenceChart, FindingList, finding_content
 from accel_tui.widgets.chart.chart import Chart
-from accel_tui.widgets.key_bar import KeyBar
-from accel_tui.widgets.top_bar import TopBar
+from accel_tui.widgets.key_bar import KeyBar, TopBar
 from accel_tui.widgets.visibility import is_covered
 
 

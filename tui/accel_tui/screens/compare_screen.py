@@ -22,9 +22,8 @@ from accel_tui.run_list.comparison import ComparedRun, compared_runs
 from accel_tui.run_state.run_follower import RunFollower
 from accel_tui.screens.run_actions import COMPARE, RunActionsScreen, TargetRun, run_bindings
 from accel_tui.widgets.chart_panels.compare_charts import CompareCharts
-from accel_tui.widgets.key_bar import KeyBar
-from accel_tui.widgets.runs.compare_table import CompareTable
-from accel_tui.widgets.top_bar import TopBar
+from accel_tui.widgets.compare_table import CompareTable
+from accel_tui.widgets.key_bar import KeyBar, TopBar
 from accel_tui.widgets.visibility import is_covered
 
 REFRESH_SECONDS = 0.25

@@ -24,8 +24,7 @@ from accel_tui.screens.asking import BackScreen
 from accel_tui.screens.job import reported
 from accel_tui.terminal.dirty_regions import DirtyRegionScreen
 from accel_tui.widgets.diagnostics.pages import LABELS, fill, make_page, status_text, tabs_of
-from accel_tui.widgets.key_bar import KeyBar
-from accel_tui.widgets.top_bar import TopBar
+from accel_tui.widgets.key_bar import KeyBar, TopBar
 
 POLL_SECONDS = 0.5
 """Seconds between two checks for new diagnostics; a check takes 1 to 2 ms in a thread."""

@@ -34,9 +34,9 @@ from accel_tui.formatting.model_export import (
 from accel_tui.formatting.runs import device_warnings
 from accel_tui.formatting.table_columns import ResultTable
 from accel_tui.plan.form import FieldChoice
+from accel_tui.screens.asking import QuestionScreen, overwrite_question
 from accel_tui.screens.job import Job
 from accel_tui.screens.job_screen import JobScreen
-from accel_tui.screens.question_screen import QuestionScreen, overwrite_question
 from accel_tui.widgets.jobs.option_form import OptionForm
 from accel_tui.widgets.jobs.option_inputs import Checklist
 from accel_tui.widgets.text_table import ResultTables

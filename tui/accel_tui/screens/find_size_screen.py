@@ -16,9 +16,8 @@ from accel_tui.formatting.finders import (
     size_row,
     size_rows,
 )
-from accel_tui.screens.asking import ask_user, awaiting
+from accel_tui.screens.asking import CANCEL, Answer, QuestionScreen, ask_user, awaiting
 from accel_tui.screens.finder_screen import FinderScreen
-from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
 from accel_tui.widgets.jobs.finder_plots import FinderPlot, memory_plot, throughput_plot
 from accel_tui.widgets.jobs.option_form import OptionForm
 

@@ -17,13 +17,10 @@ from accel_engine.measure.remaining_time import RemainingTime
 from accel_engine.requests.protocol.request import ExamplesDone
 from accel_engine.text import printable
 from accel_engine.words import numbers
-from accel_tui.screens.asking import BACK, ask_user, awaiting
+from accel_tui.screens.asking import BACK, CANCEL, QuestionScreen, WorkingScreen, ask_user, awaiting
 from accel_tui.screens.job import Job, reported
-from accel_tui.screens.question_screen import CANCEL, QuestionScreen
-from accel_tui.screens.working_screen import WorkingScreen
 from accel_tui.widgets.jobs.option_form import OptionForm
-from accel_tui.widgets.key_bar import KeyBar
-from accel_tui.widgets.top_bar import TopBar
+from accel_tui.widgets.key_bar import KeyBar, TopBar
 
 LEAST_SECONDS = 2.0
 """Seconds of examples after which the time for the rest is told."""

@@ -23,26 +23,30 @@ from accel_tui.formatting.text import shorten_lines
 from accel_tui.host import Screens, host_of, open_screen, settings_of
 from accel_tui.palette import PlanCommands
 from accel_tui.plan import field_labels, search_fields
-from accel_tui.plan.data_survey import SurveyError
+from accel_tui.plan.data_look import SurveyError
 from accel_tui.plan.field_labels import word
 from accel_tui.run_launcher import LaunchState
 from accel_tui.run_state.device_meter import Meter
-from accel_tui.screens.asking import ask_user, awaiting
-from accel_tui.screens.new_run_keys import BINDINGS, hint_for
-from accel_tui.screens.plan_actions import ask_to_search, ask_what_to_find, explain_ranges, start_plan
-from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
+from accel_tui.screens.asking import CANCEL, Answer, QuestionScreen, ask_user, awaiting
+from accel_tui.screens.new_run_keys import (
+    BINDINGS,
+    ask_to_search,
+    ask_what_to_find,
+    explain_ranges,
+    hint_for,
+    start_plan,
+)
 from accel_tui.terminal.dirty_regions import DirtyRegionScreen
-from accel_tui.widgets.devices.device_panel import DevicePanel
-from accel_tui.widgets.key_bar import KeyBar
+from accel_tui.widgets.device_panel import DevicePanel
+from accel_tui.widgets.key_bar import KeyBar, TopBar
 from accel_tui.widgets.plan.field_finder import FieldFinder
 from accel_tui.widgets.plan.field_group import GroupHeader
 from accel_tui.widgets.plan.picker import Picker
 from accel_tui.widgets.plan.plan_form import PlanForm
 from accel_tui.widgets.plan.summary_panel import SummaryPanel
-from accel_tui.widgets.top_bar import TopBar
 
 if TYPE_CHECKING:
-    from accel_tui.widgets.runs.runs_table import RunsTable
+    from accel_tui.widgets.runs_table import RunsTable
 
 STATUS_LINES = 2
 """Lines of the message next to Start, as in the style sheet."""
@@ -124,7 +128,7 @@ class NewRunScreen(DirtyRegionScreen):
         if not self.is_attached:
             return  # the app is closing
         # imported by now; at the top it would delay the first frame
-        from accel_tui.widgets.runs.runs_table import RunsTable
+        from accel_tui.widgets.runs_table import RunsTable
 
         table = RunsTable("No runs yet. Start, or s, trains the first one.")
         table.border_title = "Recent runs"

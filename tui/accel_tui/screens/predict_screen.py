@@ -29,14 +29,12 @@ from accel_engine.user_paths import exists, user_path
 from accel_engine.words import numbers
 from accel_tui.formatting.table_columns import ResultTable
 from accel_tui.formatting.text import wrapped
-from accel_tui.predictions.files import SavingOptions, write_predictions
-from accel_tui.predictions.inputs import files_of
+from accel_tui.predictions.files import SavingOptions, files_of, write_predictions
 from accel_tui.predictions.rows import most_examples, shown_tables
-from accel_tui.screens.asking import ask_user, awaiting
+from accel_tui.screens.asking import OVERWRITE, ask_user, awaiting, overwrite_question
+from accel_tui.screens.entry_screen import OptionsScreen
 from accel_tui.screens.job import Job, reported
 from accel_tui.screens.job_screen import JobScreen
-from accel_tui.screens.options_screen import OptionsScreen
-from accel_tui.screens.question_screen import OVERWRITE, overwrite_question
 from accel_tui.widgets.jobs.option_form import OptionForm
 from accel_tui.widgets.text_table import ResultTables
 

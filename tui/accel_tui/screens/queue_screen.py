@@ -16,14 +16,12 @@ from accel_engine.run_queue import queue
 from accel_engine.text import printable
 from accel_tui.host import Screens, open_screen
 from accel_tui.run_list.queue_rows import QueueList, QueueReader
-from accel_tui.screens.asking import awaiting
+from accel_tui.screens.asking import CANCEL, Answer, QuestionScreen, awaiting
 from accel_tui.screens.entry_screen import Entry, EntryScreen
-from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
 from accel_tui.screens.run_actions import RunActionsScreen
 from accel_tui.screens.run_questions import CANCEL_RUN, cancel_question
-from accel_tui.widgets.key_bar import KeyBar
-from accel_tui.widgets.queue.queue_table import QueueDetail, QueueTable
-from accel_tui.widgets.top_bar import TopBar
+from accel_tui.widgets.key_bar import KeyBar, TopBar
+from accel_tui.widgets.queue_table import QueueDetail, QueueTable
 
 INTERVAL = 1.0
 """Seconds between two readings of the queue."""

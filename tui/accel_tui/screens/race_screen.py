@@ -22,10 +22,9 @@ from accel_engine.words import numbers
 from accel_tui.formatting import race
 from accel_tui.formatting.runs import device_warnings
 from accel_tui.host import Screens, open_screen, settings_of
-from accel_tui.screens.asking import awaiting
+from accel_tui.screens.asking import CANCEL, Answer, QuestionScreen, awaiting
 from accel_tui.screens.job import Job
 from accel_tui.screens.job_screen import JobScreen
-from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
 from accel_tui.widgets.jobs.option_form import OptionForm
 from accel_tui.widgets.table import Table
 

@@ -24,9 +24,8 @@ from accel_tui.host import Screens, host_of, open_screen
 from accel_tui.plan.trained_run import TrainedRun
 from accel_tui.run_list.comparison import MAX_COMPARED_RUNS, mixed
 from accel_tui.run_state.state import RunState
-from accel_tui.screens.asking import AskingScreen, awaiting
-from accel_tui.screens.options_screen import OptionsScreen
-from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
+from accel_tui.screens.asking import CANCEL, Answer, AskingScreen, QuestionScreen, awaiting
+from accel_tui.screens.entry_screen import OptionsScreen
 from accel_tui.screens.run_questions import (
     CANCEL_RUN,
     LearningRateScreen,

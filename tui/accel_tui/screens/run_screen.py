@@ -26,18 +26,17 @@ from accel_tui.run_state.state import RunState
 from accel_tui.screens.asking import ask_user, awaiting
 from accel_tui.screens.run_actions import RUN, RunActionsScreen, TargetRun, run_bindings
 from accel_tui.screens.run_questions import DETACH, after_detach, leave_question, stop_command
-from accel_tui.screens.run_toasts import notify_end, notify_notices
 from accel_tui.screens.select_charts_screen import SelectChartsScreen
 from accel_tui.terminal.dirty_regions import DirtyRegionScreen
 from accel_tui.terminal.textual_private import is_being_removed
 from accel_tui.widgets.chart_panels.run_charts import RunCharts
-from accel_tui.widgets.devices.device_panel import DevicePanel
+from accel_tui.widgets.device_panel import DevicePanel
 from accel_tui.widgets.key_bar import KeyBar
 from accel_tui.widgets.log.log_view import LogView
 from accel_tui.widgets.run.phase_line import PhaseLine
 from accel_tui.widgets.run.run_details import RunDetails
 from accel_tui.widgets.run.run_lines import SHOWN, AdviceLines, DamageLine, Notices, ProgressLine, RunTitle
-from accel_tui.widgets.run.run_outcome import RunOutcome
+from accel_tui.widgets.run.run_outcome import RunOutcome, notify_end, notify_notices
 from accel_tui.widgets.run.run_view import RunView
 from accel_tui.widgets.run.worker_list import WorkerList, WorkerSummary
 from accel_tui.widgets.visibility import is_covered

@@ -19,10 +19,9 @@ from accel_tui.host import Screens, open_screen
 from accel_tui.palette import Command, SearchedCommands
 from accel_tui.run_list.columns import has_model
 from accel_tui.screens.run_actions import RUNS, RunActionsScreen, TargetRun, run_bindings
-from accel_tui.widgets.key_bar import KeyBar
+from accel_tui.widgets.key_bar import KeyBar, TopBar
 from accel_tui.widgets.line_input import LineInput
-from accel_tui.widgets.runs.runs_table import RunsTable, SelectedRun
-from accel_tui.widgets.top_bar import TopBar
+from accel_tui.widgets.runs_table import RunsTable, SelectedRun
 
 
 class RunsCommands(SearchedCommands):

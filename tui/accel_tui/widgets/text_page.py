@@ -9,7 +9,7 @@ from textual.color import Color
 from textual.strip import Strip
 from textual.widget import Widget
 
-from accel_tui.appearance.colour_scales import Colour
+from accel_tui.appearance.colours import Colour
 from accel_tui.host import settings_of
 
 TextSpan = tuple[str, str]

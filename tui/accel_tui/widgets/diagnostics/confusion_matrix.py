@@ -16,7 +16,7 @@ from textual.strip import Strip
 
 from accel_engine.words import numbers
 from accel_engine.words.numbers import percent
-from accel_tui.appearance import colour_scales
+from accel_tui.appearance import colours
 from accel_tui.formatting.text import fit, shorten
 from accel_tui.widgets.diagnostics.class_table import Confusion, confused, pair_name
 from accel_tui.widgets.text_page import TextPage
@@ -30,7 +30,7 @@ class _Paint:
 
     plain: Style
     coloured: bool
-    background_rgb: colour_scales.Colour
+    background_rgb: colours.Colour
     dark: bool
 
 
@@ -288,7 +288,7 @@ class ConfusionMatrix(TextPage):
         if shown.cell > HEAT_WIDTH:
             text = "" if not count else percent(share, 0) if self.show_percent else numbers.compact(count)
         elif not paint.coloured:
-            text = colour_scales.shading_character(share) * HEAT_WIDTH
+            text = colours.shading_character(share) * HEAT_WIDTH
         if cell == self.cursor and not text.strip():
             text = "[]"
         text = shown.placed(text)
@@ -325,13 +325,13 @@ class ConfusionMatrix(TextPage):
 
 @lru_cache(1 << 12)
 def _style(share: float, paint: _Paint, *, right: bool, here: bool) -> Style:
-    colour = colour_scales.scale_colour(
-        share, colour_scales.CORRECT if right else colour_scales.INCORRECT, paint.background_rgb, dark=paint.dark
+    colour = colours.scale_colour(
+        share, colours.CORRECT if right else colours.INCORRECT, paint.background_rgb, dark=paint.dark
     )
     if here:
-        colour = colour_scales.contrasting_text_colour(paint.background_rgb)
+        colour = colours.contrasting_text_colour(paint.background_rgb)
     return Style(
-        color=RichColor.from_rgb(*colour_scales.contrasting_text_colour(colour)),
+        color=RichColor.from_rgb(*colours.contrasting_text_colour(colour)),
         bgcolor=RichColor.from_rgb(*colour),
         bold=here,
     )

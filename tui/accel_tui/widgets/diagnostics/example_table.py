@@ -19,7 +19,7 @@ from accel_engine.run.diagnostics import Example
 from accel_engine.run.diagnostics.views import Parts, Row, Text, Tokens, View
 from accel_engine.text import printable_line
 from accel_engine.words import numbers
-from accel_tui.appearance import colour_scales
+from accel_tui.appearance import colours
 from accel_tui.formatting.text import fit, shorten
 from accel_tui.widgets.diagnostics.examples import (
     ListedExamples,
@@ -282,7 +282,7 @@ class ExampleText(ScrollPage):
 
 
 @lru_cache(512)
-def _heat_style(share: float, background: colour_scales.Colour, *, dark: bool) -> Style:
-    colour = colour_scales.scale_colour(share**2, colour_scales.INCORRECT, background, dark=dark)
-    text = colour_scales.contrasting_text_colour(colour)
+def _heat_style(share: float, background: colours.Colour, *, dark: bool) -> Style:
+    colour = colours.scale_colour(share**2, colours.INCORRECT, background, dark=dark)
+    text = colours.contrasting_text_colour(colour)
     return Style(color=RichColor.from_rgb(*text), bgcolor=RichColor.from_rgb(*colour))

@@ -17,8 +17,8 @@ from accel_engine.run.diagnostics import Example, OutputReport, SegmentationRepo
 from accel_engine.run.diagnostics.views import Image, Mask, Spectrogram, View
 from accel_engine.run.media import Histogram, LoggedImage, LoggedText
 from accel_engine.text import printable
-from accel_tui.appearance import colour_scales
-from accel_tui.appearance.colour_scales import Colour
+from accel_tui.appearance import colours
+from accel_tui.appearance.colours import Colour
 from accel_tui.run_state.diagnostics import ChosenItem
 from accel_tui.widgets.chart.cell_frame import Frame
 from accel_tui.widgets.chart.plot import Plot, PlotSeries, draw_plot
@@ -37,7 +37,7 @@ def draw_image(
     *,
     blocks: bool,
     dark: bool,
-    background: colour_scales.Colour,
+    background: colours.Colour,
     style: Style,
     smooth: bool = True,
 ) -> list[Strip]:
@@ -66,7 +66,7 @@ def size_within(image: Pixels, columns: int, lines: int) -> tuple[int, int]:
     return max(1, min(columns, round(width * scale))), max(1, min(lines, round(height * scale / 2)))
 
 
-def _solid(image: Pixels, background: colour_scales.Colour) -> npt.NDArray[Any]:
+def _solid(image: Pixels, background: colours.Colour) -> npt.NDArray[Any]:
     """An image in RGB, blended with the background where it is transparent."""
     pixels = image.astype(np.float32)
     if image.shape[2] == 4:
@@ -111,8 +111,8 @@ def _halves(pixels: Pixels) -> list[Strip]:
 def _shaded(pixels: Pixels, style: Style, *, dark: bool) -> list[Strip]:
     """An image in shading characters; on a dark terminal denser is lighter."""
     light = pixels.mean(axis=2) / 255
-    steps = np.rint((light if dark else 1 - light) * (len(colour_scales.SHADES) - 1)).astype(int)
-    return [Strip([Segment("".join(colour_scales.SHADES[step] for step in row), style)]) for row in steps.tolist()]
+    steps = np.rint((light if dark else 1 - light) * (len(colours.SHADES) - 1)).astype(int)
+    return [Strip([Segment("".join(colours.SHADES[step] for step in row), style)]) for row in steps.tolist()]
 
 
 def draw_classes(classes: Pixels, columns: int, lines: int, style: Style) -> list[Strip]:

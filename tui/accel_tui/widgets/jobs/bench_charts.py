@@ -6,20 +6,15 @@ from operator import attrgetter
 from typing import ClassVar
 
 import numpy as np
-from rich.segment import Segment
-from textual.geometry import Size
 from textual.reactive import reactive
-from textual.strip import Strip
-from textual.widget import Widget
 
 from accel_engine.inference.candidate import Candidate
 from accel_engine.inference.measurement.percentiles import LiveWindow
 from accel_engine.words import numbers
 from accel_tui.run_state.curve import RecordedCurve
 from accel_tui.widgets.chart.axes import LogAxis, round_down, round_up
-from accel_tui.widgets.chart.cell_frame import STYLES, Frame, style_rules
 from accel_tui.widgets.chart.chart_view import ChartSeries
-from accel_tui.widgets.chart.plot import Plot, PlotSeries, draw_plot
+from accel_tui.widgets.chart.plot import Plot, PlotSeries, PlotView
 from accel_tui.widgets.chart_panels.batch_axis import BatchAxis
 from accel_tui.widgets.chart_panels.compare_charts import LetteredChart, letter, style_of
 
@@ -30,53 +25,27 @@ MAX_CURVES = 8
 """Curves that have a letter of their own; further setups are only in the tables."""
 
 
-class LatencyHistogram(Widget):
+class LatencyHistogram(PlotView):
     """Requests by latency, with p50 and p99; a text while there is nothing to show."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {f"histogram--{name}" for name in STYLES}
-    DEFAULT_CSS = """
-    LatencyHistogram {
-        width: 1fr;
-        height: 1fr;
-        min-height: 3;
-    }
-    """ + style_rules("LatencyHistogram", "histogram")
-
-    live: reactive[LiveWindow | None] = reactive(None)
-    """What is shown."""
+    DEFAULT_CSS = "LatencyHistogram { min-height: 3; }"
 
     WAITING: ClassVar[str] = "waiting for the first request"
 
-    empty: reactive[str] = reactive(WAITING)
-    """The text without latencies."""
+    live: reactive[LiveWindow | None] = reactive(None, repaint=False)
+    """What is shown."""
 
     _ends: tuple[float, float] | None = None  # of the axis, which grows while a candidate is measured
-    _drawn: tuple[Size, Frame] | None = None
 
     def watch_live(self, before: LiveWindow | None, live: LiveWindow | None) -> None:
-        """Draw it at the next repaint; a new candidate, or a new rate in the scenario server, has a new axis."""
-        self._drawn = None
+        """Show it; a new candidate, or a new rate in the scenario server, has a new axis."""
         if before is None or live is None or _measured(before) != _measured(live):
             self._ends = None
         if live is not None and live.counts:
             self._ends = self._widened(live)
-
-    def render_line(self, y: int) -> Strip:
-        """A line of the plot."""
-        if self.live is None or not self.live.counts:
-            text = self.empty if y == 0 else ""
-            return Strip([Segment(text, self.get_component_rich_style("histogram--note"))])
-        frame = self._frame(self.live)
-        if y >= frame.characters.shape[0]:
-            return Strip.blank(self.size.width)
-        style = self.get_component_rich_style
-        return Strip([Segment(text, style(f"histogram--{name}")) for text, name in frame.runs(y)])
-
-    def _frame(self, live: LiveWindow) -> Frame:
-        """The plot at this size, which is drawn once for all its lines."""
-        if self._drawn is None or self._drawn[0] != self.size:
-            self._drawn = self.size, draw_plot(self.plot(live), *self.size)
-        return self._drawn[1]
+            self.show(lambda _: self.plot(live))
+        else:
+            self.show(None)
 
     def _widened(self, live: LiveWindow) -> tuple[float, float]:
         """The ends of the axis with some windows, in milliseconds."""

@@ -4,6 +4,7 @@ import asyncio
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import ClassVar
 
 from textual import on
@@ -115,12 +116,13 @@ def _counts(entry: "os.DirEntry[str]", typed: str, suffixes: Sequence[str]) -> b
 
 
 class Checklist(OptionList):
-    """Items with a mark each; those that can be chosen are chosen at first.
+    """Items with a mark each; space or enter chooses the highlighted one, or not.
 
     Textual's ``SelectionList`` tells what is chosen by colour only.
 
     Args:
         items: The items.
+        chosen: Whether each is chosen at first; by default those that can be.
     """
 
     BINDING_GROUP_TITLE = "In the list"
@@ -143,27 +145,28 @@ class Checklist(OptionList):
             """The sender, for :func:`textual.on`."""
             return self.checklist
 
-    def __init__(self, items: Sequence[FieldChoice]) -> None:
+    def __init__(self, items: Sequence[FieldChoice], chosen: Sequence[bool] | None = None) -> None:
         self._items = tuple(items)
-        self._chosen = {item.value for item in items if item.possible}
+        self.chosen = [item.possible for item in items] if chosen is None else list(chosen)
+        """Whether each item is chosen."""
         self._width = max((len(item.value) for item in items), default=0)
-        options = (Option(self._content(item), disabled=not item.possible) for item in items)
+        options = (Option(self._content(at), disabled=not item.possible) for at, item in enumerate(items))
         super().__init__(*options, compact=True)
 
     @property
     def value(self) -> str:
         """The chosen items in the order of the list, with commas between them."""
-        return ",".join(item.value for item in self._items if item.value in self._chosen)
+        return ",".join(item.value for item in compress(self._items, self.chosen))
 
-    def _content(self, item: FieldChoice) -> Content:
-        mark = "[x]" if item.value in self._chosen else "[ ]"
+    def _content(self, at: int) -> Content:
+        item, mark = self._items[at], "[x]" if self.chosen[at] else "[ ]"
         style = "$text-muted" if item.possible else "$text-error"
         return Content.assemble(f"{mark} {item.value:<{self._width}}  ", (item.note, style))
 
     @on(OptionList.OptionSelected)
     def _toggle(self, event: OptionList.OptionSelected) -> None:
         event.stop()
-        item = self._items[event.option_index]
-        self._chosen ^= {item.value}
-        self.replace_option_prompt_at_index(event.option_index, self._content(item))
+        at = event.option_index
+        self.chosen[at] = not self.chosen[at]
+        self.replace_option_prompt_at_index(at, self._content(at))
         self.post_message(self.Changed(self))

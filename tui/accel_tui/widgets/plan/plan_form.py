@@ -18,10 +18,18 @@ from accel_engine.plan.fields import PlanFields
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.search.definition import Parameter
 from accel_tui.plan import form, search_fields
-from accel_tui.plan.data_survey import SurveyError, survey_subject
+from accel_tui.plan.data_look import SurveyError, survey_subject
 from accel_tui.plan.field_labels import word
-from accel_tui.plan.form_groups import COLUMNS, FIRST, ORDER, fields_of, group_of, is_changed, summarize_group
-from accel_tui.plan.relevance import is_relevant
+from accel_tui.plan.form_groups import (
+    COLUMNS,
+    FIRST,
+    ORDER,
+    fields_of,
+    group_of,
+    is_changed,
+    is_relevant,
+    summarize_group,
+)
 from accel_tui.widgets.plan.field import Field
 from accel_tui.widgets.plan.field_group import FieldGroup, GroupHeader
 from accel_tui.widgets.plan.picker import Picker

@@ -20,8 +20,7 @@ from accel_engine.requests.describe_model import Description
 from accel_engine.text import printable_fields
 from accel_tui.host import host_of
 from accel_tui.plan import plan_preview
-from accel_tui.plan.data_look import PreviewRow
-from accel_tui.plan.data_survey import DATA_FIELDS, SurveyError, SurveySubject, survey, survey_subject
+from accel_tui.plan.data_look import DATA_FIELDS, PreviewRow, SurveyError, SurveySubject, survey, survey_subject
 from accel_tui.run_launcher import LaunchState
 
 IDLE_SECONDS = 0.25
