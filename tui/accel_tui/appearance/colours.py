@@ -77,7 +77,7 @@ TRUE_COLOUR = 1 << 24
 """Colours of a terminal with a 256-colour palette or more."""
 
 ANSI_16 = 16
-"""Colours of a terminal with 16 colours of its own."""
+"""Colours of a terminal that chooses its 16 colours itself."""
 
 OWN_THEME = "accel-ansi"
 """The theme that uses only the terminal's own colours."""

@@ -53,7 +53,7 @@ def plan_change(event: PlanChanged) -> str:
 
 
 def _value(value: Any) -> str:
-    """A value as the command line takes it; that of an optional field may be none."""
+    """A value as the command line takes it; an optional field may have none."""
     if isinstance(value, (list, tuple)):
         return ",".join(map(str, value)) or "none"
     return "default" if value is None else f"{value:g}" if isinstance(value, float) else str(value) or "default"
@@ -88,6 +88,6 @@ def device_warnings(measured: Sequence[str], *, can_choose: bool = True) -> Iter
     for each in runs_on(measured):
         where = f" on {', '.join(each.devices)}" if each.devices else ""
         yield (
-            f"run {each.run} is training{where}: the measurements are not those of an idle machine, and either may "
+            f"run {each.run} is training{where}: the machine is not idle while it is measured, and either may "
             f"run out of memory; stop the run{', or choose other devices' if can_choose else ' before'}"
         )

@@ -99,12 +99,10 @@ class AdviceScreen(WorkingScreen):
         yield KeyBar()
 
     def on_mount(self) -> None:
-        """Read the run."""
         self._notes.on_change = self._show_trial
         self._listen()
 
     def on_unmount(self) -> None:
-        """Stop a trial."""
         self._runner.close()
         if self._notes.on_change == self._show_trial:
             self._notes.on_change = lambda: None
@@ -147,7 +145,6 @@ class AdviceScreen(WorkingScreen):
         return advice.not_tried.get(options_text(cure.changes), "") if cure and advice else ""
 
     def action_try_cure(self) -> None:
-        """Try the selected cure."""
         if (finding := self._finding) and (cure := self._cure):
             self._runner.try_cure(finding, cure)
 
@@ -158,11 +155,9 @@ class AdviceScreen(WorkingScreen):
             await self._runner.apply(finding, cure, self.advice.info)
 
     def action_undo(self) -> None:
-        """Take the last cure back."""
         self._runner.undo()
 
     def action_new_run(self) -> None:
-        """Open New run with the plan as the cure changes it."""
         if (cure := self._cure) and self.advice and self.advice.info.plan:
             try:
                 open_screen(self, Screens.NEW_RUN, changed_plan(self.advice.info.plan, cure.changes))
@@ -181,7 +176,6 @@ class AdviceScreen(WorkingScreen):
             self.notify("Command copied" if command else "Text copied", timeout=2)
 
     def action_chart(self) -> None:
-        """Show the evidence in the charts of the run."""
         finding = self._finding
         if finding and self.advice:
             steps = finding.steps or (0, self.advice.coverage.steps)
@@ -189,11 +183,9 @@ class AdviceScreen(WorkingScreen):
             open_screen(self, Screens.RUN, self.directory, (*steps, series))
 
     def action_switch_list(self) -> None:
-        """Go to the other list."""
         self.focus_next()
 
     def action_scroll_details(self, direction: int) -> None:
-        """Scroll the details by half a page."""
         details = self.query_one("#details")
         details.scroll_relative(y=direction * max(details.size.height // 2, 1), animate=False)
 
@@ -221,7 +213,7 @@ class AdviceScreen(WorkingScreen):
 
     @on(Chart.Pressed)
     def _open_chart(self, message: Chart.Pressed) -> None:
-        """A double click shows the chart among those of the run."""
+        """A double click shows the chart on the screen of the run."""
         message.stop()
         if message.times == 2:
             self.action_chart()
@@ -253,7 +245,6 @@ class AdviceScreen(WorkingScreen):
         self._show_finding()
 
     def on_resize(self) -> None:
-        """Lay the evidence out for another width."""
         self.call_after_refresh(self._show_finding)
 
     def _show_finding(self) -> None:

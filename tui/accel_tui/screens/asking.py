@@ -99,7 +99,6 @@ class BackScreen(Screen[Any]):
     BINDINGS: ClassVar[list[BindingType]] = [BACK]
 
     def action_back(self) -> None:
-        """Go back to the screen below."""
         self.go_back()
 
     def go_back(self) -> None:
@@ -121,7 +120,6 @@ class Dialog(ModalScreen[_Answer | None], Generic[_Answer]):
     ]
 
     def action_back(self) -> None:
-        """Close the dialog."""
         self.dismiss(None)
 
     def withdraw(self) -> None:
@@ -180,7 +178,6 @@ class Answers(Horizontal):
     """The buttons of a dialog, in a row if there is room for all of them, else one below the other."""
 
     def on_resize(self, event: Resize) -> None:
-        """Lay the buttons out in the room that there is."""
         width = sum(button.outer_size.width + button.styles.margin.width for button in self.children)
         self.set_class(width > event.size.width, "-stacked")
 
@@ -208,7 +205,6 @@ class QuestionScreen(Dialog[str]):
             bind(self, Binding(answer.key, f"answer({answer.id!r})", answer.label, show=False))
 
     def compose(self) -> ComposeResult:
-        """Compose the question, its detail and a button per answer."""
         with Vertical(classes="dialog"):
             yield Label(self._question, classes="question", markup=False)
             yield Label(self._detail, classes="detail", markup=False)
@@ -221,11 +217,9 @@ class QuestionScreen(Dialog[str]):
                     )
 
     def on_mount(self) -> None:
-        """Focus the first answer."""
         self.query_one(f"#{self._answers[0].id}").focus()
 
     def action_answer(self, answer: str) -> None:
-        """Return an answer."""
         self.dismiss(answer)
 
     @on(Button.Pressed)

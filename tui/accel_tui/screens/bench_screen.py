@@ -2,12 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
+import numpy as np
 from textual.app import App, ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
+from textual.reactive import reactive
 
 from accel_engine.errors import RunError
 from accel_engine.inference.candidate import Candidate
@@ -19,19 +23,111 @@ from accel_engine.trained.bench_runs import BenchRuns
 from accel_engine.words import numbers
 from accel_tui.formatting.bench import conclusions, notes, setup_tables
 from accel_tui.formatting.runs import device_warnings
+from accel_tui.run_state.curve import RecordedCurve
 from accel_tui.screens.job import Job
 from accel_tui.screens.job_screen import JobScreen
-from accel_tui.widgets.chart_panels.compare_charts import letter, style_of
-from accel_tui.widgets.jobs.bench_charts import MAX_CURVES, LatencyHistogram, ThroughputChart
+from accel_tui.widgets.chart.axes import LogAxis, round_down, round_up
+from accel_tui.widgets.chart.chart_view import ChartSeries
+from accel_tui.widgets.chart.plot import Plot, PlotSeries, PlotView
+from accel_tui.widgets.chart_panels.compare_charts import LetteredChart, letter, style_of
+from accel_tui.widgets.chart_panels.shared_axis import BatchAxis
 from accel_tui.widgets.jobs.option_form import OptionForm
 from accel_tui.widgets.text_table import ResultTables
+
+_MILLISECOND = 1e-3
+_WIDE = 42  # cells that the title takes with both percentiles
+
+MAX_CURVES = 8
+"""Curves that have a letter; further setups are only in the tables."""
+
+
+class LatencyHistogram(PlotView):
+    """Requests by latency, with p50 and p99; a text while there is nothing to show."""
+
+    DEFAULT_CSS = "LatencyHistogram { min-height: 3; }"
+
+    WAITING: ClassVar[str] = "waiting for the first request"
+
+    live: reactive[LiveWindow | None] = reactive(None, repaint=False)
+    """What is shown."""
+
+    _ends: tuple[float, float] | None = None  # of the axis, which grows while a candidate is measured
+
+    def watch_live(self, before: LiveWindow | None, live: LiveWindow | None) -> None:
+        """Show it; a new candidate, or a new rate in the scenario server, has a new axis."""
+        if before is None or live is None or _measured(before) != _measured(live):
+            self._ends = None
+        if live is not None and live.counts:
+            self._ends = self._widened(live)
+            self.show(lambda _: self.plot(live))
+        else:
+            self.show(None)
+
+    def _widened(self, live: LiveWindow) -> tuple[float, float]:
+        """The ends of the axis with some windows, in milliseconds."""
+        edges = live.edges() / _MILLISECOND
+        low, high = round_down(float(edges[0])), round_up(float(edges[-1]))
+        return (min(low, self._ends[0]), max(high, self._ends[1])) if self._ends else (low, high)
+
+    def plot(self, live: LiveWindow) -> Plot:
+        """The plot of some windows, in milliseconds."""
+        edges = live.edges() / _MILLISECOND
+        bars = PlotSeries(edges, np.array(live.counts, np.float64), "bars")
+        rules = (
+            PlotSeries(
+                np.array([value / _MILLISECOND]),
+                np.empty(0),
+                "rule",
+                style,  # type: ignore[arg-type]
+                f"{name} {numbers.latency(value)}",
+            )
+            for name, value, style in (("p50", live.p50, "success"), ("p99", live.p99, "warning"))
+        )
+        title = "latency ms" if self.size.width >= _WIDE else "ms"
+        return Plot(title, (bars, *rules), x=LogAxis(*self._widened(live)), y_name="requests")
+
+
+def _measured(live: LiveWindow) -> tuple[str, int, float]:
+    """What the latencies are of."""
+    return live.title, live.batch_size, live.rate
+
+
+class ThroughputChart(LetteredChart):
+    """Examples per second, or requests in the scenario server, by batch size."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = set()
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self.format = numbers.compact
+        self.empty = "waiting for the first batch size"
+
+    def show(self, candidates: Sequence[Candidate]) -> None:
+        """Draw what has been measured."""
+        unit = "requests/s" if any(each.scenario == "server" for each in candidates) else "examples/s"
+        self.title = f"{unit} by batch size"
+        setups = [[each for each in group if not each.problem] for _, group in groupby(candidates, attrgetter("title"))]
+        setups = setups[:MAX_CURVES]
+        axis = BatchAxis.by(tuple(_curve([each.batch_size for each in setup]) for setup in setups))
+        self.scale, self.end, self.window = axis.scale, axis.ticks, axis.bounds
+        series = (
+            ChartSeries(letter(at), _curve([each.throughput for each in setup]), style=style_of(at))
+            for at, setup in enumerate(setups)
+        )
+        self.series = tuple(axis.place_on_axis(at, each) for at, each in enumerate(series))
+
+
+def _curve(values: Sequence[float]) -> RecordedCurve:
+    """A curve with a value for each row."""
+    return RecordedCurve().extend(np.array(values, np.float64))
+
 
 _SIGNS = tuple(Content.styled(f"━{letter(place)} ", f"${style_of(place)} bold") for place in range(MAX_CURVES))
 """The signs of the setups in the chart of throughputs."""
 
 
 class BenchScreen(JobScreen):
-    """Measures runs one after the other, each in an engine process of its own.
+    """Measures runs one after the other, each in another engine process.
 
     Args:
         directories: The runs' directories.
@@ -49,7 +145,6 @@ class BenchScreen(JobScreen):
 
     @property
     def heading(self) -> str:
-        """The title in the top bar."""
         return f"Bench {numbers.counted(len(self._directories), 'run')}"
 
     def make_form(self) -> OptionForm:
@@ -58,7 +153,6 @@ class BenchScreen(JobScreen):
         return OptionForm(BenchOptions, rows, ", ".join(each.name for each in self._directories))
 
     def compose_result(self) -> ComposeResult:
-        """Compose the charts and the tables."""
         with Vertical(id="result"):
             with Horizontal(id="charts"):
                 yield LatencyHistogram()

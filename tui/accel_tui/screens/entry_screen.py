@@ -72,7 +72,6 @@ class EntryScreen(Dialog[Value]):
         return EFFECT
 
     def compose(self) -> ComposeResult:
-        """Compose the question, the fields, and what enter does."""
         with Vertical(classes="dialog"):
             yield Label(self._question, classes="question", markup=False)
             if self._detail:
@@ -85,7 +84,6 @@ class EntryScreen(Dialog[Value]):
             yield Label(id="verdict")
 
     def on_mount(self) -> None:
-        """Say what enter does at first."""
         self._judge()
 
     @property
@@ -141,13 +139,11 @@ class OptionsScreen(Dialog[Any]):
         self._question, self._form = question, form
 
     def compose(self) -> ComposeResult:
-        """Compose the question and the form."""
         with Vertical(classes="dialog"):
             yield Label(self._question, classes="question", markup=False)
             yield self._form
 
     def on_mount(self) -> None:
-        """Focus the first option."""
         self._form.focus_first()
 
     def action_start(self) -> None:

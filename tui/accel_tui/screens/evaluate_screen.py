@@ -38,7 +38,7 @@ MOST_ASKED = 9
 
 
 class EvaluateScreen(JobScreen):
-    """Evaluates runs on the same examples, in an engine process of its own.
+    """Evaluates runs on the same examples, in an engine process.
 
     Args:
         directories: The runs' directories; the others are compared with the first.
@@ -64,7 +64,6 @@ class EvaluateScreen(JobScreen):
 
     @property
     def heading(self) -> str:
-        """The title in the top bar."""
         return f"Evaluate {numbers.counted(len(self._directories), 'run')}"
 
     @property
@@ -79,7 +78,6 @@ class EvaluateScreen(JobScreen):
         return OptionForm(EvaluationOptions, rows, names, directories=self._directories)
 
     def compose_result(self) -> ComposeResult:
-        """Compose the tables."""
         yield ResultTables(colours=_VERDICTS, id="result")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -154,7 +152,6 @@ class EvaluatedScreen(DiagnosticsScreen):
 
     @property
     def heading(self) -> str:
-        """The title in the top bar."""
         return f"{super().heading}, evaluated examples"
 
     def _start(self) -> None:
@@ -168,7 +165,6 @@ class EvaluatedScreen(DiagnosticsScreen):
         return False if action == "validate" else super().check_action(action, parameters)
 
     async def action_quit(self) -> None:
-        """Quit."""
         self.app.exit()
 
     @work(thread=True, exit_on_error=False, group="diagnose")

@@ -59,7 +59,7 @@ class PreparedExport:
 
 
 class ExportScreen(JobScreen):
-    """Exports the trained model of a run, in an engine process of its own.
+    """Exports the trained model of a run, in an engine process.
 
     Args:
         directory: The run's directory.
@@ -76,7 +76,6 @@ class ExportScreen(JobScreen):
 
     @property
     def heading(self) -> str:
-        """The title in the top bar."""
         return f"Export {self._directory.name}"
 
     def make_form(self) -> OptionForm:
@@ -99,7 +98,6 @@ class ExportScreen(JobScreen):
         )
 
     def compose_result(self) -> ComposeResult:
-        """Compose the tables."""
         yield ResultTables(colours=_COLOURS, id="result")
 
     def prepare(self, options: ExportOptions) -> PreparedExport:

@@ -46,7 +46,6 @@ class FindRateScreen(FinderScreen):
 
     @property
     def heading(self) -> str:
-        """The title in the top bar."""
         return "Find learning rate"
 
     @property

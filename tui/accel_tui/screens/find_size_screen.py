@@ -48,7 +48,6 @@ class FindSizeScreen(FinderScreen):
 
     @property
     def heading(self) -> str:
-        """The title in the top bar."""
         return "Find batch size"
 
     @property

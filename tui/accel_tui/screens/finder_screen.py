@@ -39,7 +39,6 @@ class FinderScreen(JobScreen):
         """Index of the value at the cursor, in :attr:`values`; ``None`` before there is one."""
 
     def compose_result(self) -> ComposeResult:
-        """Compose the plots, and below them what was found."""
         with Vertical(id="result"):
             with Container(id="plots"):
                 yield from self.make_plots()
@@ -94,7 +93,6 @@ class FinderScreen(JobScreen):
         return super().check_action(action, parameters)
 
     def action_move(self, by: int) -> None:
-        """Move the cursor."""
         self._go_to(0 if self.at is None else self.at + by)
 
     def action_select(self, by: int) -> None:
@@ -107,12 +105,11 @@ class FinderScreen(JobScreen):
         self._go_to(at[(index + by) % len(at)])
 
     def action_take(self) -> None:
-        """Use the value at the cursor."""
         if self.at is not None:
             self.use(self.chosen(self.values[self.at]))
 
     def chosen(self, value: float) -> float:
-        """The value to use at the cursor: that of a suggestion at this place."""
+        """The value to use at the cursor: the suggested one, if a suggestion is at this place."""
         return next((each for each in self.suggested if self._nearest(each) == self.at), value)
 
     @on(FinderPlot.Pointed)

@@ -115,7 +115,6 @@ class HelpScreen(Dialog[None]):
         self._explained_screen = about
 
     def compose(self) -> ComposeResult:
-        """Compose a heading and rows per group."""
         with VerticalScroll() as box:
             box.border_title = "Keys"
             box.border_subtitle = r"right column: name in the settings, table \[keys]   esc closes"

@@ -171,7 +171,6 @@ class JobScreen(WorkingScreen):
         raise NotImplementedError
 
     def compose(self) -> ComposeResult:
-        """Compose the form, the progress and what is found."""
         yield TopBar(self.heading)
         if form := self.make_form():
             yield form
@@ -230,7 +229,6 @@ class JobScreen(WorkingScreen):
         return self.KEPT
 
     def action_start(self) -> None:
-        """Start with the options of the form."""
         self.query_one(OptionForm).submit()
 
     def action_again(self) -> None:

@@ -162,7 +162,7 @@ async def start_plan(screen: Screen[None], plan: Plan, machine: Sequence[Device]
 async def ask_what_to_find(screen: Screen[None], form: PlanForm) -> None:
     """Ask whether to find a learning rate or a batch size for a form's plan; what is taken goes into the form."""
     plan = form.filled.plan
-    detail = "Real steps of this plan are measured, in processes of their own. Nothing is written."
+    detail = "Real steps of this plan are measured, in separate processes. Nothing is written."
     answer = await ask_user(screen, QuestionScreen("What to find?", detail, (_RATE, _SIZE, CANCEL)))
     size: int | None = None
     rate: float | None = None

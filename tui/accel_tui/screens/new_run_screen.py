@@ -91,7 +91,6 @@ class NewRunScreen(DirtyRegionScreen):
         self._hint = Static(id="hint", markup=False)
 
     def compose(self) -> ComposeResult:
-        """Compose devices; form and summary; recent runs; command and Start."""
         yield TopBar("New run")
         yield DevicePanel().data_bind(NewRunScreen.inventory, NewRunScreen.meters)
         with Vertical(id="middle"):
@@ -109,7 +108,6 @@ class NewRunScreen(DirtyRegionScreen):
         yield KeyBar(kept="command_palette")
 
     def on_mount(self) -> None:
-        """Fill the form in from the initial plan."""
         if self._plan is not None:
             self.form.load(self._plan)
         self._update(self.form.filled)  # now, not with the form's message, so that the first frame is complete
@@ -120,7 +118,6 @@ class NewRunScreen(DirtyRegionScreen):
         return True
 
     def watch_can_list_runs(self) -> None:
-        """Mount the list of recent runs."""
         if self.can_list_runs:
             self.call_after_refresh(self._mount_runs_table)
 
@@ -167,7 +164,6 @@ class NewRunScreen(DirtyRegionScreen):
             await host_of(self).launcher.queue_run(filled.plan, self._machine)
 
     def action_race(self) -> None:
-        """Race the configurations of the plan."""
         open_screen(self, Screens.RACE, self.form.filled.plan)
 
     @awaiting
@@ -206,7 +202,6 @@ class NewRunScreen(DirtyRegionScreen):
         return filled
 
     def action_copy(self) -> None:
-        """Copy the command to the clipboard."""
         self.app.copy_to_clipboard(self._command_text(self.form.filled))
         self.notify("Command copied", timeout=2)
 
@@ -220,7 +215,6 @@ class NewRunScreen(DirtyRegionScreen):
                 self.form.load(self.form.defaults)
 
     def action_find(self, key: str) -> None:
-        """List the fields that match what is typed."""
         del key
         self.query_one("#body").display = False
         self.query_one(FieldFinder).open(self.form.values)
@@ -234,7 +228,6 @@ class NewRunScreen(DirtyRegionScreen):
             self.action_leave()
 
     def action_scroll(self, by: int) -> None:
-        """Scroll the form and the summary by a page."""
         body = self.query_one("#body")
         body.scroll_relative(y=by * max(body.size.height - 1, 1), animate=False)
 

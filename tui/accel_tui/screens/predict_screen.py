@@ -73,14 +73,12 @@ class GrowingText(ScrollView):
             self._extend(part)
 
     def on_resize(self) -> None:
-        """Wrap all to another width."""
         width = self.scrollable_content_region.width
         if width and width != self._width:
             self._width, self._lines = width, [""]
             self._extend("".join(self._pieces))
 
     def render_line(self, y: int) -> Strip:
-        """A line of the text."""
         row = y + self.scroll_offset.y
         line = Text(self._lines[row] if row < len(self._lines) else "", self.rich_style)
         if self.text_selection and (span := self.text_selection.get_span(row)):
@@ -120,7 +118,7 @@ def writes_text(form: DataFormat | None) -> bool:
 
 
 class PredictScreen(JobScreen):
-    """Predicts examples with the trained model of a run, in an engine process of its own.
+    """Predicts examples with the trained model of a run, in an engine process.
 
     Args:
         directory: The run's directory.
@@ -142,14 +140,12 @@ class PredictScreen(JobScreen):
 
     @property
     def heading(self) -> str:
-        """The title in the top bar."""
         return f"Predict {self._directory.name}"
 
     def make_form(self) -> None:
         """The form follows from the run's data, which is read first."""
 
     def compose_result(self) -> ComposeResult:
-        """Compose the room for predictions and texts."""
         with Container(id="result"):
             yield GrowingText(id="text")
             yield ResultTables()

@@ -36,7 +36,6 @@ class RaceTable(Table[ConfigurationResult]):
     opens = False
 
     def key_of(self, row: ConfigurationResult) -> Hashable:
-        """The title of a configuration."""
         return row.title
 
     def show(self, results: Sequence[ConfigurationResult]) -> None:
@@ -50,7 +49,6 @@ class RaceTable(Table[ConfigurationResult]):
             self.go_to(titles.index(title))
 
     def on_resize(self) -> None:
-        """Draw the bars for another width."""
         self.show(self.shown)
 
 
@@ -92,7 +90,7 @@ _DONE = (ConfigurationState.FINISHED, ConfigurationState.ENDED_EARLY, Configurat
 
 
 class RaceScreen(JobScreen):
-    """Races the configurations of a plan, each in processes of its own, which end with the screen.
+    """Races the configurations of a plan, each in separate processes, which end with the screen.
 
     Args:
         plan: The plan.
@@ -122,7 +120,6 @@ class RaceScreen(JobScreen):
 
     @property
     def heading(self) -> str:
-        """The title in the top bar."""
         return f"Race  {printable(self._plan.title)}"
 
     @property
@@ -135,7 +132,6 @@ class RaceScreen(JobScreen):
         return OptionForm(RaceOptions, ("seconds", "kinds"))
 
     def compose_result(self) -> ComposeResult:
-        """Compose the configurations, and what is known of the selected one."""
         with Vertical(id="result"):
             yield RaceTable()
             yield Static(classes="details", markup=False)

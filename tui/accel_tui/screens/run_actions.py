@@ -150,7 +150,7 @@ class RunAction:
     """An action on runs.
 
     Attributes:
-        id: Its name, also of its key in the settings, after that of the screen.
+        id: Its name; its key in the settings has the name of the screen before it.
         key: Its keys.
         label: A word or two for the line of keys.
         tooltip: What it does, for help and palette.
@@ -434,7 +434,7 @@ _ROWS = (
         "learning_rate",
         "r",
         "Learning rate",
-        "Change the learning rate. In a script, that of the current fit",
+        "Change the learning rate. In a script, of the current fit",
         (RUN,),
         _change_rate,
         _can_change_rate,

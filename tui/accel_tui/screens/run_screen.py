@@ -99,7 +99,6 @@ class RunScreen(DirtyRegionScreen, RunActionsScreen):
         self._follower = RunFollower(directory)
 
     def compose(self) -> ComposeResult:
-        """Compose title, progress, charts beside details, log, devices and keys."""
         self._follower.start(self.app)  # reads the run while the widgets are made
         yield RunTitle()
         yield PhaseLine().data_bind(RunScreen.pending_commands, RunScreen.problem)
@@ -129,7 +128,6 @@ class RunScreen(DirtyRegionScreen, RunActionsScreen):
         self.watch(self.app, "inventory", lambda: self._show_devices(self.state), init=False)
 
     def on_unmount(self) -> None:
-        """Stop the follower and restore the terminal's title."""
         self._follower.stop()
         host_of(self).notifier.restore()
 
@@ -307,7 +305,6 @@ class RunScreen(DirtyRegionScreen, RunActionsScreen):
         return answer == DETACH.id
 
     def action_log(self) -> None:
-        """Show or hide the log."""
         log = self.query_one(LogView)
         log.toggle_class("-open")  # a class of the screen would restyle all of it
         had_focus = log.has_focus_within
@@ -316,7 +313,6 @@ class RunScreen(DirtyRegionScreen, RunActionsScreen):
             self.query_one(RunCharts).focus()
 
     def action_search_log(self) -> None:
-        """Show the log and open its search."""
         self.query_one(LogView).add_class("-open")
         self._update_layout()
         self.query_one(LogView).action_search()

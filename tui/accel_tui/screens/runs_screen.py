@@ -47,7 +47,6 @@ class FilterInput(LineInput):
     ]
 
     async def action_clear(self) -> None:
-        """Clear the filter and go to the list."""
         await self.app.run_action("screen.back")
 
 
@@ -80,7 +79,6 @@ class RunsScreen(RunActionsScreen):
         self._statuses: dict[str, Status | None] = {}
 
     def compose(self) -> ComposeResult:
-        """Compose the filter, the table and the details of the current run."""
         yield TopBar("Runs")
         with Horizontal(id="finding"):
             yield FilterInput(placeholder="/ filter, e.g. cnn  status:failed  tag:paper", id="words", compact=True)
@@ -110,7 +108,6 @@ class RunsScreen(RunActionsScreen):
         self.table.refresh_runs()
 
     def action_filter(self) -> None:
-        """Focus the filter."""
         self._filter_input.focus()
 
     def action_back(self) -> None:
@@ -124,7 +121,6 @@ class RunsScreen(RunActionsScreen):
             open_screen(self, Screens.NEW_RUN)
 
     def action_open(self) -> None:
-        """Open the current run."""
         self.table.action_open()
 
     @on(ScreenResume)

@@ -19,7 +19,7 @@ AUTOMATIC: tuple[str, ...] = ()
 
 
 class SelectChartsScreen(Dialog[tuple[str, ...]]):
-    """Returns the ids of the selected charts; ``None`` if none is selected or nothing has changed.
+    """Returns the ids of the selected charts; ``None`` if no chart is selected or nothing has changed.
 
     Args:
         panels: All available charts.
@@ -39,7 +39,6 @@ class SelectChartsScreen(Dialog[tuple[str, ...]]):
         self._list = Checklist([FieldChoice(panel.title) for panel in panels], self._shown)
 
     def compose(self) -> ComposeResult:
-        """Compose a list with a checkbox per chart."""
         with Vertical(classes="dialog"):
             yield Label("Charts", classes="question")
             yield self._list
@@ -48,11 +47,9 @@ class SelectChartsScreen(Dialog[tuple[str, ...]]):
             yield Label("[@click=screen.default]d: as many as fit[/]", classes="detail")
 
     def action_back(self) -> None:
-        """Return the selected charts."""
         chosen = self._list.chosen
         changed = any(chosen) and chosen != self._shown
         self.dismiss(tuple(compress(self._ids, chosen)) if changed else None)
 
     def action_default(self) -> None:
-        """Return :data:`AUTOMATIC`."""
         self.dismiss(AUTOMATIC)

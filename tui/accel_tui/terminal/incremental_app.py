@@ -79,7 +79,7 @@ class FlowControl:
             length: Its size in bytes.
 
         Returns:
-            The number of the query to send after it, a single digit; ``None`` if none is needed or one is pending.
+            The number of the query to send after it, a single digit; ``None`` if no query is needed or one is pending.
         """
         if self._query_time is not None:
             return None

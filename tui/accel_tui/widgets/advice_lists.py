@@ -109,7 +109,6 @@ class FindingList(AdviceList):
         return self._findings.get(self.highlighted_id)
 
     def on_resize(self) -> None:
-        """Lay the lines out for another width."""
         self.show(list(self._rows()))
 
     def _rows(self) -> Iterator[Option]:
@@ -228,7 +227,6 @@ class CureList(AdviceList):
         return self._cures.get(self.highlighted_id)
 
     def on_resize(self) -> None:
-        """Lay the lines out for another width."""
         width = self.size.width or self.app.size.width
         self.show([Option(_content(each, self._advice, self._notes, width), id_) for id_, each in self._cures.items()])
 

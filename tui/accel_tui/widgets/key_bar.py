@@ -83,7 +83,7 @@ class KeyBar(Widget):
     A single widget: the keys change with the focus, and a widget each would take longer than the rest of the response.
 
     Args:
-        kept: An action whose key is not dropped: that of the command palette, which finds the dropped ones.
+        kept: An action whose key is not dropped, such as the command palette, which finds the dropped ones.
     """
 
     ALLOW_SELECT = False
@@ -105,7 +105,6 @@ class KeyBar(Widget):
         self._kept = kept
 
     def on_mount(self) -> None:
-        """Update the keys with the active bindings."""
         self.screen.bindings_updated_signal.subscribe(self, self._update_keys)
 
     def render(self) -> Content:
@@ -122,12 +121,10 @@ class KeyBar(Widget):
         return keys
 
     def on_click(self, event: Click) -> None:
-        """Run the action of the clicked key."""
         if (key := self._key_at(event.x)) and key.is_enabled:
             self.app.simulate_key(key.key)
 
     def on_mouse_move(self, event: MouseMove) -> None:
-        """Show the tooltip of the key under the mouse."""
         key = self._key_at(event.x)
         self.tooltip = key.tooltip if key else None
 

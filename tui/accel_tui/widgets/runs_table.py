@@ -58,7 +58,6 @@ class RunsTable(Table[RunSummary]):
 
         @property
         def control(self) -> "RunsTable":
-            """The sender, for :func:`textual.on`."""
             return self.table
 
     class Opened(Table.Opened):
@@ -73,7 +72,6 @@ class RunsTable(Table[RunSummary]):
         self._worker: Worker[None] | None = None
 
     def key_of(self, row: RunSummary) -> Hashable:
-        """The id of a run."""
         return row.id
 
     @property
@@ -88,7 +86,6 @@ class RunsTable(Table[RunSummary]):
         return tuple(run for run in everything.values() if run.id in self.selected)
 
     def on_mount(self) -> None:
-        """Start refreshing."""
         self.set_interval(INTERVAL, self.refresh_runs)
 
     def refresh_runs(self) -> None:
@@ -97,7 +94,6 @@ class RunsTable(Table[RunSummary]):
             self._worker = self._list()
 
     def watch_runs(self) -> None:
-        """Show the runs that match the filter."""
         terms = parse(self.filter)
         reason = key_error(self.filter) or "No matching runs"
         self.empty = f"{reason}. Escape clears the filter." if self.runs else "" if self.runs is None else self._none

@@ -86,7 +86,7 @@ class Table(ScrollView, Generic[T], can_focus=True):
             tooltip="Sort by the next column; so does a click on a column",
         ),
         Binding("less_than_sign", "sort(-1)", id="table.sort-previous", tooltip="Sort by the previous column"),
-        Binding("o", "reverse", "Reverse the order", show=False, id="table.reverse", tooltip="Reverse the sort order"),
+        Binding("o", "reverse", id="table.reverse", tooltip="Reverse the sort order"),
         *LIST_KEYS,
         *SIDEWAYS_KEYS,
     ]
@@ -163,7 +163,7 @@ class Table(ScrollView, Generic[T], can_focus=True):
 
         Args:
             rows: In the order that is kept where no column is sorted by.
-            columns: ``None`` for those of before.
+            columns: ``None`` keeps the present ones.
         """
         kept = self.key_of(self.current) if self.current is not None and self.keeps_row else None
         if columns is not None:
@@ -194,12 +194,10 @@ class Table(ScrollView, Generic[T], can_focus=True):
         self.refresh()
 
     def watch_selected(self) -> None:
-        """Show the selection."""
         self.repaint_changed()
         self.post_message(self.Moved())
 
     def action_open(self) -> None:
-        """Open the current row."""
         if self.current is not None and self.opens:
             self.post_message(self.Opened(self.current))
 
@@ -210,7 +208,6 @@ class Table(ScrollView, Generic[T], can_focus=True):
             self.go_to(self._cursor + 1)
 
     def action_select_next(self, direction: int) -> None:
-        """Select the current row and its neighbour."""
         self._select_range(self._cursor, self._cursor + direction)
         self.go_to(self._cursor + direction)
 
@@ -222,23 +219,18 @@ class Table(ScrollView, Generic[T], can_focus=True):
             self.order = SortOrder(titles[(at + direction) % len(titles)])
 
     def action_reverse(self) -> None:
-        """Reverse the sort order."""
         self.order = self.order.by(self.order.column)
 
     def action_go_first(self) -> None:
-        """Move the cursor to the first line."""
         self.go_to(0)
 
     def action_go_last(self) -> None:
-        """Move the cursor to the last line."""
         self.go_to(len(self.shown) - 1)
 
     def action_move(self, lines: int) -> None:
-        """Move the cursor by lines."""
         self.go_to(self._cursor + lines)
 
     def action_page(self, pages: int) -> None:
-        """Move the cursor by pages."""
         self.action_move(pages * max(1, self._lines_visible - 1))
 
     def go_to(self, line: int) -> None:
@@ -253,7 +245,6 @@ class Table(ScrollView, Generic[T], can_focus=True):
             self.post_message(self.Moved())
 
     def on_resize(self) -> None:
-        """Choose the columns that fit."""
         self._painted.clear()
         self._lay_out()
         self.go_to(self._cursor)
@@ -265,7 +256,6 @@ class Table(ScrollView, Generic[T], can_focus=True):
         self.refresh()
 
     def on_mouse_down(self, event: MouseDown) -> None:
-        """Keep clicks that select rows from selecting text."""
         if self.selectable and (event.shift or event.ctrl):
             event.prevent_default()
 
@@ -350,7 +340,6 @@ class Table(ScrollView, Generic[T], can_focus=True):
         return (mark, *((column.text(row, now), column.colour(row)) for column, _ in self._visible))
 
     def render_line(self, y: int) -> Strip:
-        """The header, or a row."""
         if y == 0 and self.shown:
             return self._placed(self._header(), self._style("header"))
         line = self.scroll_offset.y + y - 1

@@ -43,7 +43,6 @@ class TextTable(Table[TextRow]):
     sideways = True
 
     def key_of(self, row: TextRow) -> Hashable:
-        """The number of a row."""
         return row.number
 
     def show_texts(self, titles: Sequence[str], rows: Sequence[TextRow], widest: int = _WIDEST) -> None:

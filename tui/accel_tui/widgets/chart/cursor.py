@@ -169,22 +169,18 @@ class ChartMouse(DirtyRegionWidget, VisibilityMixin):
             self._point(self._step_at(event.x))
 
     def on_leave(self) -> None:
-        """Post that the mouse has left."""
         self._point(None)
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
-        """Start dragging."""
         if event.button == 1 and self._view:
             self._held, self._moved = (event.x, self._view.x.low), False
             self.capture_mouse()
 
     def on_mouse_up(self) -> None:
-        """Stop dragging."""
         self._held = None
         self.release_mouse()
 
     def on_click(self, event: events.Click) -> None:
-        """Post the clicked step."""
         event.stop()
         if event.button == 1 and not self._moved:
             self.post_message(self.Pressed(self, self._step_at(event.x), event.chain))

@@ -61,8 +61,8 @@ class Plot:
         title: In the header.
         series: The parts, the last on top.
         note: In the header, after the title.
-        x: Range of the positions; ``None`` for that of the series.
-        y: Range of the values; ``None`` for that of the series, 0 included for bars.
+        x: Range of the positions; ``None`` for the range of the series.
+        y: Range of the values; ``None`` for the range of the series, 0 included for bars.
         x_name: Name of the positions, in the header where there is room.
         y_name: Name of the values.
     """
@@ -166,7 +166,7 @@ def _bars(area: Frame, series: PlotSeries, x: Axis, y: Axis, *, filled: bool) ->
 
 
 def _paint(area: Frame, patterns: raster.Patterns, style: int) -> None:
-    """Add dots to those of the series below."""
+    """Add dots to the dots of the series below."""
     mask = patterns > 0
     below = np.where(area.characters >= raster.BLANK, area.characters - np.uint32(raster.BLANK), 0) & 0xFF
     has_dots = (area.characters >= raster.BLANK) & (area.characters <= raster.BLANK + 0xFF)
@@ -218,7 +218,6 @@ class PlotView(Widget):
         return self._drawn[1:]
 
     def render_line(self, y: int) -> Strip:
-        """A line of the plot."""
         if self.drawn is None:
             return Strip([Segment("" if y else self.empty, self.get_component_rich_style("plot--note"))])
         frame = self.drawn[1]

@@ -20,7 +20,7 @@ _QUANTILE = 0.05  # quantile on either side, a common choice
 _ASKS_FOR_LOG = 30.0  # ratio of the quantiles from which an axis is logarithmic if nobody has chosen
 _STAYS_LOG = 10.0  # the same for an axis that is logarithmic, so that it does not turn back and forth
 _WORTH_IT = 0.8  # share of the range that the rest is drawn in at most, if outliers are hidden
-_SAMPLED = 512  # buckets whose quantiles are those of all
+_SAMPLED = 512  # buckets whose quantiles are near enough to the quantiles of all
 _FEWEST_STEPS = 19  # values of a curve after the first, from which on some may be outliers
 _FEWEST_POINTS = 4  # the same of points, of which the first is often one
 _MARGIN = 0.5  # share of the range between the quantiles: a steadily falling curve is not clipped
@@ -123,7 +123,7 @@ _ROOM = 1.9  # length of the axis of a constant, relative to it
 _ROUNDING = 1e-6  # rows
 _TALL = 6  # rows from which there are at least three ticks
 _UNLABELLED = 1.03  # how much longer an axis may be for a tick at an end
-_QUARTERS = 1.05  # how much longer an axis may be for shorter labels than those of 2.5
+_QUARTERS = 1.05  # how much longer an axis may be for shorter labels than multiples of 2.5
 _LONG = 10.0  # ratio of the ends from which powers of ten can be on rows
 
 

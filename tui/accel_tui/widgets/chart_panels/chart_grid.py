@@ -14,7 +14,7 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from accel_tui.widgets.custom_keys import custom_keys
+from accel_tui.widgets.list_keys import custom_keys
 
 MIN_SIZE = Size(36, 6)
 """Minimum size of a readable chart."""
@@ -168,7 +168,6 @@ class ChartBar(Widget):
         return items
 
     def on_click(self, event: Click) -> None:
-        """Post the action of the clicked item."""
         end = 0
         for item in self.shown:
             start, end = end, end + item.label.cell_length + 1

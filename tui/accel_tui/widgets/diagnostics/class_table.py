@@ -91,7 +91,6 @@ class ClassList(Table[ClassRow]):
     opens = False
 
     def key_of(self, row: ClassRow) -> Hashable:
-        """The name of a class."""
         return row.name
 
 

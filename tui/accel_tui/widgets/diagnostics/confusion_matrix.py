@@ -163,24 +163,20 @@ class ConfusionMatrix(TextPage):
         return action not in ("shares", "list") or self.confusion is not None
 
     def watch_cursor(self) -> None:
-        """Show the cursor and the cells as they are chosen."""
         self.rebuild()
 
     watch_show_percent = watch_list_only = watch_cursor
 
     def action_go(self, down: int, right: int) -> None:
-        """Move the cursor."""
         if self.confusion:
             last = max(len(self.confusion.counts) - 1, 0)
             row, column = self.cursor
             self.cursor = min(max(row + down, 0), last), min(max(column + right, 0), last)
 
     def action_shares(self) -> None:
-        """Toggle percentages and counts."""
         self.show_percent = not self.show_percent
 
     def action_list(self) -> None:
-        """Toggle the list and the matrix."""
         self.list_only = not self.list_only
 
     def on_mouse_scroll_down(self, event: MouseScrollDown) -> None:
@@ -192,7 +188,6 @@ class ConfusionMatrix(TextPage):
         self.action_go(*((0, -3) if event.shift else (-3, 0)))
 
     def on_click(self, event: Click) -> None:
-        """Move the cursor to the clicked cell."""
         found = self._layout_shown
         if (
             found

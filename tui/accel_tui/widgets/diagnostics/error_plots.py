@@ -29,7 +29,6 @@ class ErrorPlots(PlotPage):
     """The step of the validation."""
 
     def watch_report(self) -> None:
-        """Show another validation."""
         self.rebuild()
 
     def headings(self, width: int) -> Sequence[Strip]:
@@ -102,7 +101,6 @@ class RegressionPlots(PlotPage):
     """Index of the number of the output."""
 
     def watch_report(self) -> None:
-        """Show another validation."""
         self.refresh_bindings()
         self.rebuild()
 
@@ -114,7 +112,6 @@ class RegressionPlots(PlotPage):
         return action != "unit" or (self.report is not None and len(self.report.names) > 1)
 
     def action_unit(self, units: int) -> None:
-        """Show another number."""
         if self.report and self.report.names:
             self.unit = (self._shown + units) % len(self.report.names)
 

@@ -57,7 +57,6 @@ class ExampleTable(Vertical):
     """The samples."""
 
     def compose(self) -> ComposeResult:
-        """Compose the summary, the table and the text."""
         yield Static(markup=False)
         yield TextTable()
         yield ExampleText()
@@ -67,11 +66,9 @@ class ExampleTable(Vertical):
         self._show()
 
     def on_resize(self) -> None:
-        """Fit the summary."""
         self._summarize()
 
     def watch_examples(self) -> None:
-        """Show other samples."""
         if self.is_mounted:
             self._show()
 
@@ -159,7 +156,6 @@ class ExampleText(ScrollPage):
     """The example."""
 
     def watch_example(self, before: Example | None, example: Example | None) -> None:
-        """Show another example."""
         is_same = before and example and before.row == example.row
         self.show_again(from_start=not is_same)
 

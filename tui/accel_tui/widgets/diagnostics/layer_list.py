@@ -38,7 +38,7 @@ class LayerRow:
 
     @property
     def name(self) -> str:
-        """Its name and class; those of nested models are indented."""
+        """Its name and class, indented in nested models."""
         return f"{'  ' * self.layer.depth}{self.layer.name}  {self.layer.kind}"
 
     @property
@@ -63,7 +63,6 @@ class LayersTable(Table[LayerRow]):
     opens = False
 
     def key_of(self, row: LayerRow) -> Hashable:
-        """The place of a layer."""
         return row.number
 
 

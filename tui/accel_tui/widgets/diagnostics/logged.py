@@ -65,15 +65,12 @@ class MediaView(ScrollPage, can_focus=False):
         self.show_again(from_start=not same)
 
     def watch_bin(self) -> None:
-        """Show another bin's values."""
         self.rebuild()
 
     def on_resize(self) -> None:
-        """Draw for the new size."""
         self.show_again(from_start=False)
 
     def on_mouse_move(self, event: MouseMove) -> None:
-        """Find the bin below the pointer."""
         self.bin = None
         if self.shown and self.shown.plot:
             surface = self.shown.surface
@@ -83,7 +80,6 @@ class MediaView(ScrollPage, can_focus=False):
                 self.bin = min(int(bars.x.searchsorted(at, "right")) - 1, len(bars.y) - 1)
 
     def on_leave(self) -> None:
-        """Show no bin's values."""
         self.bin = None
 
     def headings(self, width: int, visible: range, lines: int) -> Sequence[Strip]:
@@ -153,7 +149,7 @@ class MediaView(ScrollPage, can_focus=False):
         return f"{number} values from {first:.4g} to {last:.4g}"
 
 
-_NAME = 18  # width of a name for which columns are left out, that of the number of steps first
+_NAME = 18  # width of a name for which columns are left out, the number of steps first
 
 
 class MediaNames(Table[MediaSeries]):
@@ -163,7 +159,6 @@ class MediaNames(Table[MediaSeries]):
     opens = False
 
     def key_of(self, row: MediaSeries) -> Hashable:
-        """Name and kind of a series."""
         return row.name, row.kind
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -228,7 +223,6 @@ class Logged(Horizontal):
     _current: Hashable = None
 
     def compose(self) -> ComposeResult:
-        """Compose the list and the item."""
         yield MediaNames()
         yield MediaView()
 
@@ -242,7 +236,6 @@ class Logged(Horizontal):
             self._list()
 
     def watch_step(self) -> None:
-        """Show another step."""
         self._read_chosen()
 
     def action_move(self, steps: int) -> None:
@@ -253,7 +246,6 @@ class Logged(Horizontal):
             self.step = None if newest else shown.logged.steps[max(index, 0)]
 
     def action_first(self) -> None:
-        """Show the first step."""
         self.step = 0
 
     def action_newest(self) -> None:
@@ -261,7 +253,6 @@ class Logged(Horizontal):
         self.step = None
 
     def action_page(self, pages: int) -> None:
-        """Scroll a text by pages."""
         self.query_one(MediaView).action_page(pages)
 
     @on(MediaNames.Moved)

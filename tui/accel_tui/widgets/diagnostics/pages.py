@@ -83,7 +83,7 @@ def fill(page: Widget, reading: DiagnosticsReading, report: OutputReport | None)
 def tabs_of(report: OutputReport | None, *, has_media: bool = False, has_engine: bool = True) -> tuple[str, ...]:
     """The ids of the tabs for a report, and for images, texts and histograms that a script logged.
 
-    Without any of them, those of an image classifier, or what a script may log; they say why they are empty.
+    Without any of them, the tabs of an image classifier, or of what a script may log, which say why they are empty.
     """
     if not has_engine:
         return ("logged",)

@@ -137,7 +137,7 @@ _CLASS_COLOURS: tuple[Colour, ...] = (
     (213, 94, 0),
     (204, 121, 167),
 )
-"""The first is often the background; the others are those of Okabe and Ito, "Color Universal Design", 2008."""
+"""The first is often the background; the others are from Okabe and Ito, "Color Universal Design", 2008."""
 
 _LOUDNESS = np.array([(8, 6, 30), (85, 20, 125), (185, 55, 120), (250, 140, 95), (252, 250, 190)], np.float64)
 

@@ -63,15 +63,12 @@ class PlotPage(TextPage):
     watch_is_maximized = watch_selected
 
     def action_select_plot(self, plots: int) -> None:
-        """Select another plot."""
         self.selected = min(max(self.selected + plots, 0), max(self._count - 1, 0))
 
     def action_maximize(self) -> None:
-        """Toggle one plot and all."""
         self.is_maximized = not self.is_maximized
 
     def on_click(self, event: Click) -> None:
-        """Select the clicked plot."""
         for x, y, width, height, index in self._places:
             if x <= event.x < x + width and y <= event.y < y + height:
                 self.selected = index

@@ -67,8 +67,8 @@ class SampleGallery(TextPage):
         Binding("home", "turn(-1000)", id="gallery.home", tooltip="First page"),
         Binding("end", "turn(1000)", id="gallery.end", tooltip="Last page"),
         Binding("b", "blend", "Blend", id="gallery.blend", tooltip="Draw masks over the image, or beside it"),
-        Binding("plus,equals_sign", "size(1)", "Larger", show=False, id="gallery.larger", tooltip="Larger images"),
-        Binding("minus", "size(-1)", "Smaller", show=False, id="gallery.smaller", tooltip="Smaller images"),
+        Binding("plus,equals_sign", "size(1)", id="gallery.larger", tooltip="Larger images"),
+        Binding("minus", "size(-1)", id="gallery.smaller", tooltip="Smaller images"),
     ]
 
     examples: reactive[ListedExamples | None] = reactive(None, repaint=False)
@@ -100,7 +100,6 @@ class SampleGallery(TextPage):
         self.refresh_bindings()
 
     def watch_page_number(self) -> None:
-        """Show the page's images."""
         self.rebuild()
 
     def watch_is_blended(self) -> None:
@@ -109,7 +108,6 @@ class SampleGallery(TextPage):
         self.rebuild()
 
     def watch_size_index(self) -> None:
-        """Show the first page of images of another size."""
         self.page_number = 0
         self.rebuild()
 
@@ -119,7 +117,6 @@ class SampleGallery(TextPage):
         return action != "blend" or any(picture.mask is not None for each in self._pictures[:1] for picture in each)
 
     def action_turn(self, pages: int) -> None:
-        """Turn pages."""
         last = self._pages - 1  # there may be fewer pages after a resize or a new report
         self.page_number = min(max(min(self.page_number, last) + pages, 0), last)
 
@@ -128,16 +125,13 @@ class SampleGallery(TextPage):
         self.is_blended = not self.is_blended
 
     def action_size(self, step: int) -> None:
-        """Make images larger or smaller."""
         now = self._fitting() if self.size_index is None else self.size_index
         self.size_index = min(max(now + step, 0), len(WIDTHS) - 1)
 
     def on_mouse_scroll_down(self) -> None:
-        """Next page."""
         self.action_turn(1)
 
     def on_mouse_scroll_up(self) -> None:
-        """Previous page."""
         self.action_turn(-1)
 
     @property

@@ -45,7 +45,6 @@ class Samples(Vertical):
         await self._show()
 
     async def watch_report(self) -> None:
-        """Show other samples."""
         if self.is_mounted:
             await self._show()
 
@@ -60,11 +59,9 @@ class Samples(Vertical):
         return action != "random" or (report is not None and bool(report.random))
 
     def action_filter(self) -> None:
-        """Toggle errors and all samples."""
         self.only_wrong = not self.only_wrong
 
     def action_random(self) -> None:
-        """Toggle random samples and the worst."""
         self.is_random = not self.is_random
 
     async def _show(self) -> None:

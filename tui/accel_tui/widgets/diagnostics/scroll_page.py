@@ -63,33 +63,26 @@ class ScrollPage(TextPage):
         super().notify_style_update()
 
     def watch_first(self) -> None:
-        """Show other lines."""
         self.rebuild()
 
     def action_move(self, lines: int) -> None:
-        """Scroll by lines."""
         room = self.size.height - self._heading_lines
         self._build(self.first + lines + room)
         self.first = min(max(self.first + lines, 0), max(0, len(self._built) - room))
 
     def action_page(self, pages: int) -> None:
-        """Scroll by pages."""
         self.action_move(pages * max(1, self.size.height - self._heading_lines - 1))
 
     def action_go_first(self) -> None:
-        """Scroll to the first line."""
         self.first = 0
 
     def action_go_last(self) -> None:
-        """Scroll to the last line."""
         self.action_move(_FAR)
 
     def on_mouse_scroll_down(self) -> None:
-        """Scroll down."""
         self.action_move(3)
 
     def on_mouse_scroll_up(self) -> None:
-        """Scroll up."""
         self.action_move(-3)
 
     def build_page(self, width: int, height: int) -> Iterator[Strip]:
@@ -124,7 +117,6 @@ class GeneratedText(ScrollPage):
     """The step of the validation."""
 
     def watch_report(self) -> None:
-        """Show the text of another validation."""
         self.show_again(from_start=True)
 
     def headings(self, width: int, visible: range, lines: int) -> Sequence[Strip]:

@@ -35,7 +35,6 @@ class TablePage(Vertical):
         raise NotImplementedError
 
     def compose(self) -> ComposeResult:
-        """Compose the line and the table."""
         yield Static(markup=False)
         yield self.make_table()
 
@@ -44,7 +43,6 @@ class TablePage(Vertical):
         self.show_report()
 
     def watch_report(self) -> None:
-        """Show another report."""
         if self.is_mounted:
             self.show_report()
 

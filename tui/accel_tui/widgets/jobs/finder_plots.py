@@ -180,7 +180,6 @@ class FinderPlot(PlotView):
         times: int
 
     def on_click(self, event: Click) -> None:
-        """Post the clicked position."""
         event.stop()
         value = position_at(self.drawn[0], *self.size, event.x) if self.drawn else None
         if value is not None:

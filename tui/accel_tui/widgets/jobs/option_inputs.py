@@ -54,7 +54,6 @@ class PathInput(LineInput):
         return super().check_action(action, parameters)
 
     def action_complete(self) -> None:
-        """Accept the suggestion."""
         if suggestion := self._paths.suggestion_for(self.value):
             self.value = suggestion
             self.cursor_position = len(suggestion)
@@ -142,7 +141,6 @@ class Checklist(OptionList):
 
         @property
         def control(self) -> "Checklist":
-            """The sender, for :func:`textual.on`."""
             return self.checklist
 
     def __init__(self, items: Sequence[FieldChoice], chosen: Sequence[bool] | None = None) -> None:

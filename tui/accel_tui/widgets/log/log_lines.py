@@ -193,7 +193,6 @@ class LogLines(ScrolledByKeys):
             self.scroll_end(animate=False)
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Load more lines at either end."""
         super().watch_scroll_y(old_value, new_value)
         if new_value <= 0 < old_value:
             self._request_older()
@@ -213,7 +212,6 @@ class LogLines(ScrolledByKeys):
             self.scroll_end(animate=False)
 
     def render_line(self, y: int) -> Strip:
-        """A row."""
         row = self.scroll_offset.y + y
         width = self.scrollable_content_region.width
         if row >= len(self._rows):

@@ -60,7 +60,6 @@ class Field(Widget):
 
         @property
         def control(self) -> "Field":
-            """The sender, for :func:`textual.on`."""
             return self.field
 
     def __init__(self, name: str, value: str) -> None:
@@ -69,7 +68,6 @@ class Field(Widget):
         self.picker = Picker(value, has_choices=form.has_choices(name), is_list=form.is_list(name), id=name)
 
     def compose(self) -> ComposeResult:
-        """Compose the input."""
         yield self.picker
 
     def render(self) -> Content:
@@ -85,15 +83,12 @@ class Field(Widget):
         self.set_class(self.picker.is_open, "-open")
 
     def on_descendant_focus(self) -> None:
-        """Highlight the label."""
         self.refresh()
 
     def on_descendant_blur(self) -> None:
-        """Remove the highlight."""
         self.refresh()
 
     def on_mount(self) -> None:
-        """Set the tooltip."""
         self.tooltip = SPECS[self.field].doc
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -102,7 +97,6 @@ class Field(Widget):
         return self.is_changed if action == "reset" else True
 
     def action_reset(self) -> None:
-        """Ask for the default."""
         self.post_message(self.Reset(self))
 
     def watch_is_changed(self) -> None:
@@ -111,7 +105,7 @@ class Field(Widget):
             self.refresh_bindings()
 
     def watch_error(self) -> None:
-        """Show the error in a line of its own, which stays once there was one: the next key may need it again."""
+        """Show the error in a line below, which stays once there was one: the next key may need it again."""
         self.set_class(bool(self.error), "-wrong")
         if line := next(self.query(".-error").results(Static), None):
             line.update(self.error)

@@ -72,7 +72,6 @@ class FieldFinder(Widget):
 
         @property
         def control(self) -> "FieldFinder":
-            """The sender, for :func:`textual.on`."""
             return self.finder
 
     class Selected(Message):
@@ -119,17 +118,14 @@ class FieldFinder(Widget):
         return self.query_one("#wanted", LineInput).value.removeprefix(self._chosen_by) if self._chosen_by else ""
 
     def action_move(self, how: str) -> None:
-        """Move the cursor."""
         getattr(self.listed, f"action_{'cursor_' if how in ('down', 'up') else ''}{how}")()
 
     def action_choose(self) -> None:
-        """Post the selected field."""
         if self.selected:
             self._chosen_by = self.query_one("#wanted", LineInput).value
             self.post_message(self.Chosen(self, self.selected))
 
     def action_close(self) -> None:
-        """Post that none was chosen."""
         self.post_message(self.Chosen(self, ""))
 
     @on(Input.Changed, "#wanted")

@@ -43,7 +43,7 @@ class GroupHeader(Widget, can_focus=True):
         ),
         Binding("right", "open", id="group.open", tooltip="Show the group's fields"),
         Binding("left", "close", id="group.close", tooltip="Hide the group's fields"),
-        # Not those of the screen, before which the scrolling of the form comes.
+        # The form, which scrolls by them, comes before the keys of the screen.
         Binding("down", "app.focus_next", id="group.down", show=False, tooltip="Next field"),
         Binding("up", "app.focus_previous", id="group.up", show=False, tooltip="Previous field"),
         Binding("f7", "reset", "Default", id="field.reset", tooltip="Reset the group's fields to their defaults"),
@@ -70,7 +70,6 @@ class GroupHeader(Widget, can_focus=True):
 
         @property
         def control(self) -> "GroupHeader":
-            """The sender, for :func:`textual.on`."""
             return self.header
 
     class Reset(Message):
@@ -86,7 +85,6 @@ class GroupHeader(Widget, can_focus=True):
 
         @property
         def control(self) -> "GroupHeader":
-            """The sender, for :func:`textual.on`."""
             return self.header
 
     def __init__(self, title: str) -> None:
@@ -118,28 +116,22 @@ class GroupHeader(Widget, can_focus=True):
         return True
 
     def watch_summary(self) -> None:
-        """Offer the keys that do something."""
         if self.has_focus:
             self.refresh_bindings()
 
     def action_open_or_close(self) -> None:
-        """Open or close the group."""
         self.post_message(self.Toggled(self, is_open=not self.is_open))
 
     def action_open(self) -> None:
-        """Open the group."""
         self.post_message(self.Toggled(self, is_open=True))
 
     def action_close(self) -> None:
-        """Close the group."""
         self.post_message(self.Toggled(self, is_open=False))
 
     def action_reset(self) -> None:
-        """Ask for the defaults."""
         self.post_message(self.Reset(self))
 
     def on_click(self) -> None:
-        """Open or close the group."""
         self.action_open_or_close()
 
 
@@ -166,7 +158,6 @@ class FieldGroup(Widget):
         """The mounted fields by name."""
 
     def compose(self) -> ComposeResult:
-        """Compose the header only."""
         yield self.header
 
     @property

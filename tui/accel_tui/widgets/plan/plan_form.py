@@ -36,9 +36,9 @@ from accel_tui.widgets.plan.picker import Picker
 
 
 class PlanForm(Widget):
-    """The fields that apply: first those of every run, the others in folded groups. Posts its result on each change.
+    """The fields that apply: first the fields of every run, the others in folded groups.
 
-    It holds the texts of all fields; the fields of a group are mounted when it is opened.
+    Posts its result on each change. It holds the texts of all fields; a group mounts its fields when it is opened.
 
     Args:
         defaults: The values that are not marked, and to which fields are reset.
@@ -79,7 +79,6 @@ class PlanForm(Widget):
 
         @property
         def control(self) -> "PlanForm":
-            """The sender, for :func:`textual.on`."""
             return self.form
 
     def __init__(self, defaults: PlanFields | None = None) -> None:
@@ -93,7 +92,6 @@ class PlanForm(Widget):
         }
 
     def compose(self) -> ComposeResult:
-        """Compose the first fields and the groups, each in two columns."""
         with Horizontal(classes="columns"):
             for (title, names), place in zip(FIRST.items(), ("-first", "-second"), strict=True):
                 with Vertical(classes=f"first column {place}") as box:
@@ -105,7 +103,6 @@ class PlanForm(Widget):
                     yield from (self._groups[group] for group in column)
 
     def on_mount(self) -> None:
-        """Post the initial result."""
         self._look()
 
     @property
@@ -167,7 +164,7 @@ class PlanForm(Widget):
 
     @property
     def changed(self) -> tuple[str, ...]:
-        """The fields whose text is not that of the default, in their order on the screen."""
+        """The fields whose text is not the default, in their order on the screen."""
         return tuple(name for name in ORDER if self._texts[name] != form.to_text(getattr(self.defaults, name)))
 
     @property
@@ -197,7 +194,6 @@ class PlanForm(Widget):
         self._focus_wanted()
 
     def watch_inventory(self) -> None:
-        """Update what is possible."""
         if self.is_mounted:
             self._look()
 
@@ -207,7 +203,6 @@ class PlanForm(Widget):
             self._look()
 
     def watch_survey_error(self) -> None:
-        """Show the problem."""
         if self.is_mounted:
             self._look()
 

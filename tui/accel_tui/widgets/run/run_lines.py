@@ -39,7 +39,7 @@ class RunTitle(RunText):
         if info is None:
             return Content("")
         values = info.plan_values
-        # a valid name is part of the id already, and that of a script of the data
+        # a valid name is part of the id already; the name of a script is its data
         name = info.name if not info.id.endswith(f"-{info.name}") and info.name != values.get("data") else ""
         trains = " on ".join(base_name(str(value)) for field in ("model", "data") if (value := values.get(field)))
         strategy = values.get("strategy")
@@ -59,7 +59,7 @@ class RunTitle(RunText):
 
 
 class ProgressLine(RunLine):
-    """A bar over all epochs, or those of a script's part; percentage, elapsed and remaining time."""
+    """A bar over all epochs, or the epochs of a script's part; percentage, elapsed and remaining time."""
 
     def spans(self, state: RunState) -> list[TextSpan]:
         """The bar and its figures; an empty bar while the number of steps is unknown, a full one of a finished run."""
@@ -183,19 +183,16 @@ class AdviceLines(Static):
     """All findings, those that matter most first."""
 
     def watch_findings(self) -> None:
-        """Show the first of them."""
         self._lines = max(self._lines, min(len(self.findings), SHOWN))
         self.styles.height = self._lines
         self.set_class(self._lines > 0, "-shown")
         self._show()
 
     def on_resize(self, event: Resize) -> None:
-        """Cut the lines to another width."""
         del event
         self._show()
 
     async def on_click(self, event: Click) -> None:
-        """Open the Advice screen."""
         event.stop()
         await self.run_action("screen.advice")
 

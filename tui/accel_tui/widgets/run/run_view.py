@@ -35,7 +35,6 @@ class RunView(VisibilityMixin):
         self.update_view()
 
     def on_resize(self) -> None:
-        """Update for the new width."""
         self._width = None
         self.update_view()
 
