@@ -12,7 +12,7 @@ from accel_engine.run import RunReader, find
 from accel_engine.run.runs.listing import summarize
 from accel_engine.text import printable_line
 from accel_tui.cli.output import print_to_stderr, table, write, write_json
-from accel_tui.formatting.runs import left_out
+from accel_tui.formatting.runs import damage_text
 from accel_tui.formatting.text import shorten
 from accel_tui.run_list.comparison import ComparedRow, ComparedRun, Comparison, compared_runs, mixed
 from accel_tui.run_state.curve import CAPACITY
@@ -46,7 +46,7 @@ def compare(runs: tuple[str, ...], as_json: bool) -> None:
     comparison = compared_runs(compared)
     for each in compared:
         if each.state.damaged:
-            print_to_stderr(f"{each.run.id}: {left_out(each.state.damaged, each.run.directory)}")
+            print_to_stderr(f"{each.run.id}: {damage_text(each.state.damaged, each.run.directory)}")
     if as_json:
         write_json(_to_json(comparison))
         return

@@ -39,7 +39,7 @@ from accel_tui.formatting.model_export import (
     problems,
     signature_rows,
 )
-from accel_tui.formatting.runs import device_warnings, left_out
+from accel_tui.formatting.runs import damage_text, device_warnings
 
 _ABOUT_FORMATS = "\n".join(f"  {each.name:<12} {each.about}" for each in all_formats())
 
@@ -247,4 +247,4 @@ def _write(file_format: str, table: str, directory: Path, stream: TextIO) -> Non
 def _tell_damaged(source: RunReader) -> None:
     """Say on standard error how many records are missing in the output."""
     if damaged := source.find_damaged():
-        print_to_stderr(left_out(damaged, source.directory))
+        print_to_stderr(damage_text(damaged, source.directory))

@@ -10,7 +10,7 @@ from accel_engine.plan.placement import process_count
 from accel_engine.race.comparison import find_best, has_enough_turns, winners
 from accel_engine.race.configuration import Best, ConfigurationResult, ConfigurationState, LearnedValue
 from accel_engine.words import numbers
-from accel_tui.formatting.table_columns import GAP, Column, laid_out
+from accel_tui.formatting.table_columns import GAP, Column, line_cells
 from accel_tui.formatting.text import fit
 
 if TYPE_CHECKING:  # its imports are slow
@@ -335,7 +335,7 @@ def heading(results: Sequence[ConfigurationResult], width: int) -> list[tuple[st
     if not any(map(_has_bar, results)):
         return []
     columns = columns_of(results, width, TITLE)
-    return list(laid_out([(each, each.width) for each in columns], [(each.title, "note") for each in columns]))
+    return list(line_cells([(each, each.width) for each in columns], [(each.title, "note") for each in columns]))
 
 
 def bars(results: Sequence[ConfigurationResult], width: int, title: str = "") -> list[list[tuple[str, str]]]:
@@ -348,7 +348,7 @@ def bars(results: Sequence[ConfigurationResult], width: int, title: str = "") ->
     """
     columns = [(each, each.width) for each in columns_of(results, width, title)]
     lines = ([(each.text(result, 0.0), each.colour(result)) for each, _ in columns] for result in results)
-    return [list(laid_out(columns, line)) for line in lines]
+    return [list(line_cells(columns, line)) for line in lines]
 
 
 def _note(result: ConfigurationResult) -> str:

@@ -16,7 +16,7 @@ DIRECTORY_LOST = "its directory was deleted, moved or replaced"
 """Why no command finds a run any more, as a clause."""
 
 
-def how_lost(info: RunInfo | None) -> str:
+def lost_reason(info: RunInfo | None) -> str:
     """Which process of a lost run is gone, or why nobody knows, as a clause."""
     if info and info.is_end_damaged:
         return "the record of its end is damaged"
@@ -30,7 +30,7 @@ def how_lost(info: RunInfo | None) -> str:
     return f"the {process} exited unexpectedly"
 
 
-def left_out(damaged: int, run: Path) -> str:
+def damage_text(damaged: int, run: Path) -> str:
     """How many damaged records of a run are left out, and what to do: a line; empty if there are none.
 
     Args:
@@ -43,7 +43,7 @@ def left_out(damaged: int, run: Path) -> str:
     return f"{numbers.counted(damaged, 'damaged record')} {are} left out: {repair_command(run)}"
 
 
-def plan_change(event: PlanChanged) -> str:
+def plan_change_text(event: PlanChanged) -> str:
     """What changed, from which step and why: ``validation every 500 steps (was 1 epoch) from step 22: me@here``."""
     changed = ", ".join(
         f"{name.replace('_', ' ')} {_value(value)} (was {_value(event.before.get(name))})"
@@ -59,7 +59,7 @@ def _value(value: Any) -> str:
     return "default" if value is None else f"{value:g}" if isinstance(value, float) else str(value) or "default"
 
 
-def ranges(metrics: Mapping[str, float]) -> Iterator[tuple[str, tuple[float, ...]]]:
+def metric_ranges(metrics: Mapping[str, float]) -> Iterator[tuple[str, tuple[float, ...]]]:
     """Yield each metric's name and value; for one with several values, the minimum and the maximum.
 
     Args:

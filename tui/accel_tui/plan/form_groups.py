@@ -4,10 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from accel_engine.devices.device_types import Device
-from accel_engine.plan import DEFAULTS, GROUPS, RULES, SPECS, WORDS, Plan
+from accel_engine.plan import GROUPS, SPECS, WORDS
 from accel_engine.plan.fields import PlanFields
-from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
+from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_tui.plan import field_labels, form
 
 _PLACES = sorted((words.first, name) for name, words in WORDS.items() if words.first is not None)
@@ -102,31 +101,3 @@ def _text(name: str, filled: ResolvedPlan) -> str:
     if SPECS[name].is_share and value and value < 1:
         return f"{100 * value:.4g}%"
     return form.to_text(value) or form.resolved_placeholder(name, filled)
-
-
-def is_relevant(name: str, resolved: ResolvedPlan, devices: Sequence[Device] | None) -> bool:
-    """Whether a field is relevant.
-
-    Args:
-        name: The field.
-        resolved: The plan, which may have values in irrelevant fields.
-        devices: The devices of the machine; ``None`` before they are known, when fields of special
-            hardware are relevant if they have a value.
-    """
-    need, purpose = RULES[name].needs, RULES[name].only_for
-    if need is not None and not need.is_met(resolved.plan):
-        return False
-    has_value = getattr(resolved.plan, name) != DEFAULTS[name]
-    return purpose is None or purpose.is_relevant(resolved.situation(devices), has_value=has_value)
-
-
-def drop_irrelevant(plan: Plan, devices: Sequence[Device] | None) -> Plan:
-    """Return the plan with irrelevant fields at their default."""
-    resolved = resolve(plan)
-    return plan.replace(**{name: DEFAULTS[name] for name in DEFAULTS if not is_relevant(name, resolved, devices)})
-
-
-def needs(name: str) -> str:
-    """What would make a field relevant, in a few words; empty for a field that always is."""
-    need, purpose = RULES[name].needs, RULES[name].only_for
-    return f"only for {purpose.what}" if purpose else f"needs {need.what}" if need else ""

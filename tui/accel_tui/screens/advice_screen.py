@@ -16,12 +16,12 @@ from accel_engine.errors import AccelError
 from accel_engine.text import printable_line
 from accel_tui.follower import Unreadable
 from accel_tui.formatting.advice import (
+    change_command,
     changed_plan,
-    command_with,
+    coverage_text,
     cure_text,
-    failed_rules,
-    looked_at,
-    not_judged,
+    failures_text,
+    missing_text,
     options_text,
 )
 from accel_tui.host import Screens, host_of, open_screen
@@ -168,7 +168,7 @@ class AdviceScreen(WorkingScreen):
         """Copy the command that trains with the cure, or its words where no command does it."""
         if (cure := self._cure) and self.advice:
             try:
-                command = command_with(self.advice.info, cure.changes)
+                command = change_command(self.advice.info, cure.changes)
             except AccelError as error:
                 self.notify(str(error), severity="error", markup=False)
                 return
@@ -277,7 +277,9 @@ def _about(advice: Advice) -> Content:
     """What was looked at, and what could not be judged."""
     if advice.info.bench:
         return Content.styled("This run is a bench: only training is judged.", "$text-muted")
-    words = f"Looked at {looked_at(advice.coverage)}. {not_judged(advice.coverage)} {failed_rules(advice.failed)}"
+    words = (
+        f"Looked at {coverage_text(advice.coverage)}. {missing_text(advice.coverage)} {failures_text(advice.failed)}"
+    )
     return Content.styled(words.strip(), "$text-muted")
 
 

@@ -168,7 +168,7 @@ class BenchScreen(JobScreen):
         def take(part: ExamplesDone | LiveWindow | Candidate) -> None:
             if isinstance(part, Candidate):
                 saved.add(part)
-            job.tell(part)
+            job.send(part)
 
         try:
             with job.ended_by(bench.cancel):
@@ -192,7 +192,7 @@ class BenchScreen(JobScreen):
         """Take note of what was measured."""
         match part:
             case ExamplesDone():
-                self.progress.tell_examples(part, "reading ")
+                self.progress.show_examples(part, "reading ")
             case LiveWindow():
                 self._show_live(part)
             case Candidate():
@@ -207,7 +207,7 @@ class BenchScreen(JobScreen):
         if self.options.scenario == "server":
             measuring += f", tried {numbers.compact(window.rate)} requests/s"
             figures = f"{numbers.compact(window.throughput)}/s answered"
-        self.progress.tell(f"{measuring}  {figures}")
+        self.progress.show(f"{measuring}  {figures}")
 
     def _show_tables(self) -> None:
         tables = list(setup_tables(self._candidates))

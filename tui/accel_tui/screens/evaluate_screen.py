@@ -126,7 +126,7 @@ class EvaluateScreen(JobScreen):
 
     def take(self, part: ExamplesDone) -> None:
         """Tell the number of examples."""
-        self.progress.tell_examples(part)
+        self.progress.show_examples(part)
 
     async def finish(self, found: Evaluation | None) -> Sequence[str]:
         """Show the metrics, and the differences."""

@@ -142,7 +142,7 @@ class ExportScreen(JobScreen):
                 self._progress = replace(self._progress, writing=part.name, examples=None)
             case MeasuredModel():
                 self._progress = replace(self._progress, models=(*self._progress.models, part))
-        self.progress.tell(self._progress.phase)
+        self.progress.show(self._progress.phase)
 
     @property
     def _tables(self) -> ResultTables:

@@ -73,7 +73,7 @@ class FindRateScreen(FinderScreen):
     def take(self, part: RampProgress) -> None:
         """Take the ramps so far."""
         self._ramps = part.ramps
-        self.progress.tell(ramp_progress(part).strip())
+        self.progress.show(ramp_progress(part).strip())
 
     def take_result(self, result: FoundRate) -> str:
         """Take what was found."""

@@ -74,7 +74,7 @@ class FindSizeScreen(FinderScreen):
     def take(self, part: SizeProgress) -> None:
         """Take the sizes so far."""
         self._measured = tuple(sorted(part.measured, key=lambda each: each.batch_size))
-        self.progress.tell(part.detail, part.seconds_left)
+        self.progress.show(part.detail, part.seconds_left)
 
     def take_result(self, result: FoundSize) -> str:
         """Take what was found."""

@@ -142,7 +142,7 @@ class FinderScreen(JobScreen):
         app = self.app
         if self.plan:
             self.warn((*device_warnings(devices_of(self.plan)), isolation.warning(resolve(self.plan))))
-        return self.find(prepared, job.tell, lambda: job.is_cancelled or not app.is_running)
+        return self.find(prepared, job.send, lambda: job.is_cancelled or not app.is_running)
 
     def begin(self, prepared: Any) -> None:
         """Forget the cursor."""

@@ -23,7 +23,7 @@ from accel_tui.widgets.jobs.option_form import OptionForm
 from accel_tui.widgets.key_bar import KeyBar, TopBar
 
 LEAST_SECONDS = 2.0
-"""Seconds of examples after which the time for the rest is told."""
+"""Seconds of examples after which the time for the rest is shown."""
 
 
 class JobProgress(Static):
@@ -32,35 +32,35 @@ class JobProgress(Static):
     _examples_done = 0
 
     def begin(self, words: str) -> None:
-        """Tell that the job is started, whose examples are counted anew."""
+        """Show that the job is started, whose examples are counted anew."""
         self._examples_done = 0
-        self.tell(words)
+        self.show(words)
 
-    def tell(self, words: str, seconds_left: float | None = None) -> None:
-        """Tell how far the job is, and about how long the rest takes if that is known."""
+    def show(self, words: str, seconds_left: float | None = None) -> None:
+        """Show how far the job is, and about how long the rest takes if that is known."""
         left = f", about {numbers.duration(seconds_left)} left" if seconds_left and round(seconds_left) else ""
-        self._show((f"{words}{left}",), "$text-accent")
+        self._show_lines((f"{words}{left}",), "$text-accent")
 
-    def tell_examples(self, part: ExamplesDone, lead: str = "") -> None:
-        """Tell how many examples are done."""
+    def show_examples(self, part: ExamplesDone, lead: str = "") -> None:
+        """Show how many examples are done."""
         if part.done < self._examples_done or not self._examples_done:
             self._remaining = RemainingTime()
             self._remaining.begin()
         self._examples_done = part.done
         self._remaining.count(part.done)
         left = self._remaining.seconds_left(part.of) if part.of and self._remaining.current > LEAST_SECONDS else None
-        self.tell(f"{lead}{numbers.examples_done(part.done, part.of)}", left)
+        self.show(f"{lead}{numbers.examples_done(part.done, part.of)}", left)
 
     def show_end(self, lines: Sequence[str], problem: str, *, was_cancelled: bool) -> None:
         """Show what was found, below why the rest was not."""
         if was_cancelled:
-            self._show((" ".join(("Ended.", *lines[:1])), *lines[1:]), "$text-muted")
+            self._show_lines((" ".join(("Ended.", *lines[:1])), *lines[1:]), "$text-muted")
         elif problem:
-            self._show((problem, *lines), "$text-error")
+            self._show_lines((problem, *lines), "$text-error")
         else:
-            self._show(lines, "$text-success")
+            self._show_lines(lines, "$text-success")
 
-    def _show(self, lines: Sequence[str], style: str) -> None:
+    def _show_lines(self, lines: Sequence[str], style: str) -> None:
         """Show lines, the first one in a style."""
         first, *others = (printable(line) for line in (*lines, "")[: len(lines) or 1])
         content = Content("\n").join([Content.styled(first, style), *map(Content, others)])
@@ -160,7 +160,7 @@ class JobScreen(WorkingScreen):
         raise NotImplementedError
 
     def take(self, part: Any) -> None:
-        """Take note of a part of the answer, and tell the progress."""
+        """Take note of a part of the answer, and show the progress."""
         raise NotImplementedError
 
     def draw(self) -> None:
@@ -263,7 +263,7 @@ class JobScreen(WorkingScreen):
     def cancel(self) -> None:
         """End the job; what was found so far is shown once its thread has ended."""
         if self._job and not self._job.is_cancelled:
-            self.progress.tell("ending")
+            self.progress.show("ending")
             self._job.cancel()
             self.refresh_bindings()
 
@@ -303,7 +303,7 @@ class JobScreen(WorkingScreen):
 
     def _start(self, options: Any, prepared: Any) -> None:
         self.options = options
-        job = Job(lambda: self.call_later(self._wake, job))
+        job = Job(lambda: self.call_later(self._take_later, job))
         self._job = job
         self.begin(prepared)
         self.progress.begin(self.FIRST_WORDS)
@@ -327,7 +327,7 @@ class JobScreen(WorkingScreen):
             if job is self._job:
                 self.call_later(self._finish, job, found, "".join(problems))
 
-    def _wake(self, job: Job) -> None:
+    def _take_later(self, job: Job) -> None:
         """Take the parts now, or when the last drawing was long enough ago."""
         wait = self._drawn_at + DRAW_SECONDS - time.monotonic()
         if wait > 0:
@@ -337,7 +337,7 @@ class JobScreen(WorkingScreen):
 
     def _take(self, job: Job) -> None:
         if job is self._job:
-            for part in job.taken():
+            for part in job.take_parts():
                 self.take(part)
             self.draw()
             self._drawn_at = time.monotonic()

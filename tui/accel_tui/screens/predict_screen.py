@@ -251,7 +251,7 @@ class PredictScreen(JobScreen):
         if isinstance(part, WrittenPart):
             self._parts.append(part.text)
         else:
-            self.progress.tell_examples(part)
+            self.progress.show_examples(part)
 
     def draw(self) -> None:
         """Show what was written."""

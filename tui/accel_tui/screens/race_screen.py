@@ -180,7 +180,7 @@ class RaceScreen(JobScreen):
         app, devices = self.app, detect().devices
         resolved = resolve_to_train(self._plan, devices)
         check_raceable(resolved)
-        raced = Race(resolved, devices, prepared, job.tell, should_stop=lambda: job.is_cancelled or not app.is_running)
+        raced = Race(resolved, devices, prepared, job.send, should_stop=lambda: job.is_cancelled or not app.is_running)
         self.warn((*device_warnings(raced.devices), isolation.warning(resolved)))
         return raced.run()
 
@@ -203,7 +203,7 @@ class RaceScreen(JobScreen):
         if self._results and self.is_working:
             now = next((each for each in self._sorted if each.state is ConfigurationState.COMPILING), None)
             doing = f"compiling {now.title}" if now else "taking turns"
-            self.progress.tell(f"{self._progress}, {doing}", self._remaining.of_race())
+            self.progress.show(f"{self._progress}, {doing}", self._remaining.of_race())
 
     @property
     def _progress(self) -> str:

@@ -14,7 +14,7 @@ from textual.widgets import Input, Label
 from accel_engine.run import RunSummary, Status, runs_directory
 from accel_engine.text import printable
 from accel_engine.words import numbers
-from accel_tui.formatting.runs import how_lost
+from accel_tui.formatting.runs import lost_reason
 from accel_tui.host import Screens, open_screen
 from accel_tui.palette import Command, SearchedCommands
 from accel_tui.run_list.columns import has_model
@@ -142,7 +142,7 @@ class RunsScreen(RunActionsScreen):
         for run in event.runs:
             before = self._statuses.get(run.id)
             if run.status is Status.LOST and before is not None and before.live:
-                self.notify(f"{run.id}: {how_lost(run.info)}.", title="Run lost", severity="error", markup=False)
+                self.notify(f"{run.id}: {lost_reason(run.info)}.", title="Run lost", severity="error", markup=False)
         self._statuses = {run.id: run.status for run in event.runs}
         self._describe()
 

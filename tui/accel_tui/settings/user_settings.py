@@ -11,8 +11,6 @@ from types import MappingProxyType
 from typing import Any
 
 import platformdirs
-import tomlkit
-from tomlkit.exceptions import TOMLKitError
 
 from accel_engine.errors import PlanError, UsageError, first_errors, show_value
 from accel_engine.files import private_directory, replacing
@@ -310,6 +308,8 @@ def save_setting(file: Path, name: str, value: str) -> None:
     Raises:
         UsageError: The file has errors or cannot be written; it is not changed.
     """
+    import tomlkit  # late, as reading the settings does not need it
+
     advice = f"add it yourself: {tomlkit.dumps({name: value}).strip()}"
     file = file.resolve()
     try:
@@ -330,6 +330,9 @@ def save_setting(file: Path, name: str, value: str) -> None:
 
 def _edits(text: str, name: str, value: str) -> Iterator[str]:
     """The text with the name set: in place of its commented default, or else where tomlkit puts it."""
+    import tomlkit
+    from tomlkit.exceptions import TOMLKitError
+
     if name not in tomllib.loads(text):
         line = tomlkit.dumps({name: value}).strip()
         yield re.sub(rf"(?m)^#\s*{re.escape(name)}\s*=.*", lambda _: line, text, count=1)

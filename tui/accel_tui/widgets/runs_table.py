@@ -14,7 +14,7 @@ from textual.worker import Worker
 
 from accel_engine.run import RunInfo, RunList, RunSummary, Status
 from accel_engine.text import printable, printable_fields
-from accel_tui.formatting.runs import how_lost
+from accel_tui.formatting.runs import lost_reason
 from accel_tui.formatting.table_columns import SortOrder
 from accel_tui.run_list.columns import COLUMNS
 from accel_tui.run_list.run_filter import key_error, matches, parse
@@ -31,7 +31,7 @@ class RunsTable(Table[RunSummary]):
     """Runs, newest first by default, refreshed while the table is visible.
 
     Args:
-        none: A sentence where there are no runs.
+        empty: A sentence where there are no runs.
         selectable: Whether several runs can be selected.
     """
 
@@ -63,9 +63,9 @@ class RunsTable(Table[RunSummary]):
     class Opened(Table.Opened):
         """A run should be opened."""
 
-    def __init__(self, none: str, *, selectable: bool = False) -> None:
+    def __init__(self, empty: str, *, selectable: bool = False) -> None:
         super().__init__(selectable=selectable)
-        self._none = none
+        self._no_runs = empty
         self.columns = COLUMNS
         self._open_when_listed = False
         self._is_partial = False
@@ -96,7 +96,7 @@ class RunsTable(Table[RunSummary]):
     def watch_runs(self) -> None:
         terms = parse(self.filter)
         reason = key_error(self.filter) or "No matching runs"
-        self.empty = f"{reason}. Escape clears the filter." if self.runs else "" if self.runs is None else self._none
+        self.empty = f"{reason}. Escape clears the filter." if self.runs else "" if self.runs is None else self._no_runs
         self.show_rows(run for run in self.runs or () if matches(run, terms))
 
     watch_filter = watch_runs
@@ -193,4 +193,4 @@ def _lost(info: RunInfo, checkpoint: int) -> str:
     onwards = f" R continues from the checkpoint at step {checkpoint:,}." if info.plan and checkpoint else ""
     if info.script:
         onwards = " To continue, run the script again."
-    return f"Lost: {how_lost(info)}.{onwards}"
+    return f"Lost: {lost_reason(info)}.{onwards}"

@@ -17,7 +17,15 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from accel_engine.text import printable_line
-from accel_tui.formatting.table_columns import GAP, Column, SortOrder, fitting, laid_out, ordered, widths
+from accel_tui.formatting.table_columns import (
+    GAP,
+    Column,
+    SortOrder,
+    column_widths,
+    fitting_columns,
+    line_cells,
+    sort_rows,
+)
 from accel_tui.formatting.text import fit, wrapped
 from accel_tui.widgets.list_keys import LIST_KEYS, SIDEWAYS_KEYS
 
@@ -168,7 +176,7 @@ class Table(ScrollView, Generic[T], can_focus=True):
         kept = self.key_of(self.current) if self.current is not None and self.keeps_row else None
         if columns is not None:
             self.columns = columns
-        had_rows, self.shown = bool(self.shown), ordered(rows, self.columns, self.order)
+        had_rows, self.shown = bool(self.shown), sort_rows(rows, self.columns, self.order)
         if bool(self.shown) is not had_rows:
             self._painted.clear()
             self.refresh()
@@ -307,8 +315,8 @@ class Table(ScrollView, Generic[T], can_focus=True):
 
     def _lay_out(self) -> None:
         """Choose the columns that fit, and repaint what has changed by it."""
-        chosen = list(self.columns) if self.sideways else fitting(self.columns, self.room, self.shown)
-        visible = list(zip(chosen, widths(chosen, self.room), strict=True))
+        chosen = list(self.columns) if self.sideways else fitting_columns(self.columns, self.room, self.shown)
+        visible = list(zip(chosen, column_widths(chosen, self.room), strict=True))
         if [(each.title, width) for each, width in visible] != [(each.title, width) for each, width in self._visible]:
             self._painted.clear()
             self.refresh()
@@ -354,7 +362,7 @@ class Table(ScrollView, Generic[T], can_focus=True):
         plain = self._style("cursor" if at_cursor else "row")
         mark, *texts = cells
         segments = [Segment(f" {mark} "[-self._lead :], plain + self._style("mark"))]
-        for text, colour in laid_out(self._visible, texts):
+        for text, colour in line_cells(self._visible, texts):
             segments.append(Segment(text, plain + self._style(colour) if colour and not in_focus else plain))
         return self._placed(segments, plain)
 

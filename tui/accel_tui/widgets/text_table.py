@@ -11,7 +11,7 @@ from textual.events import Click
 from textual.widgets import Label, Static
 
 from accel_engine.text import printable, printable_line
-from accel_tui.formatting.table_columns import Column, ResultTable, SortKey, width_of
+from accel_tui.formatting.table_columns import Column, ResultTable, SortKey, column_width
 from accel_tui.widgets.table import Table
 
 _NUMBER = re.compile(r"[(~]?([+-]?[\d.,]+(?:e[+-]?\d+)?) ?([kMGTPE]?)(?:(µs|ms|[KMGT]iB)|s|B|%|x)?\)?(?: [(±━╸].*)?")
@@ -80,7 +80,7 @@ def _text_column(at: int, title: str, rows: Sequence[TextRow], widest: int) -> C
 
     return Column(
         title,
-        width_of(title, texts, widest),
+        column_width(title, texts, widest),
         lambda row, _: row.texts[at],
         key if title else None,
         right=is_number,

@@ -148,7 +148,7 @@ class ChartMouse(DirtyRegionWidget, VisibilityMixin):
 
         direction: int
 
-    _held: tuple[int, float] | None = None  # start of the drag, and the first visible step then
+    _drag: tuple[int, float] | None = None  # start of the drag, and the first visible step then
     _moved = False
     _pointed: float | None = None
 
@@ -159,8 +159,8 @@ class ChartMouse(DirtyRegionWidget, VisibilityMixin):
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
         """Post the step under the mouse, or drag the axis."""
-        if self._held and self._view:
-            x, first = self._held
+        if self._drag and self._view:
+            x, first = self._drag
             self._moved = self._moved or event.x != x
             if self._moved and (plot := plot_region(self._view)):
                 steps_per_column = (self._view.x.high - self._view.x.low) / plot.width
@@ -173,11 +173,11 @@ class ChartMouse(DirtyRegionWidget, VisibilityMixin):
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
         if event.button == 1 and self._view:
-            self._held, self._moved = (event.x, self._view.x.low), False
+            self._drag, self._moved = (event.x, self._view.x.low), False
             self.capture_mouse()
 
     def on_mouse_up(self) -> None:
-        self._held = None
+        self._drag = None
         self.release_mouse()
 
     def on_click(self, event: events.Click) -> None:

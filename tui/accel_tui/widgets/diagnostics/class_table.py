@@ -19,7 +19,7 @@ from accel_engine.run.diagnostics import (
 )
 from accel_engine.run.diagnostics.figures import ClassFigures, class_figures
 from accel_engine.words import numbers
-from accel_tui.formatting.table_columns import Column, SortOrder, width_of
+from accel_tui.formatting.table_columns import Column, SortOrder, column_width
 from accel_tui.widgets.diagnostics.table_page import TablePage
 from accel_tui.widgets.table import Table
 
@@ -142,7 +142,7 @@ def _rows(names: tuple[str, ...], figures: ClassFigures, *, has_iou: bool) -> It
 
 
 def _name_column(rows: list[ClassRow]) -> Column[ClassRow]:
-    width = width_of("class ", (row.name for row in rows), _LONGEST)
+    width = column_width("class ", (row.name for row in rows), _LONGEST)
     return Column("class", width, lambda row, _: row.name, lambda row: (0.0, row.name.casefold()))
 
 

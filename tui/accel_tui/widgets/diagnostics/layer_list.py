@@ -9,7 +9,7 @@ from textual.widgets import Static
 from accel_engine.run.diagnostics import Layer, LayerTable
 from accel_engine.words import numbers
 from accel_engine.words.numbers import percent
-from accel_tui.formatting.table_columns import Column, SortKey, width_of
+from accel_tui.formatting.table_columns import Column, SortKey, column_width
 from accel_tui.widgets.diagnostics.table_page import TablePage
 from accel_tui.widgets.styled_text import TextSpan
 from accel_tui.widgets.table import Table
@@ -86,7 +86,7 @@ class LayerList(TablePage):
 
 
 def _columns(rows: Sequence[LayerRow]) -> list[Column[LayerRow]]:
-    longest = width_of("layer ", (row.name for row in rows), NAME_WIDTH)
+    longest = column_width("layer ", (row.name for row in rows), NAME_WIDTH)
     return [
         Column(
             "layer",
@@ -98,7 +98,7 @@ def _columns(rows: Sequence[LayerRow]) -> list[Column[LayerRow]]:
         ),
         Column(
             "output shape",
-            width_of("output shape", (row.shape for row in rows), 14),
+            column_width("output shape", (row.shape for row in rows), 14),
             lambda row, _: row.shape,
             lambda row: (0.0, row.shape),
             right=True,
@@ -106,7 +106,7 @@ def _columns(rows: Sequence[LayerRow]) -> list[Column[LayerRow]]:
         ),
         Column(
             "parameters",
-            width_of("parameters", (f"{row.layer.parameters:,}" for row in rows), 13),
+            column_width("parameters", (f"{row.layer.parameters:,}" for row in rows), 13),
             lambda row, _: f"{row.layer.parameters:,}" if row.layer.parameters else "",
             lambda row: _positive(row.layer.parameters),
             right=True,

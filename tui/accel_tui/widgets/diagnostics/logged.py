@@ -20,7 +20,7 @@ from textual.worker import get_current_worker
 from accel_engine.run.media import Histogram, LoggedImage, LoggedText, MediaSeries
 from accel_engine.text import printable_line
 from accel_engine.words import numbers
-from accel_tui.formatting.table_columns import ALL_ROOM, GAP, Column, width_of
+from accel_tui.formatting.table_columns import ALL_ROOM, GAP, Column, column_width
 from accel_tui.formatting.text import shorten_middle
 from accel_tui.run_state.diagnostics import ChosenItem, LoggedMedia, read_item
 from accel_tui.widgets.chart.cell_frame import STYLES, style_rules
@@ -167,7 +167,7 @@ class MediaNames(Table[MediaSeries]):
 
     def show_series(self, series: Sequence[MediaSeries]) -> None:
         """Show series."""
-        longest = width_of("name", (each.name for each in series), ALL_ROOM)
+        longest = column_width("name", (each.name for each in series), ALL_ROOM)
         name: Column[MediaSeries] = Column(
             "name",
             min(longest, _NAME),

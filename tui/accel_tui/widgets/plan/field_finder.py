@@ -16,7 +16,8 @@ from textual.widgets.option_list import Option
 from accel_engine.plan import SPECS, WORDS
 from accel_tui.formatting.text import fit
 from accel_tui.plan import field_labels
-from accel_tui.plan.form_groups import ORDER, needs
+from accel_tui.plan.form import needs
+from accel_tui.plan.form_groups import ORDER
 from accel_tui.widgets.line_input import LineInput
 
 _VALUE = 16

@@ -20,16 +20,8 @@ from accel_engine.search.definition import Parameter
 from accel_tui.plan import form, search_fields
 from accel_tui.plan.data_look import SurveyError, survey_subject
 from accel_tui.plan.field_labels import word
-from accel_tui.plan.form_groups import (
-    COLUMNS,
-    FIRST,
-    ORDER,
-    fields_of,
-    group_of,
-    is_changed,
-    is_relevant,
-    summarize_group,
-)
+from accel_tui.plan.form import is_relevant
+from accel_tui.plan.form_groups import COLUMNS, FIRST, ORDER, fields_of, group_of, is_changed, summarize_group
 from accel_tui.widgets.plan.field import Field
 from accel_tui.widgets.plan.field_group import FieldGroup, GroupHeader
 from accel_tui.widgets.plan.picker import Picker
@@ -103,7 +95,7 @@ class PlanForm(Widget):
                     yield from (self._groups[group] for group in column)
 
     def on_mount(self) -> None:
-        self._look()
+        self._update_fields()
 
     @property
     def fields(self) -> tuple[Field, ...]:
@@ -195,23 +187,23 @@ class PlanForm(Widget):
 
     def watch_inventory(self) -> None:
         if self.is_mounted:
-            self._look()
+            self._update_fields()
 
     def watch_surveyed(self) -> None:
         """Update which models are possible."""
         if self.is_mounted:
-            self._look()
+            self._update_fields()
 
     def watch_survey_error(self) -> None:
         if self.is_mounted:
-            self._look()
+            self._update_fields()
 
     @on(Picker.Changed)
     def _edited(self, event: Picker.Changed) -> None:
         event.stop()
         if event.picker.id:
             self._texts[event.picker.id] = event.value
-        self._look()
+        self._update_fields()
 
     @on(Picker.Completed)
     def _focus_next(self, event: Picker.Completed) -> None:
@@ -228,7 +220,7 @@ class PlanForm(Widget):
     @on(GroupHeader.Toggled)
     def _toggle(self, event: GroupHeader.Toggled) -> None:  # the screen handles it too
         event.header.is_open = event.is_open
-        self._look()
+        self._update_fields()
 
     @on(GroupHeader.Reset)
     def _reset_group(self, event: GroupHeader.Reset) -> None:
@@ -253,7 +245,7 @@ class PlanForm(Widget):
             for field in self.fields:
                 if field.field in texts:
                     field.picker.value = texts[field.field]
-        self._look()
+        self._update_fields()
 
     def _focus_wanted(self) -> None:
         if self._wanted and self._wanted.picker.input.is_mounted:
@@ -268,9 +260,9 @@ class PlanForm(Widget):
         for header in closed:
             header.is_open = True
         if closed:
-            self._look()
+            self._update_fields()
 
-    def _look(self) -> None:
+    def _update_fields(self) -> None:
         filled = self.filled
         for group in _groups_of_errors(filled):
             self._groups[group].header.is_open = True

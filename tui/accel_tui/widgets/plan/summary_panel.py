@@ -121,7 +121,7 @@ class SummaryPanel(Widget):
             self._check_ports(filled)
         inventory = host_of(self).inventory  # found after the first frame, which must not wait for an import
         if inventory is not None and (self._measured is None or self._measured[0] is not filled):
-            self._recall(filled, inventory)
+            self._read_measured(filled, inventory)
         subject, is_wrong = survey_subject(filled.plan), bool(_SUBJECT_FIELDS & filled.errors.keys())
         if filled.data.path is not None and "data" not in filled.errors and (subject != self._surveyed or is_wrong):
             self._surveyed = subject
@@ -139,7 +139,7 @@ class SummaryPanel(Widget):
         self.post_message(self.DataSurveyed(survey(filled)))
 
     @work(thread=True, exclusive=True, exit_on_error=False, group="recall")
-    def _recall(self, filled: ResolvedPlan, inventory: Inventory) -> None:
+    def _read_measured(self, filled: ResolvedPlan, inventory: Inventory) -> None:
         from accel_engine.race.remembered import recall  # the first frame does not need it
         from accel_tui.plan.measured_text import measured_rows
 

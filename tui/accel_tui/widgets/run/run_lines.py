@@ -11,7 +11,7 @@ from textual.widgets import Static
 from accel_engine.advice import Finding
 from accel_engine.events import Outcome, PlanChanged, Recovered, Warned
 from accel_engine.words import numbers
-from accel_tui.formatting.runs import left_out, plan_change
+from accel_tui.formatting.runs import damage_text, plan_change_text
 from accel_tui.formatting.text import base_name, shorten
 from accel_tui.run_state.state import Notice, RunState
 from accel_tui.widgets.run.run_view import RunLine, RunText, row
@@ -125,7 +125,7 @@ def _notice(notice: Notice) -> Content:
         text = f"{notice.reason}: {notice.action}, from step {notice.step:,}"
         return Content.assemble(at, ("↻ ", "bold $warning"), text)
     if isinstance(notice, PlanChanged):
-        return Content.assemble(at, ("· ", "$text-muted"), plan_change(notice))
+        return Content.assemble(at, ("· ", "$text-muted"), plan_change_text(notice))
     if notice.obeyed:
         return Content.assemble(at, ("✓ ", "$success"), notice.answer)
     return Content.assemble(at, ("✗ ", "$error"), f"{notice.command.replace('_', ' ')}: {notice.answer}")
@@ -150,7 +150,7 @@ class DamageLine(RunText):
 
     def build(self, state: RunState) -> Content:
         """The count, and the command that saves the rest."""
-        return Content(left_out(state.damaged, state.info.directory if state.info else Path("RUN")))
+        return Content(damage_text(state.damaged, state.info.directory if state.info else Path("RUN")))
 
 
 SHOWN = 2

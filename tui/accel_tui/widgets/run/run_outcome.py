@@ -11,7 +11,7 @@ from accel_engine.run import RunInfo
 from accel_engine.words import numbers
 from accel_engine.words.numbers import percent
 from accel_tui.formatting.bench_figures import described
-from accel_tui.formatting.runs import DIRECTORY_LOST, how_lost, ranges
+from accel_tui.formatting.runs import DIRECTORY_LOST, lost_reason, metric_ranges
 from accel_tui.run_state.hardware import host_memory_used
 from accel_tui.run_state.state import RunState
 from accel_tui.terminal.notifications import Notifier, is_notable_end
@@ -113,7 +113,7 @@ def _bench(info: RunInfo, ended: RunEnded) -> Content:
 
 def results(metrics: Mapping[str, float], kind: str = "Last epoch") -> str:
     """Metrics in a line: ``Last epoch: loss 0.0313; validation: loss 0.0520, accuracy 0.9861``."""
-    values = {name: " to ".join(map(numbers.metric, span)) for name, span in ranges(metrics)}
+    values = {name: " to ".join(map(numbers.metric, span)) for name, span in metric_ranges(metrics)}
     training = [name for name in values if not name.startswith(_VALIDATION)]
     validation = [name for name in values if name.startswith(_VALIDATION)]
     parts = [
@@ -142,7 +142,7 @@ def _lost(state: RunState) -> Content:
         if full is not None and full >= _FULL and not (state.info and state.info.memory_loss)
         else ""
     )
-    head = f"Lost: {how_lost(state.info)} at step {state.step:,}", "bold"
+    head = f"Lost: {lost_reason(state.info)} at step {state.step:,}", "bold"
     if state.is_directory_lost:
         return Content.assemble(head, cause, "\n", _DIRECTORY_LOST)
     if state.info and state.info.script:
@@ -180,7 +180,7 @@ def notify_end(screen: Screen[None], notifier: Notifier, state: RunState) -> Non
     """Notify that a run has ended."""
     failed = state.ended is None or state.ended.outcome is Outcome.FAILED
     if state.ended is None:
-        title, words = "Run lost", how_lost(state.info)
+        title, words = "Run lost", lost_reason(state.info)
     else:
         what = "Script" if state.is_launched else "Training"
         title = f"{what} {state.ended.outcome}"
