@@ -13,6 +13,7 @@ import json
 import math
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cache, partial
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 
@@ -156,6 +157,8 @@ def to_plain(value: object, longest: int = sys.maxsize) -> Any:
 def _parse(text: object) -> Any:
     if not isinstance(text, str):
         raise JsonValueError(f"JSON is text, not {type(text).__name__}")
+    with suppress(msgspec.MsgspecError, ValueError, RecursionError):
+        return msgspec.json.decode(text)  # six times faster, but it knows neither NaN nor single surrogates
     try:
         return json.loads(text)
     except ValueError as error:

@@ -1,6 +1,7 @@
 """Which engines of a run belong to its last session, and what they say about it."""
 
 import pytest
+from accel_engine.run.history.session import Session, session_of
 
 from accel_engine import clock
 from accel_engine.events import (
@@ -15,7 +16,6 @@ from accel_engine.events import (
     Recovered,
     RunStarted,
 )
-from accel_engine.run.history.session import Session, session_of
 
 
 def started(time: float, pid: int) -> RunStarted:

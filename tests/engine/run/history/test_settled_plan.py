@@ -1,10 +1,10 @@
 """What a run has chosen by itself is part of the plan that is tried."""
 
 import pytest
+from accel_engine.run.history.settled_plan import settled_plan
 
 from accel_engine.events import Event, MicroBatchesTried, ThreadsChosen, XlaTried
 from accel_engine.plan import Plan
-from accel_engine.run.history.settled_plan import settled_plan
 
 XLA = XlaTried(time=1.0, step=9, xla=True, plain=1.0, compiled=2.0, remembered=False)
 PLAIN = XlaTried(time=2.0, step=99, xla=False, plain=3.0, compiled=2.0, remembered=False)
