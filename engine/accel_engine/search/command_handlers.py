@@ -17,7 +17,7 @@ from accel_engine.search.trial import PendingAction, Trial, TrialState
 def handle_commands(scheduler: Scheduler) -> None:
     """Do and answer the commands that have no answer yet."""
     database = scheduler.database
-    for command in database.unanswered():
+    for command in database.commands():
         try:
             answer = _HANDLERS[command.name](scheduler, command)
         except KeyError:
@@ -36,7 +36,7 @@ def refuse_outdated_stops(scheduler: Scheduler, since: float) -> None:
         since: When the process was asked for, in seconds since the Unix epoch. It takes a second to start, in which a
             user may change his mind.
     """
-    for command in scheduler.database.unanswered():
+    for command in scheduler.database.commands():
         if command.name == "stop" and command.time < since:
             scheduler.database.answer(command.id, "the search was not running", obeyed=False)
 

@@ -1,9 +1,7 @@
 """A study on disk: ``study.db``, which the process that runs the study writes; others read, and add commands."""
 
-import sqlite3
 import uuid
 from collections.abc import Mapping
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,17 +12,22 @@ from accel_engine.files import replacing
 from accel_engine.json_values import JsonValue, decode, encode, parse_object
 from accel_engine.run.directory.lock import WriterLock
 from accel_engine.run.directory.run_paths import make_private
-from accel_engine.run.engine.commands import current_user
 from accel_engine.search.definition import Confirmation, StudyDefinition
 from accel_engine.search.study_paths import DATABASE, LOCK
 from accel_engine.search.trial import Trial, TrialReport
-from accel_engine.versioned_database import META, WRITING, VersionedDatabase, database_errors
+from accel_engine.versioned_database import (
+    COMMAND,
+    WRITING,
+    CommandDatabase,
+    CommandRow,
+    create_database,
+    database_errors,
+)
 
 SCHEMA_VERSION = 1
 """The version of the format; see *Compatibility* in ``CONTRIBUTING.md``."""
 
 TABLES = f"""
-{META};
 CREATE TABLE trial (number INTEGER PRIMARY KEY, changed INTEGER NOT NULL, body TEXT NOT NULL);
 CREATE INDEX trial_changed ON trial (changed);
 CREATE TABLE report (
@@ -36,18 +39,7 @@ CREATE TABLE report (
     value REAL NOT NULL,
     UNIQUE (trial, step)
 );
-CREATE TABLE command (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
-    time REAL NOT NULL,
-    who TEXT NOT NULL,
-    name TEXT NOT NULL,
-    trial INTEGER,
-    argument TEXT,
-    answered REAL,
-    obeyed INTEGER,
-    answer TEXT
-);
-"""
+{COMMAND}"""
 """``trial.changed`` grows with each change of any trial, so that a reader asks for those since its last look."""
 
 
@@ -74,14 +66,9 @@ def exists_already(name: str) -> UsageError:
 
 
 def _create(directory: Path, definition: StudyDefinition) -> None:
+    meta = {"schema": SCHEMA_VERSION, "definition": encode(definition), "created": clock.now(), "changes": 0}
     with database_errors(_title(directory), WRITING), replacing(directory / DATABASE) as unfinished:
-        unfinished.touch(mode=0o600)
-        with closing(sqlite3.connect(unfinished, isolation_level=None)) as database:
-            database.execute("PRAGMA journal_mode = WAL")
-            database.executescript(TABLES)
-            meta = {"schema": SCHEMA_VERSION, "definition": encode(definition), "created": clock.now(), "changes": 0}
-            meta |= {"member": uuid.uuid4().hex}
-            database.executemany("INSERT INTO meta VALUES (?, ?)", meta.items())
+        create_database(unfinished, TABLES, **meta, member=uuid.uuid4().hex)
 
 
 COMMANDS = {
@@ -120,7 +107,7 @@ class StudyCommand:
     argument: Any = None
 
 
-class StudyDatabase(VersionedDatabase):
+class StudyDatabase(CommandDatabase):
     """An open study; its methods may be called from one thread at a time.
 
     Args:
@@ -182,21 +169,21 @@ class StudyDatabase(VersionedDatabase):
 
     def set_spent(self, seconds: float, *, is_trial_end: bool = False) -> None:
         """Note for how long the search has run, and whether a trial has just ended."""
-        self.set_meta("spent", seconds)
+        self.set_meta(spent=seconds)
         if is_trial_end:
-            self.set_meta("spent_at_end", seconds)
+            self.set_meta(spent_at_end=seconds)
 
     def set_definition(self, definition: StudyDefinition) -> None:
         """Replace the definition."""
-        self.set_meta("definition", encode(definition))
+        self.set_meta(definition=encode(definition))
 
     def set_ended(self, ended: Mapping[str, Any] | None) -> None:
         """Note how it ended; ``None`` if it goes on."""
-        self.set_meta("ended", None if ended is None else encode(ended))
+        self.set_meta(ended=None if ended is None else encode(ended))
 
     def set_confirmation(self, confirmation: Confirmation) -> None:
         """Note what confirms the best plan."""
-        self.set_meta("confirmation", encode(confirmation))
+        self.set_meta(confirmation=encode(confirmation))
 
     def changes(self) -> int:
         """A number that grows with each change of a trial."""
@@ -234,37 +221,16 @@ class StudyDatabase(VersionedDatabase):
 
     def request(self, name: str, trial: int | None = None, argument: Any = None) -> int:
         """Send a command to the process that runs the study; returns its id."""
-        with self._explained(WRITING):
-            row = self._database.execute(
-                "INSERT INTO command (time, who, name, trial, argument) VALUES (?, ?, ?, ?, ?)",
-                (clock.now(), current_user(), name, trial, encode(argument)),
-            )
-            return int(row.lastrowid or 0)
+        return self.add_command(name, encode([trial, argument]))
 
-    def unanswered(self) -> list[StudyCommand]:
+    def commands(self) -> list[StudyCommand]:
         """The commands without an answer, oldest first."""
-        with self._explained():
-            query = "SELECT id, time, who, name, trial, argument FROM command WHERE answered IS NULL ORDER BY id"
-            rows = self._database.execute(query).fetchall()
-            return [
-                StudyCommand(number, time, who, command, trial, decode(argument, JsonValue))
-                for number, time, who, command, trial, argument in rows
-            ]
+        return [self.decode("command", row.id, _decoded, row) for row in self.unanswered()]
 
-    def answer(self, command: int, answer: str, *, obeyed: bool) -> None:
-        """Answer a command."""
-        with self._explained(WRITING):
-            self._database.execute(
-                "UPDATE command SET answered = ?, obeyed = ?, answer = ? WHERE id = ?",
-                (clock.now(), int(obeyed), answer, command),
-            )
 
-    def answer_to(self, command: int) -> tuple[bool, str] | None:
-        """Whether a command was obeyed, and the answer; ``None`` before there is one."""
-        with self._explained():
-            query = "SELECT obeyed, answer FROM command WHERE id = ? AND answered IS NOT NULL"
-            row = self._database.execute(query, (command,)).fetchone()
-        return (bool(row[0]), str(row[1])) if row else None
+def _decoded(row: CommandRow) -> StudyCommand:
+    trial, argument = decode(row.argument, tuple[int | None, JsonValue])
+    return StudyCommand(row.id, row.time, row.who, row.name, trial, argument)
 
 
 def _title(directory: Path) -> str:

@@ -15,8 +15,8 @@ from accel_engine.plan import SPECS, Plan
 from accel_engine.race.configuration import Best, Configuration, ConfigurationResult, ConfigurationState
 from accel_engine.race.race import Race
 from accel_engine.words import numbers
-from accel_tui.cli import race
-from accel_tui.cli.race_view import LiveBars
+from accel_tui.cli import chosen_plan, race
+from accel_tui.cli.race import LiveBars
 from accel_tui.formatting import race as race_text
 from engine.race.stand_ins import CPU, Behaviour, StandInTrials, no_meters
 
@@ -40,7 +40,7 @@ def trials(home, monkeypatch):
 
     monkeypatch.setattr(race, "Race", make)
     monkeypatch.setattr(race, "require_installation", lambda: None)
-    monkeypatch.setattr(race, "detect", lambda: Inventory(CPU))
+    monkeypatch.setattr(chosen_plan, "detect", lambda: Inventory(CPU))
     return trials
 
 

@@ -1,6 +1,7 @@
 """``accel-tui doctor``: checks this machine and suggests fixes."""
 
 import os
+import platform
 import sys
 import textwrap
 from collections import Counter
@@ -10,8 +11,11 @@ import click
 from rich.text import Text
 
 from accel_engine.doctor import Check, CheckReport, CheckResult, checks_of, run_checks
+from accel_engine.doctor.machine import installed_version
+from accel_engine.doctor.tensorflow_checks import installed_packages
 from accel_engine.errors import UsageError
 from accel_engine.text import printable_fields, suggestion
+from accel_engine.version import __version__
 from accel_engine.words import numbers
 from accel_tui.appearance.glyphs import has_unicode
 from accel_tui.cli import terminal_checks
@@ -75,6 +79,19 @@ def _choose(names: Sequence[str], known: Sequence[Check]) -> list[Check]:
             hint = f"; {near}" if near.startswith("did you mean") else ""
             raise UsageError(f"no check {name!r}{hint}\n{listed}")
     return [check for check in known if not names or {check.name, check.name.partition(".")[0]} & set(names)]
+
+
+def versions() -> str:
+    """The version of accel-tui and a line for each dependency, without importing the packages."""
+    tensorflow = ", ".join(f"{name} {version}" for name, version in installed_packages().items())
+    rows = {
+        "python": f"{platform.python_version()}, {platform.python_implementation()}",
+        "system": platform.platform(),
+        "tensorflow": tensorflow or "not installed",
+        **{name: installed_version(name) or "not installed" for name in ("keras", "textual")},
+        "terminal": str(terminal_checks.Terminal.here()),
+    }
+    return "\n".join([f"accel-tui {__version__}", *(f"{name:12}{value}" for name, value in rows.items())])
 
 
 class _Json:

@@ -4,11 +4,9 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 from accel_engine.devices import detect
@@ -31,6 +29,7 @@ from accel_tui.cli.chosen_plan import with_chosen_plan
 from accel_tui.cli.live import is_live
 from accel_tui.cli.output import print_to_stderr, write
 from accel_tui.cli.search_view import SearchBar, SearchLines, SearchLog, SearchNow, SearchView
+from accel_tui.cli.signals import signal_handlers
 from accel_tui.settings.user_settings import load
 
 _RESUMED = ("trials", "within", "at_once", "confirm", "patience")
@@ -64,9 +63,9 @@ def define_search(
     chosen = replace(written, parameters=tuple(parameters.values()), **options)
     given = {**(file.values if file else {}), **flags}
 
-    def begin(plan: Plan, devices: Sequence[Device] | None) -> Path:
+    def begin(plan: Plan, devices: Sequence[Device]) -> Path:
         definition = new_study.define(plan, given, chosen)
-        directory = new_study.begin_study(definition, detect().devices if devices is None else devices)
+        directory = new_study.begin_study(definition, devices)
         for sentence in without_effect(definition):
             print_to_stderr(f"warning: {sentence}")
         return directory
@@ -132,7 +131,10 @@ def follow_search(directory: Path, *, as_json: bool, plain: bool, detach: bool) 
             write(directory.name)
             return 0
         view = _view(as_json=as_json, plain=plain)
-        with _interrupts() as interrupts:
+        interrupts: list[int] = []  # grows with each Ctrl-C
+        with signal_handlers(
+            dict.fromkeys((signal.SIGINT, signal.SIGTERM), lambda number, _: interrupts.append(number))
+        ):
             return _Follower(database, view, process, interrupts).follow()
 
 
@@ -224,19 +226,3 @@ class _Follower:
         why = f": {last.removeprefix('accel-tui: ')}" if last else ""
         again = f"Its trials go on. Continue it: accel-tui search --resume {name}"
         return f"the process of the search {name} has ended{why}\n{again}"
-
-
-@contextmanager
-def _interrupts() -> Iterator[list[int]]:
-    """A list that grows with each SIGINT and SIGTERM."""
-    seen: list[int] = []
-
-    def note(number: int, _frame: FrameType | None) -> None:
-        seen.append(number)
-
-    previous = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield seen
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)
