@@ -13,7 +13,6 @@ import json
 import math
 import sys
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from functools import cache, partial
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 
@@ -157,8 +156,13 @@ def to_plain(value: object, longest: int = sys.maxsize) -> Any:
 def _parse(text: object) -> Any:
     if not isinstance(text, str):
         raise JsonValueError(f"JSON is text, not {type(text).__name__}")
-    with suppress(msgspec.MsgspecError, ValueError, RecursionError):
-        return msgspec.json.decode(text)  # six times faster, but it knows neither NaN nor single surrogates
+    try:
+        return msgspec.json.decode(text)  # six times as fast, but knows neither NaN nor single surrogates
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return _parse_any(text)
+
+
+def _parse_any(text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError as error:

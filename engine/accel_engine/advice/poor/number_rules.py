@@ -9,6 +9,7 @@ from accel_engine.advice.poor.learning import Learning, highest_learning_rate
 from accel_engine.advice.poor.rates import is_rate_high, rates_of
 from accel_engine.advice.recorded import RecordedSeries
 from accel_engine.events import NOT_A_NUMBER, Outcome, Recovered
+from accel_engine.run.history.history import skipped_steps
 from accel_engine.run.store.steps import THROUGHPUT, TIME
 
 _AT_FAULT = re.compile(r"\b(inputs|targets|weights)\b[^;]*\b(not finite|extreme)\b[^;]*\(")
@@ -117,7 +118,8 @@ def _losses(learning: Learning) -> RecordedSeries:
 
 def _taken(learning: Learning, first: int, stop: int) -> int:
     """Number of steps with a loss, of some steps."""
-    return stop - first - sum(first <= step < stop for step in learning.recorded.history.skipped_steps)
+    skipped = learning.recorded.history.skipped_steps | skipped_steps(learning.settings.get("skip_steps"))
+    return stop - first - sum(first <= step < stop for step in skipped)
 
 
 def _min_lost(learning: Learning) -> int:

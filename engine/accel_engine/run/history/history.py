@@ -296,6 +296,9 @@ def skipped_steps(steps: object) -> frozenset[int]:
 
 
 def _add(draft: SimpleNamespace, event: Event) -> None:
+    if isinstance(event, events.RunStarted):
+        _start(draft, event)
+        return
     draft.last_event_time = max(draft.last_event_time, event.time)
     if draft.interrupted and not isinstance(event, events.Recovered):
         draft.interrupted = None
@@ -308,8 +311,6 @@ def _add(draft: SimpleNamespace, event: Event) -> None:
             draft.validations.append(event)
         case events.PhaseChanged(phase=Phase.PAUSED | Phase.TRAINING | Phase.SCRIPT as phase):
             draft.training_paused = phase is Phase.PAUSED
-        case events.RunStarted():
-            _start(draft, event)
         case events.PartStarted():
             draft.parts.append(Part(event))
             # The part has a model, an optimizer and a first step of its own.
@@ -341,6 +342,7 @@ def _start(draft: SimpleNamespace, event: events.RunStarted) -> None:
     draft.patience_from = first if is_longer else min(draft.patience_from, first)
     if draft.checkpoint and draft.checkpoint.step > first:
         draft.checkpoint = None
+    draft.interrupted = None
     if before and (before.pid, before.host) == (event.pid, event.host):
         draft.session = replace(draft.session, engines=draft.session.engines + 1)
     else:
