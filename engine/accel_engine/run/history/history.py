@@ -367,7 +367,8 @@ def _answer(draft: SimpleNamespace, event: events.CommandAnswered) -> None:
         draft.training_paused = _PAUSED_AFTER.get(event.command, draft.training_paused)
     if event.obeyed and event.command == "learning_rate" and draft.new_rate:
         change, before = draft.new_rate
-        draft.session = replace(draft.session, rate=change)
+        if draft.started:
+            draft.session = replace(draft.session, rate=change)
         if before is not None:
             rates = {"learning_rate": change.learning_rate}, {"learning_rate": before}
             _cure(draft, CureChange(*rates, event.reason, is_rate=True), event.purpose)
@@ -378,7 +379,7 @@ def _recover(draft: SimpleNamespace, event: events.Recovered) -> None:
     """The engine that has just started goes on with the session before; a bad loss undoes a learning rate."""
     if draft.interrupted:
         draft.session = replace(draft.interrupted, engines=draft.interrupted.engines + 1)
-    if event.trouble == NOT_A_NUMBER:
+    if event.trouble == NOT_A_NUMBER and draft.started:
         draft.session = replace(draft.session, repairs=draft.session.repairs + 1, rate=None)
     draft.interrupted, draft.new_rate = None, None
     _change_plan(draft, event.changes)
