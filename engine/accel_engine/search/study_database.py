@@ -1,8 +1,12 @@
-"""A study on disk: ``study.db``, which the process that runs the study writes; others read, and add commands."""
+"""The part of a search that concerns one machine: ``study.db``, with the address of its study and commands of users.
+
+The process that runs the search writes it; others read it, and add commands. Optuna's storage has all else: what is
+searched, and the trials.
+"""
 
 import sqlite3
 import uuid
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,12 +16,9 @@ from accel_engine import clock
 from accel_engine.errors import RunError, UsageError
 from accel_engine.files import replacing
 from accel_engine.json_values import JsonValue, decode, encode, parse_object
-from accel_engine.run.directory.lock import WriterLock
-from accel_engine.run.directory.run_paths import make_private
 from accel_engine.run.engine.commands import current_user
-from accel_engine.search.definition import Confirmation, StudyDefinition
-from accel_engine.search.study_paths import DATABASE, LOCK
-from accel_engine.search.trial import Trial, TrialReport
+from accel_engine.search.definition import Confirmation
+from accel_engine.search.study_paths import DATABASE, JOURNAL
 from accel_engine.versioned_database import META, WRITING, VersionedDatabase, database_errors
 
 SCHEMA_VERSION = 1
@@ -25,17 +26,6 @@ SCHEMA_VERSION = 1
 
 TABLES = f"""
 {META};
-CREATE TABLE trial (number INTEGER PRIMARY KEY, changed INTEGER NOT NULL, body TEXT NOT NULL);
-CREATE INDEX trial_changed ON trial (changed);
-CREATE TABLE report (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
-    trial INTEGER NOT NULL,
-    epoch INTEGER NOT NULL,
-    step INTEGER NOT NULL,
-    time REAL NOT NULL,
-    value REAL NOT NULL,
-    UNIQUE (trial, step)
-);
 CREATE TABLE command (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     time REAL NOT NULL,
@@ -48,24 +38,27 @@ CREATE TABLE command (
     answer TEXT
 );
 """
-"""``trial.changed`` grows with each change of any trial, so that a reader asks for those since its last look."""
 
 
-def create_study(directory: Path, definition: StudyDefinition) -> None:
-    """Create a study.
+def create_study_database(directory: Path, storage: str, **limits: Any) -> None:
+    """Create the file.
+
+    Args:
+        directory: The search's directory.
+        storage: Path of a journal file or URL of a database that other machines share; empty for its own journal.
+        limits: As :attr:`StudyDatabase.limits`.
 
     Raises:
-        UsageError: There is one of this name.
         RunError: It cannot be written.
     """
-    make_private(directory)
-    try:
-        with WriterLock(directory, LOCK):  # against another process that creates it now
-            if (directory / DATABASE).exists():
-                raise exists_already(directory.name)
-            _create(directory, definition)
-    except BlockingIOError:
-        raise exists_already(directory.name) from None
+    with database_errors(_title(directory), WRITING), replacing(directory / DATABASE) as unfinished:
+        unfinished.touch(mode=0o600)
+        with closing(sqlite3.connect(unfinished, isolation_level=None)) as database:
+            database.execute("PRAGMA journal_mode = WAL")
+            database.executescript(TABLES)
+            meta = {"schema": SCHEMA_VERSION, "created": clock.now(), "member": uuid.uuid4().hex}
+            meta |= {"storage": storage, "limits": encode(limits)}
+            database.executemany("INSERT INTO meta VALUES (?, ?)", meta.items())
 
 
 def exists_already(name: str) -> UsageError:
@@ -73,26 +66,14 @@ def exists_already(name: str) -> UsageError:
     return UsageError(f"there is a search {name} already: continue it with --resume {name}, or choose another --name")
 
 
-def _create(directory: Path, definition: StudyDefinition) -> None:
-    with database_errors(_title(directory), WRITING), replacing(directory / DATABASE) as unfinished:
-        unfinished.touch(mode=0o600)
-        with closing(sqlite3.connect(unfinished, isolation_level=None)) as database:
-            database.execute("PRAGMA journal_mode = WAL")
-            database.executescript(TABLES)
-            meta = {"schema": SCHEMA_VERSION, "definition": encode(definition), "created": clock.now(), "changes": 0}
-            meta |= {"member": uuid.uuid4().hex}
-            database.executemany("INSERT INTO meta VALUES (?, ?)", meta.items())
-
+LIMITS = ("at_once", "within")
+"""Fields of a search's definition that may differ from machine to machine."""
 
 COMMANDS = {
     "stop": "Stop the search: live trials are stopped with a checkpoint, and can be continued",
     "stop_trial": "Stop a trial with a checkpoint; what it reached counts",
     "prune": "Prune a trial now",
     "prolong": "Continue an ended trial from its checkpoint for more epochs",
-    "clone": "Train a trial's plan again with another seed",
-    "pin": "Never prune a trial",
-    "unpin": "Prune a trial as any other again",
-    "set_range": "Change the range or the choices of a parameter for the trials to come",
     "set_trials": "Change the number of trials",
 }
 """Commands by name, with what is done."""
@@ -108,8 +89,7 @@ class StudyCommand:
         who: Who sent it, as ``user@host``.
         name: One of :data:`COMMANDS`.
         trial: Number of the trial, of commands about one.
-        argument: Epochs of ``prolong``; the number of ``set_trials``; for ``set_range`` the text of the option
-            ``--over``, such as ``learning_rate=1e-4..1e-2:log``; ``None`` of others.
+        argument: Epochs of ``prolong``; the number of ``set_trials``; ``None`` of others.
     """
 
     id: int
@@ -121,7 +101,7 @@ class StudyCommand:
 
 
 class StudyDatabase(VersionedDatabase):
-    """An open study; its methods may be called from one thread at a time.
+    """An open ``study.db``; its methods may be called from one thread at a time.
 
     Args:
         directory: The study's directory.
@@ -137,10 +117,24 @@ class StudyDatabase(VersionedDatabase):
         super().__init__(directory / DATABASE, _title(directory), SCHEMA_VERSION, synchronous="NORMAL")
 
     @property
-    def definition(self) -> StudyDefinition:
-        """What is searched; a command may change ranges and the number of trials."""
+    def is_shared(self) -> bool:
+        """Whether other machines may have the storage open."""
+        return bool(self.meta("storage"))
+
+    @property
+    def storage(self) -> str:
+        """Path of a journal file, or URL of a database, with the study."""
+        return str(self.meta("storage") or self.directory / JOURNAL)
+
+    @property
+    def limits(self) -> Mapping[str, Any]:
+        """Fields of the definition that this machine has its own values of, some of :data:`LIMITS`."""
         with self._explained():
-            return decode(self.meta("definition"), StudyDefinition)
+            return parse_object(self.meta("limits"))
+
+    def set_limits(self, limits: Mapping[str, Any]) -> None:
+        """Replace some of :attr:`limits`."""
+        self.set_meta("limits", encode({**self.limits, **limits}))
 
     @property
     def created(self) -> float:
@@ -164,7 +158,7 @@ class StudyDatabase(VersionedDatabase):
 
     @property
     def member(self) -> str:
-        """What tells this study's trials from those of others on the same storage."""
+        """Tells the trials of this machine, and of this program's directory, from others on the same storage."""
         with self._explained():
             return str(self.meta("member") or "")
 
@@ -186,51 +180,23 @@ class StudyDatabase(VersionedDatabase):
         if is_trial_end:
             self.set_meta("spent_at_end", seconds)
 
-    def set_definition(self, definition: StudyDefinition) -> None:
-        """Replace the definition."""
-        self.set_meta("definition", encode(definition))
-
     def set_ended(self, ended: Mapping[str, Any] | None) -> None:
         """Note how it ended; ``None`` if it goes on."""
         self.set_meta("ended", None if ended is None else encode(ended))
 
+    @property
+    def lost_members(self) -> frozenset[str]:
+        """The members that no longer respond, by what the process of this search has seen."""
+        with self._explained():
+            return frozenset(decode(self.meta("lost") or "[]", tuple[str, ...]))
+
+    def set_lost_members(self, members: Collection[str]) -> None:
+        """Note which members no longer respond."""
+        self.set_meta("lost", encode(sorted(members)))
+
     def set_confirmation(self, confirmation: Confirmation) -> None:
         """Note what confirms the best plan."""
         self.set_meta("confirmation", encode(confirmation))
-
-    def changes(self) -> int:
-        """A number that grows with each change of a trial."""
-        with self._explained():
-            return int(self.meta("changes") or 0)
-
-    def put_trial(self, trial: Trial) -> None:
-        """Add or replace a trial."""
-        body = encode(trial)
-        with self.transaction(), self._explained(WRITING):
-            self._database.execute("UPDATE meta SET value = value + 1 WHERE key = 'changes'")
-            changed = self.meta("changes")
-            self._database.execute("INSERT OR REPLACE INTO trial VALUES (?, ?, ?)", (trial.number, changed, body))
-
-    def trials(self, since: int = 0) -> list[Trial]:
-        """The trials that have changed since :meth:`changes` had a value, by number."""
-        with self._explained():
-            rows = self._database.execute("SELECT body FROM trial WHERE changed > ? ORDER BY number", (since,))
-            return [decode(body, Trial) for (body,) in rows]
-
-    def add_report(self, report: TrialReport) -> None:
-        """Add the monitor's value at a step; a continued trial replaces those that it trains again."""
-        with self._explained(WRITING):
-            self._database.execute(
-                "INSERT OR REPLACE INTO report (trial, epoch, step, time, value) VALUES (?, ?, ?, ?, ?)",
-                (report.trial, report.epoch, report.step, report.time, report.value),
-            )
-
-    def reports(self, after: int = 0) -> tuple[int, list[TrialReport]]:
-        """Reports after one, in the order in which they came; with the number to ask with for later ones."""
-        with self._explained():
-            query = "SELECT id, trial, epoch, step, time, value FROM report WHERE id > ? ORDER BY id"
-            rows = self._database.execute(query, (after,)).fetchall()
-        return (rows[-1][0] if rows else after), [TrialReport(*row[1:]) for row in rows]
 
     def request(self, name: str, trial: int | None = None, argument: Any = None) -> int:
         """Send a command to the process that runs the study; returns its id."""

@@ -58,8 +58,9 @@ def _summary_or_problem(directory: Path) -> dict[str, Any]:
 
 
 def _summary(directory: Path) -> dict[str, Any]:
-    with StudyDatabase(directory) as database:
-        definition, trials, ended, created = database.definition, database.trials(), database.ended, database.created
+    with launch.open_study(directory) as study:
+        definition, trials = study.definition, tuple(study.trials.values())
+        ended, created = study.database.ended, study.database.created
     state = str(ended["outcome"]) if ended else "interrupted"
     best, monitor = best_trial(definition, trials), definition.objectives[0].name
     return {
