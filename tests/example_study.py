@@ -65,8 +65,7 @@ def write_study(
     made = _make(trials, epochs, runs, np.random.default_rng(seed))
     last = max(report.time for _, reports in made for report in reports)
     with StudyWriter(directory) as study:
-        study.database.set_meta("created", end - last)
-        study.database.set_spent(last)
+        study.database.update(created=end - last, spent=last)
         for trial, reports in made:
             ended = None if trial.ended is None else end - last + trial.ended
             add_trial(
@@ -131,7 +130,7 @@ def confirm(directory: Path, trial: int) -> None:
     values = (0.9712, 0.9778, 0.9689)
     mean, spread = float(np.mean(values)), float(np.std(values, ddof=1))
     with StudyDatabase(directory) as database:
-        database.set_confirmation(Confirmation(trial, ("a", "b", "c"), values, mean, spread))
+        database.update(confirmation=Confirmation(trial, ("a", "b", "c"), values, mean, spread))
 
 
 def _sample(random: np.random.Generator, number: int) -> dict[str, object]:

@@ -15,7 +15,7 @@ from accel_engine.search.trial import PendingAction, Trial, TrialState
 def handle_commands(scheduler: Scheduler) -> None:
     """Do and answer the commands that have no answer yet."""
     database = scheduler.study.database
-    for command in database.unanswered():
+    for command in database.commands():
         try:
             answer = _HANDLERS[command.name](scheduler, command)
         except KeyError:
@@ -34,7 +34,7 @@ def refuse_outdated_stops(scheduler: Scheduler, since: float) -> None:
         since: When the process was asked for, in seconds since the Unix epoch. It takes a second to start, in which a
             user may change his mind.
     """
-    for command in scheduler.study.database.unanswered():
+    for command in scheduler.study.database.commands():
         if command.name == "stop" and command.time < since:
             scheduler.study.database.answer(command.id, "the search was not running", obeyed=False)
 

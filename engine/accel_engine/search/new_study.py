@@ -142,7 +142,7 @@ def join_study(storage: str, name: str, devices: Sequence[Device], at_once: int 
     directory = study_directory(definition.name)
     if (directory / DATABASE).exists():
         with StudyDatabase(directory) as database:
-            if database.storage != storage:
+            if database.part.storage != storage:
                 raise UsageError(
                     f"there is another search {definition.name} here, with another storage: it cannot join"
                 )

@@ -47,8 +47,8 @@ def run_search(
             return _run(Scheduler(study, runs), wait, clock.now() if since is None else since)
         except AccelError as error:
             with suppress(AccelError):
-                trials, confirmation = tuple(study.trials.values()), study.database.confirmation
-                study.database.set_ended(search_ended(study.definition, trials, "failed", str(error), confirmation))
+                trials, confirmation = tuple(study.trials.values()), study.database.part.confirmation
+                study.database.update(ended=search_ended(study.definition, trials, "failed", str(error), confirmation))
             raise
 
 
@@ -66,11 +66,11 @@ def _run(scheduler: Scheduler, wait: Callable[[float], object], since: float) ->
     outcome = "failed" if scheduler.failure else "stopped" if scheduler.stopping else "finished"
     reason = scheduler.failure or ("stopped by a user" if scheduler.stopping else scheduler.limit)
     trials = sorted(study.trials.values(), key=lambda trial: trial.number)
-    best, confirmation = best_trial(study.definition, trials), study.database.confirmation
+    best, confirmation = best_trial(study.definition, trials), study.database.part.confirmation
     if best is None or (confirmation is not None and confirmation.trial != best.number):
         confirmation = None  # the one that was confirmed is no longer the best
     ended = search_ended(study.definition, trials, outcome, reason, confirmation)
-    study.database.set_ended(ended)
+    study.database.update(ended=ended)
     return ended
 
 
@@ -119,7 +119,9 @@ class _Poll:
     def note_time(self) -> None:
         """Note for how long the search has run, and had when another machine ended a trial."""
         before, self._done = self._done, self._done_elsewhere()
-        self._scheduler.study.database.set_spent(self._scheduler.spent, is_trial_end=self._done != before)
+        spent = self._scheduler.spent
+        at_end = {} if self._done == before else {"spent_at_end": spent}
+        self._scheduler.study.database.update(spent=spent, **at_end)
 
     def _done_elsewhere(self) -> int:
         """The number of trials that other machines have done."""

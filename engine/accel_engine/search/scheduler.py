@@ -47,7 +47,7 @@ class Scheduler:
         self.stopping = False
         self.failure = ""
         self.limit = ""
-        self._spent_before = study.database.spent
+        self._spent_before = study.database.part.spent
         self._began, self._since = time.monotonic(), clock.now()
 
     @property
@@ -67,7 +67,7 @@ class Scheduler:
 
     def resume(self) -> None:
         """Continue where a process before this one was: with its proposals, its runs, and what it did not finish."""
-        self.study.database.set_ended(None)
+        self.study.database.update(ended=None)
         created = {number: run for run, number in self.runs.find(self.definition.name).items() if number is not None}
         for trial in self.study.unfinished():
             self.new_trials.add(trial)
@@ -191,7 +191,7 @@ class Scheduler:
                 state, reason = TrialState.FAILED, str(error)
         ended = replace(trial, state=state, ended=clock.now(), reason=reason, pending=None, objectives=objectives)
         self.study.end(ended)
-        self.study.database.set_spent(self.spent, is_trial_end=True)
+        self.study.database.update(spent=self.spent, spent_at_end=self.spent)
         self.failure = self.failure or missing_metric(self.definition, ended, observation)
 
     def _objectives(self, trial: Trial, observation: Observation) -> dict[str, float]:

@@ -189,9 +189,9 @@ class Members:
         return member != self._own and self._now() - changed > LOST_SECONDS
 
     @property
-    def lost(self) -> frozenset[str]:
+    def lost(self) -> tuple[str, ...]:
         """The lost members."""
-        return frozenset(filter(self.is_lost, tuple(self._changed)))
+        return tuple(filter(self.is_lost, sorted(self._changed)))
 
 
 def heartbeats(attributes: Mapping[str, Any]) -> dict[str, Heartbeat]:

@@ -57,8 +57,8 @@ class StudyReader:
         self._proposals: dict[int, int] = {}
         self._read: dict[int, FrozenTrial] = {}
         try:
-            self.is_shared, self.member = self.database.is_shared, self.database.member
-            self._address = self.database.storage
+            part, self._address = self.database.part, self.database.address
+            self.is_shared, self.member = bool(part.storage), part.member
             with self._reaching():
                 self._storage = open_storage(self._address, is_alone=is_writer and not self.is_shared)
                 self._study = optuna.load_study(
@@ -89,10 +89,10 @@ class StudyReader:
             self._shared = convert(attributes[DEFINITION], StudyDefinition)
             changed = set(self._take(self._study.get_trials(deepcopy=False)))
             beats = heartbeats(attributes)
-        storage = self._address if self.is_shared else ""
-        self.definition = replace(self._shared, storage=storage, **self.database.limits)
+        part = self.database.part
+        self.definition = replace(self._shared, storage=part.storage, **part.limits)
         shown = {number: self._stored[number] for number in changed}
-        shown |= self._on_other_machines(beats)
+        shown |= self._on_other_machines(beats, part.lost_members)
         changed |= {number for number, trial in shown.items() if self.trials.get(number) != trial}
         if changed:
             self.trials = dict(sorted({**self.trials, **shown}.items()))
@@ -100,7 +100,8 @@ class StudyReader:
 
     def redefine(self, **changes: Any) -> None:
         """Change fields of the definition, on all machines unless they are in :data:`LIMITS`."""
-        self.database.set_limits({name: value for name, value in changes.items() if name in LIMITS})
+        limits = {name: value for name, value in changes.items() if name in LIMITS}
+        self.database.update(limits={**self.database.part.limits, **limits})
         shared = {name: value for name, value in changes.items() if name not in LIMITS}
         with self._reaching():
             define_study(self._study, replace(self._shared, **shared))
@@ -120,13 +121,13 @@ class StudyReader:
                 self._stored[trial.number], self.reports[trial.number] = trial, reports
                 yield trial.number
 
-    def _on_other_machines(self, beats: Mapping[str, Heartbeat]) -> dict[int, Trial]:
+    def _on_other_machines(self, beats: Mapping[str, Heartbeat], lost_members: Iterable[str]) -> dict[int, Trial]:
         """The trials of other members, with their machines; live ones of lost members are lost."""
         others = [trial for trial in self._stored.values() if trial.member != self.member]
         if not others:
             return {}
         machines = machine_names({member: beat.host for member, beat in beats.items()})
-        lost = {member: beats[member] for member in self.database.lost_members if member in beats}
+        lost = {member: beats[member] for member in lost_members if member in beats}
         return {each.number: _elsewhere(each, machines.get(each.member, "?"), lost.get(each.member)) for each in others}
 
     def _reaching(self) -> AbstractContextManager[None]:

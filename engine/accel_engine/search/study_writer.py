@@ -89,8 +89,8 @@ class StudyWriter(StudyReader):
             return
         with self._reaching():
             self._members.update()
-        if self._members.lost != self.database.lost_members:
-            self.database.set_lost_members(self._members.lost)
+        if self._members.lost != self.database.part.lost_members:
+            self.database.update(lost_members=self._members.lost)
         before = self.definition
         self.refresh()
         if self.definition != before:

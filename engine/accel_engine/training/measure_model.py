@@ -22,6 +22,7 @@ from accel_engine.requests.describe_data import DataRequest
 from accel_engine.requests.describe_model import Description, ModelRequest
 from accel_engine.requests.protocol.request import Send, reports
 from accel_engine.training.core.compiled_model import build_plan_model
+from accel_engine.training.core.recipe.freezing import freeze
 from accel_engine.training.core.rematerialization.choice import is_all_keras, planned_parts
 from accel_engine.training.core.rematerialization.division import divide_model
 from accel_engine.training.model_analysis.activations import LayerActivations, output_sizes, trace_activations
@@ -80,7 +81,7 @@ def _described(plan: Plan, entry: data.DatasetEntry, description: DataDescriptio
     saved_share, automatic = _rematerialized(plan, model)
     return Description(
         parameters=model.count_params(),
-        trainable=parameter_count(model.trainable_weights),
+        trainable=parameter_count(freeze(model, plan).variables),
         layers=len(model.layers),
         saved=sum(layer.saved for layer in activations),
         largest=max((layer.largest for layer in activations), default=0),

@@ -85,5 +85,5 @@ def joined(search: Search, home: Path) -> StudyWriter:
     directory = home / "studies" / search.directory.name
     directory.mkdir(parents=True)
     with StudyDatabase(search.directory) as database:
-        create_study_database(directory, database.storage)
+        create_study_database(directory, database.part.storage)
     return StudyWriter(directory)

@@ -114,7 +114,7 @@ def test_commands_during_the_confirmation_are_done_and_the_best_trial_is_confirm
     commands: list[int] = []
 
     def send(study: StudyReader) -> None:
-        if not commands and study.database.confirmation and study.database.confirmation.runs:
+        if not commands and study.database.part.confirmation and study.database.part.confirmation.runs:
             sent = ("prolong", 0, 5), ("set_trials", None, 6)
             commands.extend(study.database.request(*each) for each in sent)
 
@@ -133,7 +133,7 @@ def test_a_confirmation_that_trials_interrupt_is_continued_if_the_best_is_the_sa
     with_runs: list[str] = []
 
     def prolong_the_worse(study: StudyReader) -> None:
-        confirmation = study.database.confirmation
+        confirmation = study.database.part.confirmation
         if not with_runs and confirmation and confirmation.runs:
             with_runs.extend(confirmation.runs)
             study.database.request("prolong", 1 - confirmation.trial, 3)
@@ -148,7 +148,7 @@ def test_a_search_that_is_stopped_while_it_confirms_continues_its_confirmation(t
     search = Search(define(trials=2, confirm=2), tmp_path)
 
     def stop(study: StudyReader) -> None:
-        confirmation = study.database.confirmation
+        confirmation = study.database.part.confirmation
         if confirmation and len(confirmation.values) == 1 and not study.database.unanswered():
             study.database.request("stop")
 

@@ -77,7 +77,7 @@ def test_machines_share_a_search_by_a_storage(
         one.wait()
     with first.study() as mine, StudyReader(directory) as theirs:
         here, there = list(mine.trials.values()), list(theirs.trials.values())
-        ended = mine.database.ended
+        ended = mine.database.part.ended
     own = {each.number for each in here if not each.machine}
     others = {each.number for each in there if not each.machine}
     assert own
@@ -106,7 +106,7 @@ def test_a_search_waits_for_the_trials_of_other_machines_and_one_machine_confirm
             own = [each.state.live for each in study.trials.values() if not each.machine]
             looks.append(len(own) == 2 and not any(own))
             if looks.count(True) == 3:  # nothing is left to do here
-                assert study.database.confirmation is None
+                assert study.database.part.confirmation is None
                 other.end(replace(theirs, state=TrialState.FINISHED, objectives={"validation_accuracy": 2.0}))
 
         ended = search.run(finish)
@@ -118,9 +118,9 @@ def test_a_search_waits_for_the_trials_of_other_machines_and_one_machine_confirm
 def _confirmed(search: Search) -> int:
     """The trial that a search has confirmed."""
     with StudyDatabase(search.directory) as database:
-        assert database.confirmation is not None
-        assert len(database.confirmation.values) == 1
-        return database.confirmation.trial
+        assert database.part.confirmation is not None
+        assert len(database.part.confirmation.values) == 1
+        return database.part.confirmation.trial
 
 
 def _own_trials(directory: Path) -> list[int]:
@@ -144,8 +144,8 @@ def test_a_storage_that_cannot_be_reached_is_a_clear_error_and_nothing_is_lost(t
     with pytest.raises(RunError, match="cannot be reached: No such file or directory"):
         search.run(unmount)
     with StudyDatabase(search.directory) as database:
-        assert database.ended is not None
-        assert database.ended["outcome"] == "failed"
+        assert database.part.ended is not None
+        assert database.part.ended["outcome"] == "failed"
     with pytest.raises(RunError, match="cannot be reached"):
         search.run()
     away.rename(folder)

@@ -45,7 +45,7 @@ def test_a_search_finds_a_good_plan_and_says_how_to_train_it(tmp_path: Path) -> 
     states = {trial.state for trial in search.trials()}
     assert states == {TrialState.FINISHED, TrialState.PRUNED}
     with search.study() as study:
-        assert study.database.ended == ended
+        assert study.database.part.ended == ended
         assert {number for number, reports in study.reports.items() if reports} == study.trials.keys()
 
 
@@ -317,8 +317,11 @@ def test_a_machine_that_cannot_train_ends_the_process_and_fails_no_trial(tmp_pat
     with pytest.raises(RunError, match="the disk is full"):
         search.run()
     with search.study() as study:
-        assert study.database.ended is not None
-        assert (study.database.ended["outcome"], study.database.ended["reason"]) == ("failed", "the disk is full")
+        assert study.database.part.ended is not None
+        assert (study.database.part.ended["outcome"], study.database.part.ended["reason"]) == (
+            "failed",
+            "the disk is full",
+        )
     search.runs.create = create  # type: ignore[method-assign]
     ended = search.run()
     assert (ended["outcome"], ended["trials"]) == ("finished", 3)
@@ -338,4 +341,4 @@ def test_a_trial_that_trains_on_does_so_after_a_kill_whatever_others_have_report
     assert len(search.study().reports[0]) >= 1
     search.run()
     first, _ = search.trials()
-    assert first.reason == "not promising after 3 reports", "the answer to a later report is a new one"
+    assert first.state is TrialState.FINISHED, "its only answer was before the other trial reported"

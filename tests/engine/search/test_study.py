@@ -98,7 +98,7 @@ def test_a_line_that_was_cut_breaks_no_journal(tmp_path: Path, is_shared: bool) 
     with opened(pruner="off", storage=str(tmp_path / "journal") if is_shared else "") as study:
         assert study.put(study.propose()).number == 0
         for number, text in enumerate(('{"op_code": 4, "wor', "x" * 10_000), 1):
-            with Path(study.database.storage).open("a") as file:
+            with Path(study.database.address).open("a") as file:
                 file.write(text)
             assert study.put(study.propose()).number == number
         with StudyWriter(study.database.directory) as again:

@@ -164,7 +164,7 @@ def test_a_refused_resume_writes_nothing(run_command, started, here, monkeypatch
         0, "accel-tui: warning: momentum has no effect on any trial: it needs the optimizer sgd or rmsprop\n"
     )  # fmt: skip
     with StudyReader(find_study("s")) as study:
-        before = study.definition, study.database.ended
+        before = study.definition, study.database.part.ended
         fewer = run_command("search --resume s --trials 2")
         assert (fewer.status, fewer.out) == (2, "")
         assert "the search has 3 trials already, more than 2: choose 3 or more" in fewer.err
@@ -173,7 +173,7 @@ def test_a_refused_resume_writes_nothing(run_command, started, here, monkeypatch
         with pytest.raises(EngineMissingError, match="Optuna"):
             resume_study(find_study("s"))
         study.refresh()
-        assert (study.definition, study.database.ended) == before
+        assert (study.definition, study.database.part.ended) == before
     assert len(started) == 1
 
 
@@ -245,4 +245,4 @@ def test_a_second_ctrl_c_leaves_and_the_search_stops_in_the_background(
         process.returncode = None  # the command leaves it
         process.wait(60)
     with StudyDatabase(find_study("s")) as database:
-        assert (database.ended or {})["outcome"] == "stopped"
+        assert (database.part.ended or {})["outcome"] == "stopped"

@@ -91,7 +91,7 @@ async def sent(pilot: Pilot[None], directory: Path) -> StudyCommand:
     """The command that was sent, which is answered."""
     with StudyDatabase(directory) as database:
         await until(pilot, database.unanswered, "a command")
-        (command,) = database.unanswered()
+        (command,) = database.commands()
         database.answer(command.id, f"did {command.name}", obeyed=command.name != "prune")
     await shows(pilot, f"did {command.name}")
     pilot.app.clear_notifications()

@@ -68,7 +68,7 @@ def test_the_time_is_that_for_which_the_search_has_run_and_shared_results_are_no
     state = read(directory)
     with StudyWriter(directory) as study:
         study.redefine(within=7200.0)
-        study.database.set_spent(3400.0)
+        study.database.update(spent=3400.0)
         add_trial(study, replace(state.trials[3], number=36, duplicate_of=3))
     state = read(directory, state)
     assert texts.progress_text(state).startswith("34 of 40 trials · 56:40 of 2:00:00 · ")

@@ -4,11 +4,9 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from accel_engine.devices import detect
@@ -30,6 +28,7 @@ from accel_tui.cli.chosen_plan import with_chosen_plan
 from accel_tui.cli.live import is_live
 from accel_tui.cli.output import print_to_stderr, write
 from accel_tui.cli.search_view import SearchBar, SearchLines, SearchLog, SearchNow, SearchView
+from accel_tui.cli.signals import signal_handlers
 from accel_tui.settings.user_settings import load
 
 if TYPE_CHECKING:  # it imports Optuna
@@ -66,9 +65,9 @@ def define_search(
     chosen = replace(written, parameters=tuple(parameters.values()), **options)
     given = {**(file.values if file else {}), **flags}
 
-    def begin(plan: Plan, devices: Sequence[Device] | None) -> Path:
+    def begin(plan: Plan, devices: Sequence[Device]) -> Path:
         definition = new_study.define(plan, given, chosen)
-        directory = new_study.begin_study(definition, detect().devices if devices is None else devices)
+        directory = new_study.begin_study(definition, devices)
         for sentence in without_effect(definition):
             print_to_stderr(f"warning: {sentence}")
         return directory
@@ -99,7 +98,7 @@ def resume_search(name: str, options: Mapping[str, Any]) -> Path:
         if "trials" in changes:
             check_enough(changes["trials"], study.trials.values())
         within = changes.get("within")
-        changes |= {"within": study.database.spent + within} if within is not None else {}
+        changes |= {"within": study.database.part.spent + within} if within is not None else {}
         study.redefine(**changes)
     return directory
 
@@ -125,7 +124,7 @@ def follow_search(directory: Path, *, as_json: bool, plain: bool, detach: bool) 
     """
     with launch.open_study(directory) as study:
         if not launch.is_search_running(directory):
-            study.database.set_ended(None)
+            study.database.update(ended=None)
         set_default_limit(load().queue_at_once)
         process = launch.start_search_process(directory)
         if detach:
@@ -133,7 +132,10 @@ def follow_search(directory: Path, *, as_json: bool, plain: bool, detach: bool) 
             write(directory.name)
             return 0
         view = _view(as_json=as_json, plain=plain)
-        with _interrupts() as interrupts:
+        interrupts: list[int] = []  # grows with each Ctrl-C
+        with signal_handlers(
+            dict.fromkeys((signal.SIGINT, signal.SIGTERM), lambda number, _: interrupts.append(number))
+        ):
             return _Follower(study, view, process, interrupts).follow()
 
 
@@ -170,7 +172,7 @@ class _Follower:
         while True:
             is_gone = self._process.poll() is not None and not launch.is_search_running(self._database.directory)
             self._look()
-            if (ended := self._database.ended) is not None:
+            if (ended := self._database.part.ended) is not None:
                 break
             if is_gone:
                 self._view.clear()
@@ -196,9 +198,8 @@ class _Follower:
             events += [report_event(each, monitor) for index, each in after.items() if before.get(index) != each]
         self._trials, self._reports = study.trials, dict(study.reports)
         events.sort(key=lambda event: float(event["time"]))
-        spent, spent_at_end = self._database.spent, self._database.spent_at_end
-        trials, confirmation = tuple(study.trials.values()), self._database.confirmation
-        now = SearchNow(study.definition, trials, spent, spent_at_end, confirmation)
+        part, trials = self._database.part, tuple(study.trials.values())
+        now = SearchNow(study.definition, trials, part.spent, part.spent_at_end, part.confirmation)
         self._view.show(events, now)
         return now
 
@@ -225,19 +226,3 @@ class _Follower:
         why = f": {last.removeprefix('accel-tui: ')}" if last else ""
         again = f"Its trials go on. Continue it: accel-tui search --resume {name}"
         return f"the process of the search {name} has ended{why}\n{again}"
-
-
-@contextmanager
-def _interrupts() -> Iterator[list[int]]:
-    """A list that grows with each SIGINT and SIGTERM."""
-    seen: list[int] = []
-
-    def note(number: int, _frame: FrameType | None) -> None:
-        seen.append(number)
-
-    previous = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield seen
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)

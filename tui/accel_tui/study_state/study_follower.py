@@ -148,17 +148,17 @@ def read_state(study: "StudyReader", state: StudyState) -> StudyState:
         RunError: The study cannot be read.
     """
     changed = study.refresh() | (study.trials.keys() - state.trials.keys())
-    database, is_running = study.database, is_search_running(study.database.directory)
-    ended = database.ended
+    directory, part = study.database.directory, study.database.part
+    is_running = is_search_running(directory)
     rest: dict[str, Any] = {
         "definition": study.definition,
-        "created": database.created,
-        "ended": ended,
-        "confirmation": database.confirmation,
-        "spent": database.spent,
-        "spent_at_end": database.spent_at_end,
+        "created": part.created,
+        "ended": part.ended,
+        "confirmation": part.confirmation,
+        "spent": part.spent,
+        "spent_at_end": part.spent_at_end,
         "is_running": is_running,
-        "last_words": "" if is_running or ended else _last_words(database.directory / LOG),
+        "last_words": "" if is_running or part.ended else _last_words(directory / LOG),
     }
     if not changed and all(getattr(state, name) == value for name, value in rest.items()):
         return state

@@ -20,7 +20,7 @@ from accel_engine.keras_support.model_structure import model_input, model_output
 from accel_engine.keras_support.optimizers import inner_optimizer
 from accel_engine.models.user_code import reason
 from accel_engine.plan.interval import MAX_CHECKPOINT_TIME_SHARE
-from accel_engine.private_names.keras_names import schedule_of
+from accel_engine.private_names.keras_names import schedule_of, whole_configs
 from accel_engine.run.directory.checkpoint_files import by_preference
 from accel_engine.run.directory.disk_problem import disk_problem
 from accel_engine.run.directory.run_paths import MODEL
@@ -180,8 +180,9 @@ class RunSaver:
     def _save_model(self) -> None:
         directory = self._reporter.run.directory
         try:
-            with replacing(directory / MODEL, directory / PARTIAL_MODEL) as partial_model:
-                _complete(self._assembly).save(partial_model)
+            model = _complete(self._assembly)
+            with replacing(directory / MODEL, directory / PARTIAL_MODEL) as partial_model, whole_configs(model):
+                model.save(partial_model)
         except Exception as error:
             if disk_problem(error, directory) or not directory.exists():
                 raise
