@@ -104,7 +104,7 @@ async def measure(arguments: argparse.Namespace, directory: Path) -> None:
             seconds = time.perf_counter() - began
             print(loop.row(f"opening, {seconds:.2f} s until the curves are drawn"))
             await asyncio.sleep(0.5 * arguments.polls)
-            print(loop.row(f"{arguments.polls} polls with 4 changed trials each, curves"))
+            print(loop.row(f"{arguments.polls} polls with 2 changed trials each, curves"))
             for _ in range(20):
                 await pilot.press("down")
             await asyncio.sleep(1.0)
