@@ -23,7 +23,7 @@ from accel_engine.training.recovery.cause import Cause, find_cause
 from accel_engine.training.recovery.loss_watch import LossTrouble, NotANumberError
 from accel_engine.training.recovery.number_recovery import NumberRecovery, newest_until
 from accel_engine.training.recovery.out_of_memory import OutOfMemory
-from accel_engine.training.recovery.repair import NewProcess, RecoveryAction
+from accel_engine.training.recovery.recovery_action import NewProcess, RecoveryAction
 from accel_engine.training.reporting.error_explanation import explain_error, print_traceback
 from accel_engine.training.reporting.run_reporter import RunReporter
 

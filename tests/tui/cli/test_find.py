@@ -214,7 +214,7 @@ def test_a_live_run_gets_the_rate_of_its_optimizer(run_command, asked, monkeypat
         ("learning-rate plan.toml --run last", "leave PLAN.toml"),
         ("learning-rate --run last --epochs 3", "leave PLAN.toml and its options out"),
         ("batch-size --smallest 64 --largest 8", "must not be above the largest"),
-        ("batch-size --strategy multi-worker", "needs TF_CONFIG, a Slurm job, or --local-workers 2"),
+        ("batch-size --strategy multi-worker", "needs TF_CONFIG, a Slurm job started with srun, or --local-workers 2"),
         ("batch-size --batch-size 0", "batch-size"),
         ("bs", "no such command"),
         ("", "accel-tui: give what to find: batch-size or learning-rate\n"),

@@ -151,7 +151,7 @@ def test_nothing_measured_is_a_failure(run_command, trials) -> None:
         ("--seconds nan", "'nan' must be a number from 0.1"),
         ("--batch-size none", "--batch-size"),
         ("no-such.toml", "no-such.toml"),
-        ("--strategy multi-worker", "needs TF_CONFIG, a Slurm job, or --local-workers 2"),
+        ("--strategy multi-worker", "needs TF_CONFIG, a Slurm job started with srun, or --local-workers 2"),
     ],
 )
 def test_wrong_usage_ends_before_any_process(run_command, trials, words, why) -> None:

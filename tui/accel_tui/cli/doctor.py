@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 import click
 from rich.text import Text
 
-from accel_engine.doctor import Check, CheckReport, CheckResult, checks_of, run_checks
+from accel_engine.doctor import DEEP_CHECKS, Check, CheckReport, CheckResult, checks_of, run_checks
 from accel_engine.doctor.machine import installed_version
 from accel_engine.doctor.tensorflow_checks import installed_packages
 from accel_engine.errors import UsageError
@@ -26,6 +26,7 @@ EPILOG = """\b
 Examples:
   accel-tui doctor                        run all checks
   accel-tui doctor tensorflow terminal    run only these
+  accel-tui doctor --deep                 let every device compute, too
   accel-tui doctor tpu.lock --json        one finding per line, for a script
 
 \b
@@ -48,15 +49,17 @@ SYMBOLS = {
 
 @click.command(epilog=EPILOG)
 @click.argument("names", nargs=-1, metavar="[CHECK]...")
+@click.option("--deep", is_flag=True, help="Let every device compute, too, which takes up to a minute.")
 @json_option
-def doctor(names: Sequence[str], as_json: bool) -> int:
+def doctor(names: Sequence[str], deep: bool, as_json: bool) -> int:
     """Diagnose this machine and suggest fixes.
 
-    CHECK is the name of a check, or the part before the dot: python, tensorflow, nvidia, tpu, runs,
-    terminal. Checks run in parallel, each with its own time limit. TensorFlow is imported in a
-    separate process.
+    CHECK is the name of a check, or the part before the dot: python, tensorflow, nvidia, tpu,
+    system, workers, runs, terminal. Checks run in parallel, each with its own time limit.
+    TensorFlow is imported in a separate process.
     """
-    chosen = _choose(names, (*checks_of(), *terminal_checks.checks()))
+    deep = deep or any(name == check for name in names for check, *_ in DEEP_CHECKS)
+    chosen = _choose(names, (*checks_of(deep=deep), *terminal_checks.checks()))
     show = _Json() if as_json else _Text([check.name for check in chosen])
     verdicts: Counter[CheckResult] = Counter()
     for report in show.all(run_checks(chosen)):
@@ -129,12 +132,20 @@ class _Text:
 
     def all(self, reports: Iterator[CheckReport]) -> Iterator[CheckReport]:
         verdicts: Counter[CheckResult] = Counter()
+        last: CheckReport | None = None
+        same = 0
         for name in self._names:
             self._show_running(name)
             report = next(reports)
-            self._print(report)
+            if last is not None and _is_like(report, last):
+                same += 1
+            else:
+                self._print_same(same)
+                self._print(report)
+                last, same = report, 0
             verdicts[report.finding.verdict] += 1
             yield report
+        self._print_same(same)
         failed, warned, passed = (verdicts[each] for each in (CheckResult.FAIL, CheckResult.WARN, CheckResult.PASS))
         texts = (
             (failed, f"{failed} failed"),
@@ -149,6 +160,11 @@ class _Text:
         if self._live:
             self._live.show(cut_line(f"  {name} ..."))
 
+    def _print_same(self, count: int) -> None:
+        """Print how many more checks of the subject said the same."""
+        if count:
+            self._print_lines("", f"{' ' * (self._column + 4)}{numbers.counted(count, 'more check')}: the same")
+
     def _print(self, report: CheckReport) -> None:
         finding = printable_fields(report.finding)
         in_unicode, in_ascii, colour = SYMBOLS[finding.verdict]
@@ -159,6 +175,9 @@ class _Text:
         lines = [first.rstrip(), *(f"{lead}{line}" for line in found[1:])]
         lines += self._indented("cause", finding.cause) + self._indented("fix", finding.fix)
         text = "\n".join(lines if self._has_unicode else map(_plain, lines))
+        self._print_lines(symbol, text, colour)
+
+    def _print_lines(self, symbol: str, text: str, colour: str = "") -> None:
         if self._live:
             self._live.show(None, [Text.assemble((symbol, colour), text)])
         else:
@@ -168,6 +187,12 @@ class _Text:
     def _indented(self, label: str, text: str) -> list[str]:
         lead = f"    {label}:".ljust(11)
         return _wrapped(text, self._width, lead, " " * 11) if text else []
+
+
+def _is_like(report: CheckReport, other: CheckReport) -> bool:
+    """Whether two checks of a subject have passed with the same words."""
+    subject, of_other = (each.check.partition(".")[0] for each in (report, other))
+    return report.finding.verdict is CheckResult.PASS and (subject, report.finding) == (of_other, other.finding)
 
 
 def _wrapped(text: str, width: int, first: str = "", rest: str = "") -> list[str]:
