@@ -75,6 +75,13 @@ REFUSALS: tuple[Refusal, ...] = (
         "A model of a class that is not registered",
         loads=True,
     ),
+    Refusal(
+        "field:unsafe_load",
+        "export-keras",
+        "Keras cannot load model.keras: .* is a Python lambda",
+        "A `Lambda` layer around a Python lambda",
+        loads=True,
+    ),
 )
 
 

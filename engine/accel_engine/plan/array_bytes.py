@@ -78,7 +78,7 @@ class ModelSize:
 
     Attributes:
         parameters: Number of weights.
-        trainable: Number of trainable weights.
+        trainable: Number of weights that train, at the latest from ``unfreeze_epoch`` on.
         saved: Bytes of the saved activations of one example, in float32: those that stay in memory for the backward
             pass; 0 if they are unknown.
         largest: Bytes of its largest activation, whose gradient the backward pass computes.

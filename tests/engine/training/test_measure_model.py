@@ -1,4 +1,5 @@
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -56,6 +57,18 @@ def test_sizes_match_counts_by_hand() -> None:
     assert found.operations > 20
     assert found.is_divisible
     assert (found.examples, found.data_bytes) == (1437, 1437 * (64 + 4))
+
+
+@pytest.mark.parametrize(
+    ("fields", "trainable"), [({}, 128 * 10 + 10), ({"unfreeze_epoch": 2}, 64 * 128 + 128 + 128 * 10 + 10)]
+)
+def test_only_weights_that_train_in_some_epoch_are_trainable(fields: dict[str, Any], trainable: int) -> None:
+    assert measure_model(Plan(model="mlp", freeze=("all-but-head",), **fields)).trainable == trainable
+
+
+def test_layers_to_freeze_that_are_not_there_are_an_error_before_training() -> None:
+    with pytest.raises(PlanError, match="no layer is named 'nosuch\\*'"):
+        measure_model(Plan(model="mlp", freeze=("nosuch*",)))
 
 
 def test_layers_to_rematerialize_that_are_not_there_are_an_error_before_training() -> None:

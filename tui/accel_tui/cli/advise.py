@@ -241,7 +241,7 @@ def print_cure_trial(directory: Path, finding: str, number: int, seconds: float,
     """
     from accel_engine.advice.cures import cure_task  # see _found
     from accel_engine.race import cure_race
-    from accel_tui.cli.race_view import configuration_values, results_page
+    from accel_tui.cli.race import configuration_values, results_page
     from accel_tui.formatting.race import cure_verdict
 
     (found, cure), shown = _found(directory, finding, number), _Progress()

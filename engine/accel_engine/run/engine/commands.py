@@ -1,9 +1,7 @@
 """Commands to a run's engine: rows of the table ``command``, which the engine answers."""
 
-import getpass
 import os
 import signal
-import socket
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +15,7 @@ from accel_engine.run.engine.process_identity import ProcessIdentity
 from accel_engine.run.engine.status import read_info
 from accel_engine.run.store.connection import reading, writing
 from accel_engine.run.store.meta import read_meta
+from accel_engine.versioned_database import current_user
 
 COMMANDS = {
     "stop": "Stop after this chunk without validating; save a checkpoint and the model",
@@ -174,15 +173,6 @@ def read_answer(directory: Path, number: int) -> tuple[bool, str] | None:
     """
     with reading(directory) as database:
         return database.answer_to(number)
-
-
-def current_user() -> str:
-    """The user of this process, as ``user@host``."""
-    try:
-        user = getpass.getuser()
-    except (OSError, KeyError):
-        user = str(os.getuid())
-    return f"{user}@{socket.gethostname()}"
 
 
 class OpenRun(Protocol):

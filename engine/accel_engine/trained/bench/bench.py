@@ -21,17 +21,21 @@ from accel_engine.data.tables.table_file import SUFFIXES as TABLES
 from accel_engine.devices.energy_meter import IntervalMeter, energy_meter
 from accel_engine.errors import DataError
 from accel_engine.formats import format_of, open_model
-from accel_engine.inference.bench_runtime import BenchSettings, RuntimeBench
+from accel_engine.inference.bench_runtime import BenchSettings, RuntimeBench, random_examples
 from accel_engine.inference.candidate import Candidate, Setup
-from accel_engine.inference.example_batches import random_examples
 from accel_engine.inference.runtime import Runtime, check_inputs
 from accel_engine.memory import available_memory
 from accel_engine.private_names.tensorflow_names import local_devices
 from accel_engine.requests.bench_models import BenchedModel, BenchNotes, BenchOptions, BenchRequest
 from accel_engine.requests.protocol.model_reference import ModelReference
 from accel_engine.requests.protocol.request import Send, reports, unheard
-from accel_engine.trained.bench.device_choice import device_names, precisions
-from accel_engine.trained.bench.trained_runtime import TrainedRuntime, computing_in, examples_of
+from accel_engine.trained.bench.trained_runtime import (
+    TrainedRuntime,
+    computing_in,
+    device_names,
+    examples_of,
+    precisions,
+)
 from accel_engine.trained.open_trained import TrainedModel, open_trained
 from accel_engine.trained.prediction.table_examples import read_raw_columns
 from accel_engine.trained.split_batches import batches

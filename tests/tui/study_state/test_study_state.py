@@ -1,4 +1,4 @@
-"""A study is folded into its state as it is read, piece by piece."""
+"""The state of a search as its study is read, piece by piece."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -8,22 +8,21 @@ import pytest
 from accel_engine.run.directory.lock import WriterLock
 from accel_engine.search.definition import Objective
 from accel_engine.search.results import search_ended
-from accel_engine.search.study_database import StudyDatabase
 from accel_engine.search.study_paths import LOCK, LOG
+from accel_engine.search.study_reader import StudyReader
+from accel_engine.search.study_writer import StudyWriter
 from accel_engine.search.trial import Trial, TrialReport, TrialState
 from accel_tui.formatting.table_columns import SortOrder, ordered
 from accel_tui.study_state import texts
-from accel_tui.study_state.fold_study import apply_study_update
 from accel_tui.study_state.state import StudyState, value_range
-from accel_tui.study_state.study_follower import read_update
+from accel_tui.study_state.study_follower import read_state
 from accel_tui.study_state.trial_columns import columns_of
-from example_study import DEFINITION, END, confirm, write_study
+from example_study import DEFINITION, END, add_trial, confirm, write_study
 
 
 def read(directory: Path, state: StudyState | None = None) -> StudyState:
-    state = state or StudyState("one")
-    with StudyDatabase(directory) as database:
-        return apply_study_update(state, read_update(database, state))
+    with StudyReader(directory) as study:
+        return read_state(study, state or StudyState("one"))
 
 
 @pytest.fixture
@@ -32,31 +31,26 @@ def directory() -> Path:
 
 
 def test_only_what_is_new_is_read_and_nothing_new_is_the_same_state(directory: Path) -> None:
-    state = read(directory)
-    assert len(state.trials) == 36
-    assert state.counts[TrialState.RUNNING] == 2
-    assert read(directory, state) is state
-    with StudyDatabase(directory) as database:
-        database.put_trial(
-            replace(state.trials[35], state=TrialState.FINISHED, objectives={"validation_accuracy": 1.0})
-        )
-        database.add_report(TrialReport(35, 11, 550, END, 0.93))
-        update = read_update(database, state)
-    assert [trial.number for trial in update.trials] == [35]
-    assert len(update.reports) == 1
-    after = apply_study_update(state, update)
+    with StudyReader(directory) as study, StudyWriter(directory) as writer:
+        state = read_state(study, StudyState("one"))
+        assert len(state.trials) == 36
+        assert state.counts[TrialState.RUNNING] == 2
+        assert read_state(study, state) is state
+        writer.put(replace(state.trials[35], state=TrialState.FINISHED, objectives={"validation_accuracy": 1.0}))
+        writer.add_report(11, TrialReport(35, 11, 550, END, 0.93))
+        after = read_state(study, state)
     assert after.best is not None
     assert after.best.number == 35
     assert after.curves[35].epochs.tolist() == list(range(1, 12))
     assert after.curves[35].last == 0.93
     assert after.curves[0] is state.curves[0]
+    assert after.trials[0] is state.trials[0]
 
 
 def test_a_continued_trial_replaces_the_epochs_that_it_trains_again(directory: Path) -> None:
-    state = read(directory)
-    with StudyDatabase(directory) as database:
-        database.add_report(TrialReport(35, 2, 100, END, 0.5))
-    curve = read(directory, state).curves[35]
+    with StudyWriter(directory) as writer:
+        writer.add_report(2, TrialReport(35, 2, 100, END, 0.5))
+    curve = read(directory).curves[35]
     assert curve.epochs.tolist() == list(range(1, 11))
     assert curve.values[1] == 0.5
 
@@ -72,18 +66,18 @@ def test_of_a_process_that_has_exited_the_last_line_of_its_log_is_told(directory
 
 def test_the_time_is_that_for_which_the_search_has_run_and_shared_results_are_not_done_trials(directory: Path) -> None:
     state = read(directory)
-    with StudyDatabase(directory) as database:
-        database.set_definition(replace(database.definition, within=7200.0))
-        database.set_spent(3400.0)
-        database.put_trial(replace(state.trials[3], number=36, duplicate_of=3))
+    with StudyWriter(directory) as study:
+        study.redefine(within=7200.0)
+        study.database.update(spent=3400.0)
+        add_trial(study, replace(state.trials[3], number=36, duplicate_of=3))
     state = read(directory, state)
     assert texts.progress_text(state).startswith("34 of 40 trials · 56:40 of 2:00:00 · ")
     assert "about 10:00 left" in texts.progress_text(replace(state, is_running=True))
 
 
 def test_texts_of_trials_can_be_shown_and_values_stay_as_they_are(directory: Path) -> None:
-    with StudyDatabase(directory) as database:
-        database.put_trial(Trial(36, "", TrialState.FAILED, {"model": "a\x1bb"}, reason="red\x1b[31m"))
+    with StudyWriter(directory) as study:
+        add_trial(study, Trial(36, "", TrialState.FAILED, {"model": "a\x1bb"}, reason="red\x1b[31m"))
     trial = read(directory).trials[36]
     assert "\x1b" not in trial.reason
     assert trial.values["model"] == "a\x1bb"

@@ -10,7 +10,7 @@ from accel_engine.devices.device_types import Device, Inventory
 from accel_engine.measure import cache
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import resolve
-from accel_engine.training.autotuning.remembered import forget_rate, load_rates, rates_key, save_rate
+from accel_engine.training.autotuning.run_threads import forget_rate, load_rates, rates_key, save_rate
 
 PLAN = Plan(model="fashion-cnn")
 
