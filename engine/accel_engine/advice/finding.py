@@ -6,12 +6,12 @@ from enum import StrEnum
 from typing import Any
 
 
-class Trouble(StrEnum):
-    """The kinds of trouble."""
+class Category(StrEnum):
+    """The kinds of troubles."""
 
-    SLOW = "slow"
+    SPEED = "speed"
     MEMORY = "memory"
-    POOR = "poor"
+    QUALITY = "quality"
 
 
 class Confidence(StrEnum):
@@ -75,7 +75,7 @@ class Finding:
 
     Attributes:
         id: A stable name, such as ``input-wait``.
-        trouble: Its kind.
+        category: Its kind.
         title: A line of at most 60 characters.
         evidence: What it follows from, the most telling first.
         confidence: How sure it is.
@@ -85,7 +85,7 @@ class Finding:
     """
 
     id: str
-    trouble: Trouble
+    category: Category
     title: str
     evidence: tuple[Evidence, ...]
     confidence: Confidence

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from math import prod
 
-from accel_engine.advice.finding import Confidence, Cure, Evidence, Finding, Trouble
+from accel_engine.advice.finding import Category, Confidence, Cure, Evidence, Finding
 from accel_engine.advice.recorded import Recorded
 from accel_engine.advice.rule import Rule
 from accel_engine.events import OUT_OF_MEMORY, Outcome, Recovered, RunEnded
@@ -32,7 +32,7 @@ def out_of_memory(recorded: Recorded) -> Iterator[Finding]:
         again = adapted.failed_step - adapted.step
         yield Finding(
             id="adapted-to-memory",
-            trouble=Trouble.MEMORY,
+            category=Category.MEMORY,
             title="The run was out of memory, and adapted its steps",
             evidence=(
                 Evidence(f"{adapted.reason}: {adapted.action}", steps=(adapted.step, adapted.failed_step)),
@@ -59,7 +59,7 @@ def near_limit(recorded: Recorded) -> Iterator[Finding]:
             continue
         yield Finding(
             id="memory-nearly-full",
-            trouble=Trouble.MEMORY,
+            category=Category.MEMORY,
             title=f"{percent(used / total)} of the memory of {device} was in use",
             evidence=(Evidence(f"{what}: {size(used)} of {size(total)}"), *_contents(recorded)),
             confidence=Confidence.LIKELY,
@@ -73,7 +73,7 @@ def near_limit(recorded: Recorded) -> Iterator[Finding]:
 def _failed(recorded: Recorded, ended: RunEnded) -> Finding:
     return Finding(
         id="out-of-memory",
-        trouble=Trouble.MEMORY,
+        category=Category.MEMORY,
         title="The run failed: out of memory",
         evidence=(
             Evidence(f"after step {ended.steps:,}: {ended.reason}", steps=(ended.steps, ended.steps)),

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from accel_engine.advice.finding import Confidence, Cure, Evidence, Finding, Gain, Trouble
+from accel_engine.advice.finding import Category, Confidence, Cure, Evidence, Finding, Gain
 from accel_engine.advice.recorded import Recorded
 from accel_engine.plan.changed_plan import options_text
 from accel_engine.run.store.steps import THROUGHPUT
@@ -21,7 +21,7 @@ def half_on_cpu(recorded: Recorded) -> Iterator[Finding]:
         return
     yield Finding(
         id="float16-on-cpu",
-        trouble=Trouble.SLOW,
+        category=Category.SPEED,
         title="mixed_float16 is far slower than float32 on a CPU",
         evidence=(Evidence("the precision is mixed_float16, and the run trains on CPUs", THROUGHPUT),),
         confidence=Confidence.CERTAIN,
@@ -50,7 +50,7 @@ def float32_on_gpu(recorded: Recorded) -> Iterator[Finding]:
         return
     yield Finding(
         id="float32-on-gpu",
-        trouble=Trouble.SLOW,
+        category=Category.SPEED,
         title="Mixed precision may be faster than float32 here",
         evidence=(Evidence(f"{work.flops / 1e9:,.1f} GFLOPs of matrix products and convolutions a step", THROUGHPUT),),
         confidence=Confidence.POSSIBLE,
@@ -76,7 +76,7 @@ def without_xla(recorded: Recorded) -> Iterator[Finding]:
         return
     yield Finding(
         id="xla-off",
-        trouble=Trouble.SLOW,
+        category=Category.SPEED,
         title="XLA is off, and was not tried",
         evidence=(Evidence("the plan has xla = off", THROUGHPUT),),
         confidence=Confidence.POSSIBLE,
@@ -107,7 +107,7 @@ def raced_faster(recorded: Recorded) -> Iterator[Finding]:
     options, factor = options_text(found.changes), f"{found.factor:.2f} times"
     yield Finding(
         id="raced-faster",
-        trouble=Trouble.SLOW,
+        category=Category.SPEED,
         title="A race found a faster configuration of this plan",
         evidence=(Evidence(f"{options}: {factor} the examples per second, in turns on this machine", THROUGHPUT),),
         confidence=Confidence.LIKELY,

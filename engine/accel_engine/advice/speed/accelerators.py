@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from accel_engine.advice.finding import Confidence, Cure, Evidence, Finding, Gain, Trouble
+from accel_engine.advice.finding import Category, Confidence, Cure, Evidence, Finding, Gain
 from accel_engine.advice.recorded import Recorded
 from accel_engine.advice.time_spent import time_spent
 from accel_engine.run.store.steps import THROUGHPUT
@@ -40,7 +40,7 @@ def unused_accelerator(recorded: Recorded) -> Iterator[Finding]:
         kind = device.partition(":")[0].upper()
         yield Finding(
             id="unused-accelerator",
-            trouble=Trouble.SLOW,
+            category=Category.SPEED,
             title=f"The run trains on the CPU; {device} is idle",
             evidence=(
                 Evidence(
@@ -88,7 +88,7 @@ def underused_accelerator(recorded: Recorded) -> Iterator[Finding]:
         return
     yield Finding(
         id="small-steps",
-        trouble=Trouble.SLOW,
+        category=Category.SPEED,
         title=f"The {'/'.join(sorted(kinds)).upper()} is busy for only {used:.0f}% of the time",
         evidence=(
             Evidence(f"median utilization {used:.0f}% in {len(values[0]):,} readings", THROUGHPUT),
@@ -173,7 +173,7 @@ def tpu_padding(recorded: Recorded) -> Iterator[Finding]:
     changes = {"batch_size": better} if share and recorded.plan is not None else {}
     yield Finding(
         id="tpu-padding",
-        trouble=Trouble.SLOW,
+        category=Category.SPEED,
         title=f"About {percent(waste)} of the TPU's work is padding",
         evidence=tuple(evidence),
         confidence=Confidence.LIKELY,

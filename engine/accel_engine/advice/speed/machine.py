@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from accel_engine.advice.finding import Confidence, Cure, Evidence, Finding, Gain, Trouble
+from accel_engine.advice.finding import Category, Confidence, Cure, Evidence, Finding, Gain
 from accel_engine.advice.recorded import Recorded
 from accel_engine.run.store.steps import THROUGHPUT
 from accel_engine.words.numbers import percent, size, times
@@ -71,7 +71,7 @@ def swapping(recorded: Recorded) -> Iterator[Finding]:
         return
     yield Finding(
         id="swapping",
-        trouble=Trouble.SLOW,
+        category=Category.SPEED,
         title=f"The machine swaps: {size(growth)} went to disk during the run",
         evidence=(
             Evidence(f"swap grew from {size(swap[0])} to {size(swap.max())}", THROUGHPUT),
@@ -98,7 +98,7 @@ def _throttled(recorded: Recorded, device: str, name: str, share: float, drop: f
     gain = Gain(f"up to {times(1 / drop)} the steps per second", "its clock", 1 / drop) if slow and drop else None
     return Finding(
         id="throttling",
-        trouble=Trouble.SLOW,
+        category=Category.SPEED,
         title=f"{device} is throttled in {percent(share)} of its readings: {name}",
         evidence=(Evidence(f"{name} in {percent(share)} of the readings", THROUGHPUT), *clock, *heat),
         confidence=Confidence.CERTAIN,
@@ -170,7 +170,7 @@ def _processes(recorded: Recorded, device: str) -> Finding | None:
 def _neighbour(device: str, text: str, weight: float) -> Finding:
     return Finding(
         id="neighbours",
-        trouble=Trouble.SLOW,
+        category=Category.SPEED,
         title=f"Other programs use {device}",
         evidence=(Evidence(text, THROUGHPUT),),
         confidence=Confidence.CERTAIN,

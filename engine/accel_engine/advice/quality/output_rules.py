@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from accel_engine.advice.finding import Confidence, Evidence, Finding
-from accel_engine.advice.poor.findings import poor_finding, text_cure
-from accel_engine.advice.poor.learning import Learning, output_units
-from accel_engine.words import numbers
+from accel_engine.advice.quality.findings import quality_finding, text_cure
+from accel_engine.advice.quality.learning import Learning, output_units
+from accel_engine.words.numbers import metric
 
 UNBOUNDED = ("linear", "relu", "relu6", "leaky_relu", "elu", "selu", "gelu", "silu", "swish", "softplus", "tanh")
 """Activations whose outputs are no probabilities."""
@@ -49,7 +49,7 @@ def wrong_output(learning: Learning) -> Iterator[Finding]:
 
 
 def _logits_as_probabilities(activation: str, loss: str) -> Finding:
-    return poor_finding(
+    return quality_finding(
         "wrong-output",
         "The loss takes probabilities, but the model gives none",
         [Evidence(f"the model's last activation is {activation}, and {loss} has from_logits=False")],
@@ -57,8 +57,7 @@ def _logits_as_probabilities(activation: str, loss: str) -> Finding:
         [
             text_cure(
                 "End the model with a softmax (a sigmoid for a single unit or several labels), or compile it with a "
-                "loss "
-                "that has from_logits=True",
+                "loss that has from_logits=True",
                 "Dense(classes, activation='softmax'), or loss=SparseCategoricalCrossentropy(from_logits=True)",
             )
         ],
@@ -68,7 +67,7 @@ def _logits_as_probabilities(activation: str, loss: str) -> Finding:
 
 
 def _probabilities_as_logits(activation: str, loss: str) -> Finding:
-    return poor_finding(
+    return quality_finding(
         "wrong-output",
         "The loss takes logits, but the model gives probabilities",
         [Evidence(f"the model's last activation is {activation}, and {loss} has from_logits=True")],
@@ -86,7 +85,7 @@ def _probabilities_as_logits(activation: str, loss: str) -> Finding:
 
 
 def _sigmoid_of_classes(loss: str, units: int) -> Finding:
-    return poor_finding(
+    return quality_finding(
         "wrong-output",
         "A sigmoid gives no probabilities of classes",
         [Evidence(f"the model's last activation is sigmoid, with {units} units; {loss} takes one class of several")],
@@ -103,7 +102,7 @@ def _sigmoid_of_classes(loss: str, units: int) -> Finding:
 
 
 def _one_softmax() -> Finding:
-    return poor_finding(
+    return quality_finding(
         "wrong-output",
         "A softmax of a single unit is always 1",
         [Evidence("the model's output has one unit with the activation softmax")],
@@ -125,14 +124,10 @@ def _out_of_range(learning: Learning, activation: str) -> Iterator[Finding]:
     if least >= low - margin and most <= high + margin:
         return
     shown = f"from {low:g} to {high:g}" if high < INFINITY else f"of at least {low:g}"
-    yield poor_finding(
+    yield quality_finding(
         "wrong-output",
         f"Targets are out of the range of {activation}",
-        [
-            Evidence(
-                f"{activation} gives values {shown}; targets are from {numbers.metric(least)} to {numbers.metric(most)}"
-            )
-        ],
+        [Evidence(f"{activation} gives values {shown}; targets are from {metric(least)} to {metric(most)}")],
         "the model cannot give some of the targets",
         [
             text_cure(

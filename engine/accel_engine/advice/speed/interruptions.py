@@ -5,7 +5,7 @@ import statistics
 from collections.abc import Iterator
 from itertools import pairwise
 
-from accel_engine.advice.finding import Confidence, Cure, Evidence, Finding, Gain, Trouble
+from accel_engine.advice.finding import Category, Confidence, Cure, Evidence, Finding, Gain
 from accel_engine.advice.recorded import Recorded
 from accel_engine.advice.time_spent import TimeSpent, later_records, time_spent
 from accel_engine.events import CheckpointSaved
@@ -47,7 +47,7 @@ def frequent_validation(recorded: Recorded) -> Iterator[Finding]:
     share, every = spent.share("validation"), _every(recorded, steps, _multiple(spent, "validation"))
     yield Finding(
         id="frequent-validation",
-        trouble=Trouble.SLOW,
+        category=Category.SPEED,
         title=f"Validation takes {percent(share)} of the time",
         evidence=(Evidence(f"{len(steps):,} validations of about {span(_seconds(recorded))}", "steps/s", spent.steps),),
         confidence=Confidence.CERTAIN,
@@ -83,7 +83,7 @@ def frequent_checkpoints(recorded: Recorded) -> Iterator[Finding]:
     every = _every(recorded, [event.step for event in saved], _multiple(spent, "checkpoints"))
     yield Finding(
         id="slow-disk" if slow else "frequent-checkpoints",
-        trouble=Trouble.SLOW,
+        category=Category.SPEED,
         title=f"Checkpoints take {percent(share)} of the time",
         evidence=(Evidence(f"{len(saved):,} checkpoints of about {span(seconds)}", "steps/s", spent.steps), *disk),
         confidence=Confidence.CERTAIN,
@@ -110,7 +110,7 @@ def retracing(recorded: Recorded) -> Iterator[Finding]:
     share = spent.share("tracing")
     yield Finding(
         id="retracing",
-        trouble=Trouble.SLOW,
+        category=Category.SPEED,
         title=f"Tracing graphs again takes {percent(share)} of the time",
         evidence=(
             Evidence(

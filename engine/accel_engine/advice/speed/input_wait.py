@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from accel_engine.advice.finding import Confidence, Cure, Evidence, Finding, Gain, Trouble
+from accel_engine.advice.finding import Category, Confidence, Cure, Evidence, Finding, Gain
 from accel_engine.advice.recorded import Recorded
-from accel_engine.advice.slow.machine import cpu_use_of_others
+from accel_engine.advice.speed.machine import cpu_use_of_others
 from accel_engine.advice.time_spent import TimeSpent, time_spent
 from accel_engine.words.numbers import percent, span, times
 
@@ -38,7 +38,7 @@ def input_wait(recorded: Recorded) -> Iterator[Finding]:
     is_small = share < MUCH
     yield Finding(
         id="input-wait",
-        trouble=Trouble.SLOW,
+        category=Category.SPEED,
         title=f"Steps wait for their batches: {percent(share)} of their time",
         evidence=(_evidence(spent), *_host(recorded)),
         confidence=Confidence.LIKELY if is_small else Confidence.CERTAIN,
