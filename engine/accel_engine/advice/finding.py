@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 from typing import Any
 
 
@@ -97,3 +98,10 @@ class Finding:
     def steps(self) -> tuple[int, int] | None:
         """The steps of the first evidence that has any."""
         return next((each.steps for each in self.evidence if each.steps), None)
+
+
+speed_finding = partial(Finding, category=Category.SPEED)
+"""A finding on a slow run."""
+
+memory_finding = partial(Finding, category=Category.MEMORY)
+"""A finding on a run that is short of memory."""
