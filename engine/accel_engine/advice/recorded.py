@@ -9,10 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.devices.device_types import Sample
-from accel_engine.events import DevicesFound, EpochEnded, Event, ModelBuilt, RunEnded, RunStarted, Validated
+from accel_engine.events import EpochEnded, Event, ModelBuilt, RunEnded, Validated
 from accel_engine.plan import Plan
 from accel_engine.run.diagnostics import Diagnostics
 from accel_engine.run.engine.status import RunInfo
+from accel_engine.run.history.history import History, fold
 from accel_engine.run.store.steps import TIME
 
 Floats = npt.NDArray[np.float64]
@@ -100,24 +101,24 @@ class Recorded:
         return self.info.plan if self.info.has_engine else None
 
     @cached_property
-    def started(self) -> RunStarted | None:
-        """The start of the latest engine."""
-        return self.last(RunStarted)
+    def history(self) -> History:
+        """What follows from its events."""
+        return fold(History(), self.events)
 
-    @cached_property
+    @property
     def built(self) -> ModelBuilt | None:
         """The model and the batch; of a script, those of the latest part."""
-        return self.last(ModelBuilt)
+        return self.history.built
 
-    @cached_property
+    @property
     def ended(self) -> RunEnded | None:
         """The end; ``None`` while the run is live."""
-        return None if self.info.status.live else self.last(RunEnded)
+        return None if self.info.status.live else self.history.ended
 
     @cached_property
     def device_kinds(self) -> frozenset[str]:
         """The kinds of devices that train: ``cpu``, ``gpu``, ``tpu``; empty if unknown."""
-        found = self.last(DevicesFound)
+        found = self.history.devices
         return frozenset(device.kind for device in found.devices) if found else frozenset()
 
     @cached_property
@@ -125,7 +126,7 @@ class Recorded:
         """Ids of the devices that train, with readings: where they are not matched, all of their kind; else all."""
         if not self.device_kinds:
             return self.devices
-        found = self.last(DevicesFound)
+        found = self.history.devices
         known = {device.device for device in found.devices if device.device} if found else set()
         return tuple(
             device
@@ -133,15 +134,15 @@ class Recorded:
             if (device in known if known else device.partition(":")[0] in self.device_kinds)
         )
 
-    @cached_property
+    @property
     def epochs(self) -> tuple[EpochEnded, ...]:
         """The ends of epochs."""
-        return self.all(EpochEnded)
+        return self.history.ended_epochs
 
-    @cached_property
+    @property
     def validations(self) -> tuple[Validated, ...]:
         """The validations."""
-        return self.all(Validated)
+        return self.history.validations
 
     def all(self, kind: type[Kind]) -> tuple[Kind, ...]:
         """The events of a kind, in order."""

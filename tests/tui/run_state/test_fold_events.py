@@ -132,7 +132,8 @@ def test_a_resumed_run_forgets_what_came_after_its_checkpoint() -> None:
     resumed = after(started(first_step=5, time=100.0), state=state)
     assert (resumed.step, resumed.curves["loss"].end_step, resumed.throughput.end_step) == (5, 5, 5)
     assert resumed.validation == {"loss": ((4, 0.5),)}
-    assert resumed.epoch is None
+    assert resumed.epoch
+    assert resumed.epoch.epoch == 1
     resumed = after(validated(8, 0.3), chunks=[chunk(5, [1.0] * 5, started=101.0)], state=resumed)
     assert resumed.curves["loss"].means.tolist() == [9.0] * 5 + [1.0] * 5
     assert resumed.validation == {"loss": ((4, 0.5), (8, 0.3))}

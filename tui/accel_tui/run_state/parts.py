@@ -2,33 +2,17 @@
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from accel_engine import events
+from accel_engine.run.history.history import Part
 from accel_tui.formatting.text import shorten
 
 NAME_WIDTH = 24
 """Columns for the name of a part."""
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A part of a script's run.
-
-    Attributes:
-        started: Its start.
-        built: Its model; ``None`` before it is known, and for values in the output.
-        ended: Its end; ``None`` before it, and if the run was lost.
-    """
-
-    started: events.PartStarted
-    built: events.ModelBuilt | None = None
-    ended: events.PartEnded | None = None
-
-    @property
-    def title(self) -> str:
-        """Its number and name, such as ``part 2 · fine_tuning``."""
-        return f"part {self.started.part} · {shorten(self.started.name, NAME_WIDTH)}"
+def part_title(part: Part) -> str:
+    """The number and name of a part, such as ``part 2 · fine_tuning``."""
+    return f"part {part.started.part} · {shorten(part.started.name, NAME_WIDTH)}"
 
 
 def part_of(parts: Sequence[Part], step: int) -> Part | None:

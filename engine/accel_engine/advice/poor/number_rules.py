@@ -8,7 +8,8 @@ from accel_engine.advice.poor.findings import clip_cures, of_loss, poor_finding,
 from accel_engine.advice.poor.learning import Learning, highest_learning_rate
 from accel_engine.advice.poor.rates import is_rate_high, rates_of
 from accel_engine.advice.recorded import RecordedSeries
-from accel_engine.events import NOT_A_NUMBER, Outcome, PlanChanged, Recovered
+from accel_engine.events import NOT_A_NUMBER, Outcome, Recovered
+from accel_engine.run.history.history import skipped_steps
 from accel_engine.run.store.steps import THROUGHPUT, TIME
 
 _AT_FAULT = re.compile(r"\b(inputs|targets|weights)\b[^;]*\b(not finite|extreme)\b[^;]*\(")
@@ -117,7 +118,8 @@ def _losses(learning: Learning) -> RecordedSeries:
 
 def _taken(learning: Learning, first: int, stop: int) -> int:
     """Number of steps with a loss, of some steps."""
-    return stop - first - sum(first <= step < stop for step in _skipped_steps(learning))
+    skipped = learning.recorded.history.skipped_steps | skipped_steps(learning.settings.get("skip_steps"))
+    return stop - first - sum(first <= step < stop for step in skipped)
 
 
 def _min_lost(learning: Learning) -> int:
@@ -134,16 +136,6 @@ def has_failed(learning: Learning) -> bool:
     """Whether the run has failed."""
     ended = learning.recorded.ended
     return ended is not None and ended.outcome is Outcome.FAILED
-
-
-def _skipped_steps(learning: Learning) -> frozenset[int]:
-    """The steps that the run takes without an update, which have no loss."""
-    recorded = learning.recorded
-    repaired = [each.changes.get("skip_steps") for each in recorded.all(Recovered)]
-    changed = [each.changes.get("skip_steps") for each in recorded.all(PlanChanged)]
-    named = [learning.settings.get("skip_steps"), *repaired, *changed]
-    texts = [str(step) for steps in named if isinstance(steps, list | tuple) for step in steps]
-    return frozenset(int(text) for text in texts if text.isdecimal())
 
 
 def _first_lost_of_script(learning: Learning) -> int | None:

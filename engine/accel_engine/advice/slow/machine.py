@@ -150,7 +150,8 @@ def _cpu_neighbours(recorded: Recorded) -> Finding | None:
 
 def _processes(recorded: Recorded, device: str) -> Finding | None:
     """Processes on an accelerator that are not the run's, with much memory, seen in half of the readings."""
-    own = str(recorded.started.pid) if recorded.started else ""
+    started = recorded.history.started
+    own = str(started.pid) if started else ""
     readings = [sample.readings.get("processes") for sample in recorded.training_samples if sample.device == device]
     known = [reading.items for reading in readings if reading and reading.value is not None]
     # In a container, the driver's process ids are not those of here: all would be strangers.

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 from accel_engine.advice.finding import Confidence, Cure, Evidence, Finding, Gain, Trouble
 from accel_engine.advice.recorded import Recorded
-from accel_engine.events import WorkCounted, XlaTried
 from accel_engine.plan.changed_plan import options_text
 from accel_engine.run.store.steps import THROUGHPUT
 from accel_engine.words.numbers import percent
@@ -44,7 +43,7 @@ def float32_on_gpu(recorded: Recorded) -> Iterator[Finding]:
     TensorFlow computes these in TF32 on GPUs that have it, of which bfloat16 has twice the peak. Source: NVIDIA's data
     sheets.
     """
-    work = recorded.last(WorkCounted)
+    work = recorded.history.work
     if "gpu" not in recorded.device_kinds or _precision(recorded) != "float32" or recorded.steps < MIN_STEPS:
         return
     if work is None or work.flops is None or work.flops < MIN_FLOPS or not _busy(recorded):
@@ -71,7 +70,7 @@ def float32_on_gpu(recorded: Recorded) -> Iterator[Finding]:
 def without_xla(recorded: Recorded) -> Iterator[Finding]:
     """An accelerator trains without XLA because the plan says so, and nobody has measured whether that is faster."""
     plan = recorded.plan
-    if plan is None or plan.xla != "off" or recorded.last(XlaTried) or recorded.steps < MIN_STEPS:
+    if plan is None or plan.xla != "off" or recorded.history.xla or recorded.steps < MIN_STEPS:
         return
     if not recorded.device_kinds & {"gpu"}:
         return

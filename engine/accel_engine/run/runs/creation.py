@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 
 from accel_engine.clock import boot_seconds
 from accel_engine.errors import PlanError, RunError, UsageError
+from accel_engine.events import EpochEnded, ModelBuilt, RunStarted
 from accel_engine.files import replacing
 from accel_engine.json_values import encode
 from accel_engine.plan import Plan
@@ -28,12 +29,12 @@ from accel_engine.run.directory.run_paths import (
 from accel_engine.run.engine.ownership import already_training_error, check_not_written_elsewhere
 from accel_engine.run.engine.process_identity import ProcessIdentity, machine_id
 from accel_engine.run.engine.status import read_info
+from accel_engine.run.history.history import stored_history
 from accel_engine.run.runs.listing import find
 from accel_engine.run.runs.plan_changes import check_changes, check_epochs
 from accel_engine.run.store.annotations import TAG_LENGTH
 from accel_engine.run.store.connection import DATABASE, create_file, explained, writing
 from accel_engine.run.store.meta import ImportSource, read_meta
-from accel_engine.run.store.stored_events import read_trained_epochs
 
 _QUEUED: Mapping[str, object] = {"pending": None, "queued": 1}
 """The ``meta`` rows of a run that waits in the queue."""
@@ -247,7 +248,8 @@ def reopen(directory: Path, plan: Plan, *, queued: bool = False) -> None:
             raise RunError(f"run {directory.name} is already being trained")
         if step := latest_checkpoint(directory):
             check_changes(info.plan_values, plan)
-            check_epochs(info, plan, read_trained_epochs(database, step))
+            history = stored_history(database, RunStarted, ModelBuilt, EpochEnded)
+            check_epochs(info, plan, history.trained_epochs(step))
         database.reject_commands(time.time())
         of_the_engine = dict.fromkeys(("pid", "process", "kills", "memory_loss", "log_start"))
         database.set_meta(plan=plan.to_json(), **of_the_engine, **{**_pending_meta(), **(_QUEUED if queued else {})})

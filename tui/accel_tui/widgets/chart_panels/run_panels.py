@@ -8,6 +8,7 @@ from functools import lru_cache
 
 from accel_engine.plan.monitor import is_at_most_one
 from accel_engine.run import RunInfo
+from accel_engine.run.history.history import Points
 from accel_engine.run.store.series_names import (
     LEARNING_RATE,
     MEAN_PREFIXES,
@@ -20,7 +21,7 @@ from accel_tui.formatting.bench_figures import figure
 from accel_tui.run_state.device_curves import READINGS
 from accel_tui.run_state.learning_rate_curve import has_learning_rate, learning_rate_curve, visible_learning_rate_curve
 from accel_tui.run_state.marks import MarkKind, Track
-from accel_tui.run_state.state import Points, RunState
+from accel_tui.run_state.state import RunState
 from accel_tui.widgets.chart import scale
 from accel_tui.widgets.chart.cell_frame import COLOURS
 from accel_tui.widgets.chart.chart_view import NOTHING, ChartSeries, Colour, X
