@@ -5,7 +5,7 @@ import statistics
 from collections.abc import Iterator
 from itertools import pairwise
 
-from accel_engine.advice.finding import Confidence, Cure, Evidence, Finding, Gain, Trouble
+from accel_engine.advice.finding import Confidence, Cure, Evidence, Finding, Gain, speed_finding
 from accel_engine.advice.recorded import Recorded
 from accel_engine.advice.time_spent import TimeSpent, later_records, time_spent
 from accel_engine.events import CheckpointSaved
@@ -45,9 +45,8 @@ def frequent_validation(recorded: Recorded) -> Iterator[Finding]:
     if spent.share("validation") < least or spent.spent["validation"] < lost:
         return
     share, every = spent.share("validation"), _every(recorded, steps, _multiple(spent, "validation"))
-    yield Finding(
+    yield speed_finding(
         id="frequent-validation",
-        trouble=Trouble.SLOW,
         title=f"Validation takes {percent(share)} of the time",
         evidence=(Evidence(f"{len(steps):,} validations of about {span(_seconds(recorded))}", "steps/s", spent.steps),),
         confidence=Confidence.CERTAIN,
@@ -81,9 +80,8 @@ def frequent_checkpoints(recorded: Recorded) -> Iterator[Finding]:
     slow = rate is not None and rate < SLOW_DISK and seconds >= SLOW_SAVE
     disk = [Evidence(f"about {size(rate)}/s: the disk is slow")] if slow and rate else []
     every = _every(recorded, [event.step for event in saved], _multiple(spent, "checkpoints"))
-    yield Finding(
+    yield speed_finding(
         id="slow-disk" if slow else "frequent-checkpoints",
-        trouble=Trouble.SLOW,
         title=f"Checkpoints take {percent(share)} of the time",
         evidence=(Evidence(f"{len(saved):,} checkpoints of about {span(seconds)}", "steps/s", spent.steps), *disk),
         confidence=Confidence.CERTAIN,
@@ -108,9 +106,8 @@ def retracing(recorded: Recorded) -> Iterator[Finding]:
     if spent is None or len(traced) < MIN_COUNT or spent.share("tracing") < TRACING_SHARE:
         return  # the first smaller batch, or layers that train from an epoch on, are traced once
     share = spent.share("tracing")
-    yield Finding(
+    yield speed_finding(
         id="retracing",
-        trouble=Trouble.SLOW,
         title=f"Tracing graphs again takes {percent(share)} of the time",
         evidence=(
             Evidence(

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from accel_engine.advice.poor.learning import Learning, highest_learning_rate
+from accel_engine.advice.quality.learning import Learning, highest_learning_rate
 from accel_engine.run.store.series_names import LEARNING_RATE
 
 
@@ -43,7 +43,7 @@ def rates_of(learning: Learning) -> RateRange | None:
 
 def is_warming_up(learning: Learning) -> bool:
     """Whether the learning rate is still rising."""
-    rates = learning.recorded.of(LEARNING_RATE).between(learning.first, learning.stop).mean
+    rates = learning.of(LEARNING_RATE).mean
     return len(rates) > 1 and bool(rates[-1] > 1.02 * rates[-max(2, len(rates) // 10)])
 
 

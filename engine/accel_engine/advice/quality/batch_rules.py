@@ -6,10 +6,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from accel_engine.advice.finding import Confidence, Cure, Evidence, Finding
-from accel_engine.advice.poor.findings import of_loss, poor_finding, set_field, text_cure
-from accel_engine.advice.poor.learning import Learning, chance_loss, highest_learning_rate, start_and_end
+from accel_engine.advice.quality.findings import of_loss, quality_finding, set_field, text_cure
+from accel_engine.advice.quality.learning import Learning, chance_loss, highest_learning_rate, start_and_end
 from accel_engine.run.store.series_names import GRADIENT_NORM, MICRO_BATCH_NORM
-from accel_engine.words import numbers
+from accel_engine.words.numbers import counted, metric
 
 SMALL_FOR_STATISTICS = 4
 """Examples per replica up to which batch normalization hurts: Wu and He, Group Normalization, 2018, figure 1."""
@@ -33,12 +33,12 @@ def small_statistics(learning: Learning) -> Iterator[Finding]:
     layers = [layer for layer in table.layers if layer.kind == "BatchNormalization" and layer.trainable]
     if not layers or not 0 < count <= SMALL_FOR_STATISTICS or not learning.stop:
         return
-    yield poor_finding(
+    yield quality_finding(
         "batch-norm-small-batch",
         "Batch normalization with very small batches",
         [
             Evidence(
-                f"{len(layers)} layers take their statistics of {numbers.counted(count, 'example')} per replica, "
+                f"{len(layers)} layers take their statistics of {counted(count, 'example')} per replica, "
                 f"first {layers[0].name}"
             )
         ],
@@ -94,7 +94,7 @@ def few_updates(learning: Learning) -> Iterator[Finding]:
         return
     smaller = max(8, min(64, built.examples // 32))
     more = built.global_batch / smaller
-    yield poor_finding(
+    yield quality_finding(
         "batch-too-large",
         "The batch is so large that there are few updates",
         [
@@ -104,8 +104,7 @@ def few_updates(learning: Learning) -> Iterator[Finding]:
             ),
             of_loss(
                 learning,
-                f"after {len(learning.loss):,} updates the loss is {numbers.metric(end)}, of "
-                f"{numbers.metric(start)}, and still falls",
+                f"after {len(learning.loss):,} updates the loss is {metric(end)}, of {metric(start)}, and still falls",
             ),
         ],
         "each epoch teaches little",
@@ -164,7 +163,7 @@ def noise_scale(learning: Learning) -> float | None:
 
 def _mean_square(learning: Learning, name: str) -> float | None:
     """The mean square of a norm over the second half of the steps; ``None`` with too few."""
-    norms = learning.recorded.of(name).between(learning.first, learning.stop)
+    norms = learning.of(name)
     if len(norms) < NOISE_STEPS:
         return None
     return float(np.mean(np.square(norms.mean[len(norms) // 2 :])))
@@ -173,7 +172,7 @@ def _mean_square(learning: Learning, name: str) -> float | None:
 def _noise_finding(learning: Learning, scale: float, batch: int, better: int, *, small: bool) -> Finding:
     found = f"about {scale:,.0f} examples" if math.isfinite(scale) else "larger than can be measured"
     steps = ((learning.first + learning.stop) // 2, learning.stop)
-    return poor_finding(
+    return quality_finding(
         "noisy-gradients" if small else "batch-needlessly-large",
         "Gradients are mostly noise: the batch is small" if small else "The batch is larger than its gradients need",
         [Evidence(f"the noise scale is {found}, the batch {batch:,}", MICRO_BATCH_NORM, steps)],

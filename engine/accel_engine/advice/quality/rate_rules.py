@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from accel_engine.advice.finding import Confidence, Evidence, Finding
-from accel_engine.advice.poor.findings import of_loss, poor_finding, rate_cure, set_field, text_cure
-from accel_engine.advice.poor.fit_rules import is_underfit
-from accel_engine.advice.poor.learning import (
+from accel_engine.advice.quality.findings import of_loss, quality_finding, rate_cure, set_field, text_cure
+from accel_engine.advice.quality.fit_rules import is_underfit
+from accel_engine.advice.quality.learning import (
     Learning,
     block_means,
     chance_loss,
@@ -15,11 +15,10 @@ from accel_engine.advice.poor.learning import (
     highest_learning_rate,
     start_and_end,
 )
-from accel_engine.advice.poor.rates import is_rate_high, is_rate_low, is_warming_up, rates_of
+from accel_engine.advice.quality.rates import is_rate_high, is_rate_low, is_warming_up, rates_of
 from accel_engine.run.store.series_names import LEARNING_RATE
 from accel_engine.run.store.steps import TIME
-from accel_engine.words import numbers
-from accel_engine.words.numbers import span
+from accel_engine.words.numbers import metric, span
 
 MIN_STEPS = 20
 """Steps from which a trend of the loss is judged."""
@@ -58,14 +57,13 @@ def rate_low(learning: Learning) -> Iterator[Finding]:
     if not (fallen < LITTLE_LEARNED or (fallen < STEADY_LEARNED and _falls_steadily(loss.mean))):
         return
     wanted = usual.usual
-    yield poor_finding(
+    yield quality_finding(
         "learning-rate-low",
         "The learning rate is too low",
         [
             of_loss(
                 learning,
-                f"the loss was {numbers.metric(start)} and is {numbers.metric(end)}; chance gives "
-                f"{numbers.metric(chance)}",
+                f"the loss was {metric(start)} and is {metric(end)}; chance gives {metric(chance)}",
             ),
             Evidence(
                 f"the learning rate is {rate:.3g} at its highest; usual for this optimizer is about {wanted:g}",
@@ -102,18 +100,18 @@ def plateau(learning: Learning) -> Iterator[Finding]:
         return
     middle = int(learning.loss.first[len(learning.loss) // 2])
     times = recorded.of(TIME).between(middle, learning.stop).mean
-    rates = recorded.of(LEARNING_RATE).between(learning.first, learning.stop).mean
+    rates = learning.of(LEARNING_RATE).mean
     seconds = float(times[-1] - times[0]) if len(times) > 1 else 0.0
     if seconds < PLATEAU_SECONDS or (len(rates) and rates[-1] < PLATEAU_RATES * rates.max()):
         return
-    yield poor_finding(
+    yield quality_finding(
         "plateau",
         "The loss has stopped falling",
         [
             of_loss(
                 learning,
-                f"since step {middle:,}, for {span(seconds)}, the loss is about {numbers.metric(end.mean())}; "
-                f"it began at {numbers.metric(means[0])}",
+                f"since step {middle:,}, for {span(seconds)}, the loss is about {metric(end.mean())}; "
+                f"it began at {metric(means[0])}",
                 (middle, learning.stop),
             )
         ],
@@ -174,7 +172,7 @@ def rate_high(learning: Learning) -> Iterator[Finding]:
             "Use a learning rate 10 to 100 times smaller: --learning-rate", "compile(optimizer=...(learning_rate=...))"
         )
     )
-    yield poor_finding(
+    yield quality_finding(
         "learning-rate-high",
         "The learning rate is too high",
         evidence,
@@ -194,17 +192,15 @@ def _early_rise(learning: Learning, early: np.ndarray) -> Evidence:
     opening, worst = learning.opening, int(np.argmax(early))
     return of_loss(
         learning,
-        f"the loss rose from {numbers.metric(learning.first_loss)} to {numbers.metric(early.max())} within the "
-        f"first steps, and ends at {numbers.metric(start_and_end(learning.loss)[1])}",
+        f"the loss rose from {metric(learning.first_loss)} to {metric(early.max())} within the "
+        f"first steps, and ends at {metric(learning.last_loss)}",
         (int(opening.first[0]), int(opening.first[worst]) + opening.width),
     )
 
 
 def _little_learned(learning: Learning) -> Evidence:
-    end = start_and_end(learning.loss)[1]
-    return of_loss(
-        learning, f"the loss is {numbers.metric(end)} at the end; it began at {numbers.metric(learning.first_loss)}"
-    )
+    end = learning.last_loss
+    return of_loss(learning, f"the loss is {metric(end)} at the end; it began at {metric(learning.first_loss)}")
 
 
 def _stays_above(values: np.ndarray, level: float, count: int = 2) -> bool:

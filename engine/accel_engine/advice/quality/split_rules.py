@@ -5,11 +5,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from accel_engine.advice.finding import Confidence, Evidence, Finding
-from accel_engine.advice.poor.findings import poor_finding, set_field, text_cure
-from accel_engine.advice.poor.learning import Learning, accuracy_name, is_settled, start_and_end
+from accel_engine.advice.quality.findings import quality_finding, set_field, text_cure
+from accel_engine.advice.quality.learning import Learning, accuracy_name, is_settled, start_and_end
 from accel_engine.run.diagnostics import DataProfile
-from accel_engine.words import numbers
-from accel_engine.words.numbers import percent
+from accel_engine.words.numbers import metric, percent
 
 MIN_LEAKED = 5
 """Validation examples that training has, too, from which they count."""
@@ -53,7 +52,7 @@ def leak(learning: Learning) -> Iterator[Finding]:
         return
     part = profile.compared / profile.of_examples if profile.of_examples else 1.0
     compared = f"; compared were {profile.compared:,} of {profile.of_examples:,} training examples" if part < 1 else ""
-    yield poor_finding(
+    yield quality_finding(
         "leak",
         "Validation examples are also training examples",
         [
@@ -92,7 +91,7 @@ def duplicates(learning: Learning) -> Iterator[Finding]:
     if share < DUPLICATES_SHARE or profile.duplicates < MIN_LEAKED:
         return
     other = f", {profile.conflicts:,} of them with another class" if profile.conflicts else ""
-    yield poor_finding(
+    yield quality_finding(
         "duplicates",
         "Many training examples are equal",
         [
@@ -129,7 +128,7 @@ def validation_shift(learning: Learning) -> Iterator[Finding]:
         evidence = [feature]
     if not evidence:
         return
-    yield poor_finding(
+    yield quality_finding(
         "validation-shift",
         "Validation examples are unlike training examples",
         evidence,
@@ -170,22 +169,22 @@ def validation_better(learning: Learning) -> Iterator[Finding]:
     """Validation is far better than training, and nothing in the model or the plan explains it."""
     recorded, kinds, settings = learning.recorded, learning.layer_kinds, learning.settings
     name, (_, losses) = accuracy_name(recorded), learning.validation("loss")
-    accuracy, (_, validated) = recorded.of(name).between(learning.first, learning.stop), learning.validation(name)
+    accuracy, (_, validated) = learning.of(name), learning.validation(name)
     if not kinds or any(kind.startswith(_NOISY) for kind in kinds) or not is_settled(learning, 0.2):
         return
     if any(settings.get(each) for each in ("augmentation", "label_smoothing", "class_weight", "ema_momentum")):
         return
     if min(len(losses), len(validated)) < 3 or not len(accuracy) or not len(learning.loss):
         return
-    trained, right = start_and_end(learning.loss)[1], start_and_end(accuracy)[1]
+    trained, right = learning.last_loss, start_and_end(accuracy)[1]
     if trained <= 0 or losses[-3:].max() > MUCH_BETTER * trained or validated[-3:].min() < right + BETTER_BY:
         return
-    yield poor_finding(
+    yield quality_finding(
         "validation-better",
         "Validation is far better than training",
         [
             Evidence(
-                f"the last losses are {numbers.metric(losses[-1])} in validation and {numbers.metric(trained)} in "
+                f"the last losses are {metric(losses[-1])} in validation and {metric(trained)} in "
                 f"training; {name} is {percent(validated[-1], 1)} and {percent(right, 1)}",
                 "validation_loss",
             )
@@ -222,15 +221,15 @@ def _range_shift(learning: Learning, profile: DataProfile) -> Evidence | None:
     if max(distance / 3, quotient / 3) < SHIFTED_MEAN and not _is_worse(learning):
         return None
     return Evidence(
-        f"inputs have a mean of {numbers.metric(mean)} and deviate by {numbers.metric(deviation)} in training; "
-        f"{numbers.metric(other_mean)} and {numbers.metric(other_deviation)} in validation"
+        f"inputs have a mean of {metric(mean)} and deviate by {metric(deviation)} in training; "
+        f"{metric(other_mean)} and {metric(other_deviation)} in validation"
     )
 
 
 def _is_worse(learning: Learning) -> bool:
     """Whether the last loss of validation is clearly higher than that of training."""
     _, losses = learning.validation("loss")
-    trained = start_and_end(learning.loss)[1] if len(learning.loss) else 0.0
+    trained = learning.last_loss if len(learning.loss) else 0.0
     return len(losses) > 0 and trained > 0 and bool(losses[-1] > WORSE * trained)
 
 
@@ -256,10 +255,10 @@ def _feature_shift(learning: Learning, profile: DataProfile) -> Evidence | None:
     shift, (_, losses) = profile.shift, learning.validation("loss")
     if shift is None or shift.features < max(1, 0.01 * profile.features) or not _is_worse(learning):
         return None
-    trained = start_and_end(learning.loss)[1]
+    trained = learning.last_loss
     return Evidence(
         f"{shift.features:,} of {profile.features:,} features differ in the mean; {shift.feature} most, by "
         f"{shift.deviations:.2g} standard deviations; the loss of validation is "
-        f"{numbers.metric(losses[-1])}, of training {numbers.metric(trained)}",
+        f"{metric(losses[-1])}, of training {metric(trained)}",
         "validation_loss",
     )

@@ -3,8 +3,8 @@
 from typing import Any
 
 from accel_engine.advice.finding import Cure
-from accel_engine.advice.poor.findings import set_field
-from accel_engine.advice.poor.learning import Learning, highest_learning_rate
+from accel_engine.advice.quality.findings import set_field
+from accel_engine.advice.quality.learning import Learning, highest_learning_rate
 
 ADAM_RATE = 1e-3
 """Keras' default of Adam and AdamW."""

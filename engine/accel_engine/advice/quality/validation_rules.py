@@ -6,12 +6,11 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.advice.finding import Evidence, Finding
-from accel_engine.advice.poor.findings import of_loss, poor_finding, set_field
-from accel_engine.advice.poor.learning import Learning, curve_noise, monitored, start_and_end
-from accel_engine.advice.poor.regularization import overfitting_cures
+from accel_engine.advice.quality.findings import of_loss, quality_finding, set_field
+from accel_engine.advice.quality.learning import Learning, curve_noise, monitored
+from accel_engine.advice.quality.regularization import overfitting_cures
 from accel_engine.advice.recorded import Floats
-from accel_engine.words import numbers
-from accel_engine.words.numbers import percent, span
+from accel_engine.words.numbers import metric, percent, span
 
 RISEN = 1.15
 """Validation loss over its lowest, from which a model overfits, unless its metric is as good as before."""
@@ -44,25 +43,24 @@ def overfitting(learning: Learning) -> Iterator[Finding]:
     if best is None:
         return
     at_best = _training_loss_at(learning, int(steps[best]))
-    at_end = start_and_end(learning.loss)[1]
+    at_end = learning.last_loss
     if at_end > 0.95 * at_best:  # training does not improve either: it diverges
         return
     first, last = int(steps[best]), int(steps[-1])
     saved = _seconds_between(learning, first)
     later = f"; the {last - first:,} steps since took {span(saved)}" if saved > SAVED_SECONDS else ""
-    yield poor_finding(
+    yield quality_finding(
         "overfitting",
         f"Overfitting since step {first:,}",
         [
             Evidence(
-                f"validation loss rose from {numbers.metric(losses[best])} at step {first:,} to "
-                f"{numbers.metric(losses[-1])}{later}",
+                f"validation loss rose from {metric(losses[best])} at step {first:,} to {metric(losses[-1])}{later}",
                 "validation_loss",
                 (first, last + 1),
             ),
             of_loss(
                 learning,
-                f"the loss of training fell from {numbers.metric(at_best)} to {numbers.metric(at_end)} meanwhile",
+                f"the loss of training fell from {metric(at_best)} to {metric(at_end)} meanwhile",
                 (first, learning.stop),
             ),
         ],
@@ -156,13 +154,13 @@ def stopped_late(learning: Learning) -> Iterator[Finding]:
     saved, whole = _seconds_between(learning, int(steps[stopped])), _seconds_between(learning, int(steps[0]))
     if saved < SAVED_SECONDS or saved < SAVED_SHARE * whole:
         return
-    yield poor_finding(
+    yield quality_finding(
         "stopped-late",
         f"Early stopping would have saved {span(saved)}",
         [
             Evidence(
-                f"validation {name} was {numbers.metric(values[best])} at step "
-                f"{int(steps[best]):,}, and is {numbers.metric(values[-1])}",
+                f"validation {name} was {metric(values[best])} at step "
+                f"{int(steps[best]):,}, and is {metric(values[-1])}",
                 f"validation_{name}",
                 (int(steps[best]), int(steps[-1]) + 1),
             )

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from accel_engine.advice.finding import Confidence, Evidence, Finding
-from accel_engine.advice.poor.findings import poor_finding, set_field, text_cure
-from accel_engine.advice.poor.learning import Learning
+from accel_engine.advice.quality.findings import quality_finding, set_field, text_cure
+from accel_engine.advice.quality.learning import Learning
 from accel_engine.plan.plan_checks import CLIPPING
 from accel_engine.run.store.series_names import GRADIENT_NORM, MICRO_BATCH_NORM
 
@@ -35,7 +35,7 @@ def vanishing_gradients(learning: Learning) -> Iterator[Finding]:
     if not 0 <= lowest < VANISHED * last:
         return
     layer = name.removeprefix(f"{GRADIENT_NORM}_")
-    yield poor_finding(
+    yield quality_finding(
         "vanishing-gradients",
         "Gradients vanish on their way to the first layers",
         [
@@ -50,8 +50,7 @@ def vanishing_gradients(learning: Learning) -> Iterator[Finding]:
         [
             text_cure(
                 "Use ReLU or GELU instead of sigmoid and tanh in hidden layers, batch or layer normalization, and "
-                "residual "
-                "connections",
+                "residual connections",
                 "Dense(units, 'relu', kernel_initializer='he_normal'); layers.BatchNormalization()",
             )
         ],
@@ -62,7 +61,7 @@ def vanishing_gradients(learning: Learning) -> Iterator[Finding]:
 
 def exploding_gradients(learning: Learning) -> Iterator[Finding]:
     """Some steps have a far larger gradient than usual, and nothing clips it."""
-    norms, settings = learning.recorded.of(GRADIENT_NORM).between(learning.first, learning.stop), learning.settings
+    norms, settings = learning.of(GRADIENT_NORM), learning.settings
     if any(settings.get(name) for name in CLIPPING) or len(norms) < 5 * MIN_STEPS:
         return
     middle = float(np.median(norms.mean))
@@ -70,14 +69,13 @@ def exploding_gradients(learning: Learning) -> Iterator[Finding]:
     if len(high) < 3 or middle <= 0:
         return
     step, limit = int(norms.first[high[0]]), float(f"{middle * 2:.1g}")
-    yield poor_finding(
+    yield quality_finding(
         "exploding-gradients",
         "Some gradients are far larger than the others",
         [
             Evidence(
                 f"in {len(high)} places, first at step {step:,}, the norm of the gradient is over {EXPLODED:g} times "
-                "its "
-                f"median of {middle:.3g}",
+                f"its median of {middle:.3g}",
                 GRADIENT_NORM,
                 (step, step + norms.width),
             )
@@ -97,5 +95,5 @@ def exploding_gradients(learning: Learning) -> Iterator[Finding]:
 
 
 def _median(learning: Learning, name: str) -> float | None:
-    series = learning.recorded.of(name).between(learning.first, learning.stop)
+    series = learning.of(name)
     return float(np.median(series.mean)) if len(series) >= MIN_STEPS else None

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from accel_engine.advice.finding import Confidence, Evidence, Finding
-from accel_engine.advice.poor.findings import poor_finding, text_cure
-from accel_engine.advice.poor.learning import Learning, output_units
-from accel_engine.words import numbers
+from accel_engine.advice.quality.findings import quality_finding, text_cure
+from accel_engine.advice.quality.learning import Learning, output_units
+from accel_engine.words.numbers import metric
 
 UNBOUNDED = ("linear", "relu", "relu6", "leaky_relu", "elu", "selu", "gelu", "silu", "swish", "softplus", "tanh")
 """Activations whose outputs are no probabilities."""
@@ -48,69 +48,62 @@ def wrong_output(learning: Learning) -> Iterator[Finding]:
         yield from _out_of_range(learning, built.activation)
 
 
+def _wrong_output(
+    title: str, evidence: str, cost: str, cure: str, script: str, weight: float, confidence: Confidence
+) -> Finding:
+    cures = [text_cure(cure, script)]
+    return quality_finding(
+        "wrong-output", title, [Evidence(evidence)], cost, cures, weight=weight, confidence=confidence
+    )
+
+
 def _logits_as_probabilities(activation: str, loss: str) -> Finding:
-    return poor_finding(
-        "wrong-output",
+    return _wrong_output(
         "The loss takes probabilities, but the model gives none",
-        [Evidence(f"the model's last activation is {activation}, and {loss} has from_logits=False")],
+        f"the model's last activation is {activation}, and {loss} has from_logits=False",
         "the loss is not that of the model's outputs, so that it learns slowly or not at all",
-        [
-            text_cure(
-                "End the model with a softmax (a sigmoid for a single unit or several labels), or compile it with a "
-                "loss "
-                "that has from_logits=True",
-                "Dense(classes, activation='softmax'), or loss=SparseCategoricalCrossentropy(from_logits=True)",
-            )
-        ],
-        weight=0.95,
-        confidence=Confidence.CERTAIN,
+        "End the model with a softmax (a sigmoid for a single unit or several labels), or compile it with a loss that "
+        "has from_logits=True",
+        "Dense(classes, activation='softmax'), or loss=SparseCategoricalCrossentropy(from_logits=True)",
+        0.95,
+        Confidence.CERTAIN,
     )
 
 
 def _probabilities_as_logits(activation: str, loss: str) -> Finding:
-    return poor_finding(
-        "wrong-output",
+    return _wrong_output(
         "The loss takes logits, but the model gives probabilities",
-        [Evidence(f"the model's last activation is {activation}, and {loss} has from_logits=True")],
+        f"the model's last activation is {activation}, and {loss} has from_logits=True",
         f"where Keras does not see the {activation}, as behind another layer, the loss applies it again: the model "
         "learns slowly, and is never sure",
-        [
-            text_cure(
-                f"Compile the model without from_logits, or end it without the {activation}",
-                "loss=SparseCategoricalCrossentropy(), or Dense(classes) without activation",
-            )
-        ],
-        weight=0.9,
-        confidence=Confidence.CERTAIN,
+        f"Compile the model without from_logits, or end it without the {activation}",
+        "loss=SparseCategoricalCrossentropy(), or Dense(classes) without activation",
+        0.9,
+        Confidence.CERTAIN,
     )
 
 
 def _sigmoid_of_classes(loss: str, units: int) -> Finding:
-    return poor_finding(
-        "wrong-output",
+    return _wrong_output(
         "A sigmoid gives no probabilities of classes",
-        [Evidence(f"the model's last activation is sigmoid, with {units} units; {loss} takes one class of several")],
+        f"the model's last activation is sigmoid, with {units} units; {loss} takes one class of several",
         "the outputs do not add up to 1, so that the loss is not that of the classes",
-        [
-            text_cure(
-                "End the model with a softmax; or, for several labels at once, use binary_crossentropy",
-                "Dense(classes, activation='softmax')",
-            )
-        ],
-        weight=0.8,
-        confidence=Confidence.LIKELY,
+        "End the model with a softmax; or, for several labels at once, use binary_crossentropy",
+        "Dense(classes, activation='softmax')",
+        0.8,
+        Confidence.LIKELY,
     )
 
 
 def _one_softmax() -> Finding:
-    return poor_finding(
-        "wrong-output",
+    return _wrong_output(
         "A softmax of a single unit is always 1",
-        [Evidence("the model's output has one unit with the activation softmax")],
+        "the model's output has one unit with the activation softmax",
         "the model predicts the same for all examples",
-        [text_cure("End the model with a sigmoid, or with a unit for each class", "Dense(1, activation='sigmoid')")],
-        weight=0.95,
-        confidence=Confidence.CERTAIN,
+        "End the model with a sigmoid, or with a unit for each class",
+        "Dense(1, activation='sigmoid')",
+        0.95,
+        Confidence.CERTAIN,
     )
 
 
@@ -125,21 +118,12 @@ def _out_of_range(learning: Learning, activation: str) -> Iterator[Finding]:
     if least >= low - margin and most <= high + margin:
         return
     shown = f"from {low:g} to {high:g}" if high < INFINITY else f"of at least {low:g}"
-    yield poor_finding(
-        "wrong-output",
+    yield _wrong_output(
         f"Targets are out of the range of {activation}",
-        [
-            Evidence(
-                f"{activation} gives values {shown}; targets are from {numbers.metric(least)} to {numbers.metric(most)}"
-            )
-        ],
+        f"{activation} gives values {shown}; targets are from {metric(least)} to {metric(most)}",
         "the model cannot give some of the targets",
-        [
-            text_cure(
-                "End the model without an activation, or scale the targets to its range",
-                "Dense(units) without activation",
-            )
-        ],
-        weight=0.9,
-        confidence=Confidence.CERTAIN,
+        "End the model without an activation, or scale the targets to its range",
+        "Dense(units) without activation",
+        0.9,
+        Confidence.CERTAIN,
     )

@@ -4,8 +4,8 @@ import math
 from collections.abc import Iterator
 
 from accel_engine.advice.finding import Confidence, Evidence, Finding
-from accel_engine.advice.poor.findings import of_loss, poor_finding, set_field, text_cure
-from accel_engine.advice.poor.learning import (
+from accel_engine.advice.quality.findings import of_loss, quality_finding, set_field, text_cure
+from accel_engine.advice.quality.learning import (
     Learning,
     accuracy_name,
     block_means,
@@ -17,10 +17,9 @@ from accel_engine.advice.poor.learning import (
     regression_of,
     start_and_end,
 )
-from accel_engine.advice.poor.number_rules import has_lost, number_repairs
+from accel_engine.advice.quality.number_rules import has_lost, number_repairs
 from accel_engine.run.diagnostics import DataProfile
-from accel_engine.words import numbers
-from accel_engine.words.numbers import percent
+from accel_engine.words.numbers import metric, percent
 
 LARGE_INPUTS = 10.0
 """Root mean square of inputs that are not scaled: those scaled to [0, 1] or standardised have about 1."""
@@ -76,7 +75,7 @@ def inputs_not_finite(learning: Learning) -> Iterator[Finding]:
     if not inputs and not targets:
         return
     where = "inputs" if inputs else "targets"
-    yield poor_finding(
+    yield quality_finding(
         "data-not-finite",
         f"The {where} have NaN or infinite values",
         [
@@ -111,7 +110,7 @@ def inputs_alike(learning: Learning) -> Iterator[Finding]:
     if profile is None or not profile.features or profile.examples < 10:
         return
     if profile.constant_features == profile.features:
-        yield poor_finding(
+        yield quality_finding(
             "inputs-alike",
             "All inputs are the same",
             [Evidence(f"each of the {profile.features:,} features has one value in {profile.examples:,} examples")],
@@ -129,7 +128,7 @@ def targets_alike(learning: Learning) -> Iterator[Finding]:
         return  # a loss of one's own may need no targets
     only_class = bool(profile.classes) and sum(count > 0 for count in profile.classes) == 1
     if only_class or (profile.target_deviation == 0 and _knows_all_targets(learning, profile)):
-        yield poor_finding(
+        yield quality_finding(
             "targets-alike",
             "All targets are the same",
             [Evidence(f"one value in {profile.of_examples if only_class else profile.examples:,} training examples")],
@@ -166,18 +165,17 @@ def inputs_not_scaled(learning: Learning) -> Iterator[Finding]:
     uneven = scales >= UNEVEN_FEATURES and (first > HIGH_START * chance or end > 0.5 * chance)
     if not (size >= LARGE_INPUTS and first > HIGH_START * chance) and not uneven:
         return
-    ends = " to ".join(numbers.metric(each) for each in (inputs.low, inputs.high) if each is not None)
-    size_text = f"inputs are from {ends}, with a root mean square of {numbers.metric(size)}"
+    ends = " to ".join(metric(each) for each in (inputs.low, inputs.high) if each is not None)
+    size_text = f"inputs are from {ends}, with a root mean square of {metric(size)}"
     scales_text = f"; the widest feature varies {scales:,.0f} times as much as the narrowest" if uneven else ""
-    yield poor_finding(
+    yield quality_finding(
         "inputs-not-scaled",
         "The inputs are not scaled",
         [
             Evidence(size_text + scales_text),
             of_loss(
                 learning,
-                f"the first loss is {numbers.metric(first)}; one that knows only how often targets occur is "
-                f"{numbers.metric(chance)}",
+                f"the first loss is {metric(first)}; one that knows only how often targets occur is {metric(chance)}",
                 (learning.first, learning.first + 1),
             ),
         ],
@@ -205,17 +203,16 @@ def initial_loss_high(learning: Learning) -> Iterator[Finding]:
         return
     if _is_accurate(learning, classes) is not False:
         return  # a penalty of weights may be most of the loss
-    yield poor_finding(
+    yield quality_finding(
         "initial-loss-high",
         "The first loss is far above chance",
         [
             of_loss(
                 learning,
-                f"the first loss is {numbers.metric(first)}; giving all {classes:,} classes the same gives "
-                f"{numbers.metric(chance)}",
+                f"the first loss is {metric(first)}; giving all {classes:,} classes the same gives {metric(chance)}",
                 (learning.first, learning.first + 1),
             ),
-            of_loss(learning, f"the last losses are about {numbers.metric(end)}"),
+            of_loss(learning, f"the last losses are about {metric(end)}"),
         ],
         "the first steps only undo it: initial weights or inputs are too large, or the loss takes logits for "
         "probabilities",
@@ -232,7 +229,7 @@ def initial_loss_high(learning: Learning) -> Iterator[Finding]:
 
 def _is_accurate(learning: Learning, classes: int) -> bool | None:
     """Whether the last accuracy is well above chance; ``None`` if there is none."""
-    accuracy = learning.recorded.of(accuracy_name(learning.recorded)).between(learning.first, learning.stop)
+    accuracy = learning.of(accuracy_name(learning.recorded))
     report, least = classification_of(learning.recorded), 1 / classes + 0.5 * (1 - 1 / classes)
     if len(accuracy):
         return start_and_end(accuracy)[1] > least
@@ -269,15 +266,15 @@ def targets_not_scaled(learning: Learning) -> Iterator[Finding]:
     if size < LARGE_TARGETS or output_units(learning.recorded) is None or not unlearned or _rescales(learning):
         return
     found = f", and the model explains {percent(explained, 0)} of their variance" if explained is not None else ""
-    yield poor_finding(
+    yield quality_finding(
         "targets-not-scaled",
         "The numbers to predict are not scaled",
         [
             Evidence(
-                f"targets have a mean of {numbers.metric(profile.target_mean)} and deviate by "
-                f"{numbers.metric(profile.target_deviation)}{found}"
+                f"targets have a mean of {metric(profile.target_mean)} and deviate by "
+                f"{metric(profile.target_deviation)}{found}"
             ),
-            of_loss(learning, f"the loss is still {numbers.metric(end)}"),
+            of_loss(learning, f"the loss is still {metric(end)}"),
         ],
         "weights grow by about the learning rate a step, and need very many to reach such numbers",
         [

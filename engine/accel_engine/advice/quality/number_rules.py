@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterator
 
 from accel_engine.advice.finding import Confidence, Cure, Evidence, Finding
-from accel_engine.advice.poor.findings import clip_cures, of_loss, poor_finding, rate_cure, text_cure
-from accel_engine.advice.poor.learning import Learning, highest_learning_rate
-from accel_engine.advice.poor.rates import is_rate_high, rates_of
+from accel_engine.advice.quality.findings import clip_cures, of_loss, quality_finding, rate_cure, text_cure
+from accel_engine.advice.quality.learning import Learning, highest_learning_rate
+from accel_engine.advice.quality.rates import is_rate_high, rates_of
 from accel_engine.advice.recorded import RecordedSeries
 from accel_engine.events import NOT_A_NUMBER, Outcome, Recovered
 from accel_engine.run.history.history import skipped_steps
@@ -26,7 +26,7 @@ def not_a_number(learning: Learning) -> Iterator[Finding]:
     """The loss is NaN or infinite up to the last step, or was so before a repair."""
     repairs, first = number_repairs(learning), first_lost(learning)
     if first is not None:
-        yield poor_finding(
+        yield quality_finding(
             "not-a-number",
             "The loss is not a number",
             [
@@ -39,7 +39,7 @@ def not_a_number(learning: Learning) -> Iterator[Finding]:
             confidence=Confidence.CERTAIN,
         )
     elif repairs:
-        yield poor_finding(
+        yield quality_finding(
             "not-a-number",
             "The loss was not a number, and training returned",
             [_repair_text(learning, repairs[0])],

@@ -83,6 +83,15 @@ class Learning:
         """Whether the loss has values at all steps."""
         return len(self.loss) > 0
 
+    @property
+    def last_loss(self) -> float:
+        """The median of the last losses."""
+        return start_and_end(self.loss)[1]
+
+    def of(self, name: str) -> RecordedSeries:
+        """A series in this part by name; an empty one if it was not recorded."""
+        return self.recorded.of(name).between(self.first, self.stop)
+
     def validation(self, metric: str) -> tuple[np.ndarray, Floats]:
         """The steps and finite values of a metric of validation in this part, ``[validations]`` both."""
         steps, values = self.recorded.validation(metric)
@@ -272,7 +281,5 @@ def is_settled(learning: Learning, limit: float = 0.1) -> bool:
 
 def accuracy_rises(learning: Learning) -> bool:
     """Whether the accuracy of training has risen by 0.05 or more in the second half."""
-    means = block_means(
-        learning.recorded.of(accuracy_name(learning.recorded)).between(learning.first, learning.stop), 8
-    )
+    means = block_means(learning.of(accuracy_name(learning.recorded)), 8)
     return len(means) == 8 and bool(means[6:].mean() - means[3:5].mean() > 0.05)

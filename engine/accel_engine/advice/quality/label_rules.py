@@ -7,8 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.advice.finding import Confidence, Evidence, Finding
-from accel_engine.advice.poor.findings import poor_finding, set_field, text_cure
-from accel_engine.advice.poor.learning import (
+from accel_engine.advice.quality.findings import quality_finding, set_field, text_cure
+from accel_engine.advice.quality.learning import (
     Learning,
     accuracy_name,
     accuracy_rises,
@@ -20,8 +20,7 @@ from accel_engine.advice.poor.learning import (
     start_and_end,
 )
 from accel_engine.run.diagnostics.figures import curves
-from accel_engine.words import numbers
-from accel_engine.words.numbers import percent
+from accel_engine.words.numbers import metric, percent
 
 UNRELATED_ERRORS = 3.0
 """Standard errors around chance within which neighbours agree by chance."""
@@ -63,7 +62,7 @@ def labels_unrelated(learning: Learning) -> Iterator[Finding]:
     if count < UNRELATED_EXAMPLES or found > chance + UNRELATED_ERRORS * error or not _validates_at_chance(learning):
         return
     measured = "have the same class" if profile.classes else "have targets that correlate with it"
-    yield poor_finding(
+    yield quality_finding(
         "labels-unrelated",
         "Targets seem to have nothing to do with inputs",
         [
@@ -92,13 +91,13 @@ def _validation_at_chance(learning: Learning) -> Iterator[Finding]:
     name, guess = accuracy_name(recorded), chance_accuracy(recorded)
     if chance is None or guess is None or not name or len(losses) < 5 or losses.min() < 0.98 * chance:
         return
-    trained, validated = recorded.of(name).between(learning.first, learning.stop), learning.validation(name)[1]
+    trained, validated = learning.of(name), learning.validation(name)[1]
     if not len(trained) or not len(validated) or losses[-1] < 0.995 * losses[0]:
         return
     start, end = start_and_end(trained)
     if end < start + 0.03 or end < guess + 0.03 or validated.max() > guess + 0.05:
         return
-    yield poor_finding(
+    yield quality_finding(
         "labels-unrelated",
         "Validation stays at chance while training learns",
         [
@@ -132,8 +131,8 @@ def _best_validation(learning: Learning) -> Evidence:
     steps, losses = learning.validation("loss")
     chance = chance_loss(learning.recorded) or math.nan
     return Evidence(
-        f"the lowest validation loss is {numbers.metric(losses.min())}; knowing only how often each target occurs "
-        f"gives {numbers.metric(chance)}",
+        f"the lowest validation loss is {metric(losses.min())}; knowing only how often each target occurs "
+        f"gives {metric(chance)}",
         "validation_loss",
         (int(steps[0]), int(steps[-1]) + 1),
     )
@@ -156,7 +155,7 @@ def imbalance(learning: Learning) -> Iterator[Finding]:
         return
     worst = int(np.argmin(np.where(rare, recall, 2.0)))
     accuracy, guess = float(np.diag(counts).sum() / max(counts.sum(), 1)), float(support.max() / max(support.sum(), 1))
-    yield poor_finding(
+    yield quality_finding(
         "imbalance",
         "Rare classes are not learned",
         [
@@ -222,7 +221,7 @@ def label_noise(learning: Learning) -> Iterator[Finding]:
         if profile and profile.neighbours is not None and profile.classes
         else []
     )
-    yield poor_finding(
+    yield quality_finding(
         "label-noise",
         "Some labels seem to be wrong",
         [

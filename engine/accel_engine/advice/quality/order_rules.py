@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from accel_engine.advice.finding import Confidence, Evidence, Finding
-from accel_engine.advice.poor.findings import of_loss, poor_finding, set_field
-from accel_engine.advice.poor.learning import (
+from accel_engine.advice.quality.findings import of_loss, quality_finding, set_field
+from accel_engine.advice.quality.learning import (
     Learning,
 )
 from accel_engine.run.store.series_names import LEARNING_RATE
@@ -47,7 +47,7 @@ def not_shuffled(learning: Learning) -> Iterator[Finding]:
         evidence += [each for each in (_repeating_pattern(learning),) if each]
     if not evidence:
         return
-    yield poor_finding(
+    yield quality_finding(
         "not-shuffled",
         "Training examples are not shuffled",
         evidence,

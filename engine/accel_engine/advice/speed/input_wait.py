@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from accel_engine.advice.finding import Confidence, Cure, Evidence, Finding, Gain, Trouble
+from accel_engine.advice.finding import Confidence, Cure, Evidence, Finding, Gain, speed_finding
 from accel_engine.advice.recorded import Recorded
-from accel_engine.advice.slow.machine import cpu_use_of_others
+from accel_engine.advice.speed.machine import cpu_use_of_others
 from accel_engine.advice.time_spent import TimeSpent, time_spent
 from accel_engine.words.numbers import percent, span, times
 
@@ -36,9 +36,8 @@ def input_wait(recorded: Recorded) -> Iterator[Finding]:
     factor = 1 / max(1 - share, 0.05)
     gain = Gain(f"up to {times(factor)} the steps per second", "the measured wait, if no step waited", factor)
     is_small = share < MUCH
-    yield Finding(
+    yield speed_finding(
         id="input-wait",
-        trouble=Trouble.SLOW,
         title=f"Steps wait for their batches: {percent(share)} of their time",
         evidence=(_evidence(spent), *_host(recorded)),
         confidence=Confidence.LIKELY if is_small else Confidence.CERTAIN,

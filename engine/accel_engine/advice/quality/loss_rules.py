@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from accel_engine.advice.finding import Confidence, Evidence, Finding
-from accel_engine.advice.poor.findings import clip_cures, of_loss, poor_finding, rate_cure, set_field, text_cure
-from accel_engine.advice.poor.learning import (
+from accel_engine.advice.quality.findings import clip_cures, of_loss, quality_finding, rate_cure, set_field, text_cure
+from accel_engine.advice.quality.learning import (
     Learning,
     accuracy_name,
     block_means,
@@ -20,8 +20,8 @@ from accel_engine.advice.poor.learning import (
     regression_of,
     start_and_end,
 )
-from accel_engine.advice.poor.rates import is_rate_low, is_warming_up
-from accel_engine.words import numbers
+from accel_engine.advice.quality.rates import is_rate_low, is_warming_up
+from accel_engine.words.numbers import metric
 
 HELD = 0.05
 """How much worse than its best an accuracy may be, or the share of itself that another metric may, to be as good."""
@@ -61,13 +61,13 @@ def diverging(learning: Learning) -> Iterator[Finding]:
     is_known = has_known_loss(learning.recorded)  # another one may have a term that grows by design
     rate = highest_learning_rate(learning.recorded)
     cures = [rate_cure(rate / 10, "a loss that keeps falling", "updates in proportion to the rate")] if rate else []
-    yield poor_finding(
+    yield quality_finding(
         "diverging",
         "The loss diverges",
         [
             of_loss(
                 learning,
-                f"the loss was {numbers.metric(best)} about step {step:,}, and is {numbers.metric(last)} now",
+                f"the loss was {metric(best)} about step {step:,}, and is {metric(last)} now",
                 (step, learning.stop),
             )
         ],
@@ -89,7 +89,7 @@ def diverging(learning: Learning) -> Iterator[Finding]:
 
 def _metric_holds(learning: Learning) -> bool:
     """Whether the accuracy, or else the metric that counts, is about as good as its best."""
-    accuracy = learning.recorded.of(accuracy_name(learning.recorded)).between(learning.first, learning.stop)
+    accuracy = learning.of(accuracy_name(learning.recorded))
     means = block_means(accuracy, 20)
     if len(means) >= 10:
         return bool(means[-3:].mean() > means.max() - HELD)
@@ -123,7 +123,7 @@ def spikes(learning: Learning) -> Iterator[Finding]:
         return
     steps = [int(loss.first[index]) for index in found]
     highest = max(float(values[index] / level[index]) for index in found)
-    yield poor_finding(
+    yield quality_finding(
         "loss-spikes",
         "The loss jumps again and again",
         [
@@ -164,13 +164,13 @@ def constant_output(learning: Learning) -> Iterator[Finding]:
     elif regression is not None and regression.points.size:
         true, given = regression.points[0].std(axis=0)
         same, total = bool(given < 0.01 * true), regression.points.shape[1]
-        spread = f"deviate by {numbers.metric(given)}, their targets by {numbers.metric(true)}"
+        spread = f"deviate by {metric(given)}, their targets by {metric(true)}"
         text = f"predictions of {total:,} validation examples {spread}"
     else:
         return
     if not same or total < 20:
         return
-    yield poor_finding(
+    yield quality_finding(
         "constant-output",
         "The model gives the same output for every example",
         [
@@ -201,7 +201,7 @@ def is_at_chance(learning: Learning) -> bool:
     chance, recorded = chance_loss(learning.recorded), learning.recorded
     if chance is None or not len(learning.loss):
         return False
-    end = start_and_end(learning.loss)[1]
+    end = learning.last_loss
     name, guess = accuracy_name(recorded), chance_accuracy(recorded)
     if end < 0.95 * chance:
         return False
@@ -214,8 +214,8 @@ def at_chance_text(learning: Learning) -> str:
     """The last loss beside that of chance."""
     start, end = start_and_end(learning.loss)
     chance = chance_loss(learning.recorded) or math.nan
-    fell = f"the loss began at {numbers.metric(start)} and is {numbers.metric(end)}"
-    return f"{fell}; knowing only how often each target occurs gives {numbers.metric(chance)}"
+    fell = f"the loss began at {metric(start)} and is {metric(end)}"
+    return f"{fell}; knowing only how often each target occurs gives {metric(chance)}"
 
 
 def loss_flat(learning: Learning) -> Iterator[Finding]:
@@ -230,7 +230,7 @@ def loss_flat(learning: Learning) -> Iterator[Finding]:
     ):
         return  # it falls, from far above
     low = is_rate_low(learning)
-    yield poor_finding(
+    yield quality_finding(
         "loss-flat",
         "The loss stays at that of chance",
         [of_loss(learning, at_chance_text(learning))],
@@ -238,9 +238,8 @@ def loss_flat(learning: Learning) -> Iterator[Finding]:
         [
             text_cure(
                 "Check, in this order: that inputs and targets belong together; that inputs are scaled; a learning "
-                "rate "
-                f"{'10 to 100 times larger' if low else '10 times larger and smaller'}; the last activation and the "
-                "loss",
+                f"rate {'10 to 100 times larger' if low else '10 times larger and smaller'}; the last activation and "
+                "the loss",
                 "Try to learn 20 examples by heart: a model that cannot has a fault of its own",
             )
         ],

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 from accel_engine.advice.finding import Confidence, Finding
-from accel_engine.advice.poor.baseline_rules import below_baseline
-from accel_engine.advice.poor.batch_rules import few_updates, gradient_noise, small_statistics
-from accel_engine.advice.poor.data_rules import (
+from accel_engine.advice.quality.baseline_rules import below_baseline
+from accel_engine.advice.quality.batch_rules import few_updates, gradient_noise, small_statistics
+from accel_engine.advice.quality.data_rules import (
     initial_loss_high,
     inputs_alike,
     inputs_not_finite,
@@ -18,22 +18,22 @@ from accel_engine.advice.poor.data_rules import (
     targets_alike,
     targets_not_scaled,
 )
-from accel_engine.advice.poor.fit_rules import too_few_examples, underfitting
-from accel_engine.advice.poor.gradient_rules import exploding_gradients, vanishing_gradients
-from accel_engine.advice.poor.label_rules import imbalance, label_noise, labels_unrelated
-from accel_engine.advice.poor.learning import Learning, learning_of
-from accel_engine.advice.poor.loss_rules import constant_output, diverging, loss_flat, spikes
-from accel_engine.advice.poor.number_rules import has_failed, not_a_number
-from accel_engine.advice.poor.order_rules import not_shuffled
-from accel_engine.advice.poor.output_rules import wrong_output
-from accel_engine.advice.poor.rate_rules import plateau, rate_high, rate_low
-from accel_engine.advice.poor.split_rules import (
+from accel_engine.advice.quality.fit_rules import too_few_examples, underfitting
+from accel_engine.advice.quality.gradient_rules import exploding_gradients, vanishing_gradients
+from accel_engine.advice.quality.label_rules import imbalance, label_noise, labels_unrelated
+from accel_engine.advice.quality.learning import Learning, learning_of
+from accel_engine.advice.quality.loss_rules import constant_output, diverging, loss_flat, spikes
+from accel_engine.advice.quality.number_rules import has_failed, not_a_number
+from accel_engine.advice.quality.order_rules import not_shuffled
+from accel_engine.advice.quality.output_rules import wrong_output
+from accel_engine.advice.quality.rate_rules import plateau, rate_high, rate_low
+from accel_engine.advice.quality.split_rules import (
     duplicates,
     leak,
     validation_better,
     validation_shift,
 )
-from accel_engine.advice.poor.validation_rules import overfitting, stopped_late
+from accel_engine.advice.quality.validation_rules import overfitting, stopped_late
 from accel_engine.advice.recorded import Recorded
 from accel_engine.advice.rule import FailedRule, Rule, RulesFailedError, apply_rules
 

@@ -4,8 +4,8 @@ import math
 from collections.abc import Iterator
 
 from accel_engine.advice.finding import Confidence, Cure, Evidence, Finding
-from accel_engine.advice.poor.findings import poor_finding, set_field, text_cure
-from accel_engine.advice.poor.learning import Learning
+from accel_engine.advice.quality.findings import quality_finding, set_field, text_cure
+from accel_engine.advice.quality.learning import Learning
 from accel_engine.events import Validated
 from accel_engine.plan.monitor import is_better_lower
 from accel_engine.words import numbers
@@ -37,7 +37,7 @@ def below_baseline(learning: Learning) -> Iterator[Finding]:
         f"{numbers.metric(last.baseline[name])} by the baseline"
         for name in names
     )
-    yield poor_finding(
+    yield quality_finding(
         "below-baseline",
         f"No better than the {last.baseline_name}"[:60],
         [

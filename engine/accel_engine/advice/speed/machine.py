@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from accel_engine.advice.finding import Confidence, Cure, Evidence, Finding, Gain, Trouble
+from accel_engine.advice.finding import Confidence, Cure, Evidence, Finding, Gain, speed_finding
 from accel_engine.advice.recorded import Recorded
 from accel_engine.run.store.steps import THROUGHPUT
 from accel_engine.words.numbers import percent, size, times
@@ -69,9 +69,8 @@ def swapping(recorded: Recorded) -> Iterator[Finding]:
     growth, full = float(swap.max() - swap[0]), float(used.max())
     if growth < SWAP_GROWTH * total[-1] or full < MEMORY_FULL * total[-1]:
         return
-    yield Finding(
+    yield speed_finding(
         id="swapping",
-        trouble=Trouble.SLOW,
         title=f"The machine swaps: {size(growth)} went to disk during the run",
         evidence=(
             Evidence(f"swap grew from {size(swap[0])} to {size(swap.max())}", THROUGHPUT),
@@ -96,9 +95,8 @@ def _throttled(recorded: Recorded, device: str, name: str, share: float, drop: f
     clock = [Evidence(f"the median clock was {percent(drop)} of the highest one")] if drop is not None else []
     slow = drop is not None and drop < CLOCK_DROP
     gain = Gain(f"up to {times(1 / drop)} the steps per second", "its clock", 1 / drop) if slow and drop else None
-    return Finding(
+    return speed_finding(
         id="throttling",
-        trouble=Trouble.SLOW,
         title=f"{device} is throttled in {percent(share)} of its readings: {name}",
         evidence=(Evidence(f"{name} in {percent(share)} of the readings", THROUGHPUT), *clock, *heat),
         confidence=Confidence.CERTAIN,
@@ -168,9 +166,8 @@ def _processes(recorded: Recorded, device: str) -> Finding | None:
 
 
 def _neighbour(device: str, text: str, weight: float) -> Finding:
-    return Finding(
+    return speed_finding(
         id="neighbours",
-        trouble=Trouble.SLOW,
         title=f"Other programs use {device}",
         evidence=(Evidence(text, THROUGHPUT),),
         confidence=Confidence.CERTAIN,

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from accel_engine.advice.finding import Confidence, Cure, Evidence, Finding, Gain, Trouble
+from accel_engine.advice.finding import Confidence, Cure, Evidence, Finding, Gain, speed_finding
 from accel_engine.advice.recorded import Recorded
 from accel_engine.advice.time_spent import time_spent
 from accel_engine.run.store.steps import THROUGHPUT
@@ -38,9 +38,8 @@ def unused_accelerator(recorded: Recorded) -> Iterator[Finding]:
         if device.startswith("cpu") or usual > IDLE:
             continue
         kind = device.partition(":")[0].upper()
-        yield Finding(
+        yield speed_finding(
             id="unused-accelerator",
-            trouble=Trouble.SLOW,
             title=f"The run trains on the CPU; {device} is idle",
             evidence=(
                 Evidence(
@@ -86,9 +85,8 @@ def underused_accelerator(recorded: Recorded) -> Iterator[Finding]:
     used = float(np.mean([np.median(each) for each in values])) if values else 100.0
     if not values or used >= LOW or used <= IDLE:
         return
-    yield Finding(
+    yield speed_finding(
         id="small-steps",
-        trouble=Trouble.SLOW,
         title=f"The {'/'.join(sorted(kinds)).upper()} is busy for only {used:.0f}% of the time",
         evidence=(
             Evidence(f"median utilization {used:.0f}% in {len(values[0]):,} readings", THROUGHPUT),
@@ -171,9 +169,8 @@ def tpu_padding(recorded: Recorded) -> Iterator[Finding]:
         evidence.insert(0, Evidence(f"{batch:,} examples on each core: padded to {_rounded(batch, SUBLANES):,}"))
     better = _rounded(batch, SUBLANES) * built.replicas
     changes = {"batch_size": better} if share and recorded.plan is not None else {}
-    yield Finding(
+    yield speed_finding(
         id="tpu-padding",
-        trouble=Trouble.SLOW,
         title=f"About {percent(waste)} of the TPU's work is padding",
         evidence=tuple(evidence),
         confidence=Confidence.LIKELY,

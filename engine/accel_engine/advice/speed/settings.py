@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from accel_engine.advice.finding import Confidence, Cure, Evidence, Finding, Gain, Trouble
+from accel_engine.advice.finding import Confidence, Cure, Evidence, Finding, Gain, speed_finding
 from accel_engine.advice.recorded import Recorded
 from accel_engine.plan.changed_plan import options_text
 from accel_engine.run.store.steps import THROUGHPUT
@@ -19,9 +19,8 @@ def half_on_cpu(recorded: Recorded) -> Iterator[Finding]:
     """A CPU trains in float16, which it has no fast instructions for."""
     if recorded.device_kinds != {"cpu"} or _precision(recorded) != "mixed_float16":
         return
-    yield Finding(
+    yield speed_finding(
         id="float16-on-cpu",
-        trouble=Trouble.SLOW,
         title="mixed_float16 is far slower than float32 on a CPU",
         evidence=(Evidence("the precision is mixed_float16, and the run trains on CPUs", THROUGHPUT),),
         confidence=Confidence.CERTAIN,
@@ -48,9 +47,8 @@ def float32_on_gpu(recorded: Recorded) -> Iterator[Finding]:
         return
     if work is None or work.flops is None or work.flops < MIN_FLOPS or not _busy(recorded):
         return
-    yield Finding(
+    yield speed_finding(
         id="float32-on-gpu",
-        trouble=Trouble.SLOW,
         title="Mixed precision may be faster than float32 here",
         evidence=(Evidence(f"{work.flops / 1e9:,.1f} GFLOPs of matrix products and convolutions a step", THROUGHPUT),),
         confidence=Confidence.POSSIBLE,
@@ -74,9 +72,8 @@ def without_xla(recorded: Recorded) -> Iterator[Finding]:
         return
     if not recorded.device_kinds & {"gpu"}:
         return
-    yield Finding(
+    yield speed_finding(
         id="xla-off",
-        trouble=Trouble.SLOW,
         title="XLA is off, and was not tried",
         evidence=(Evidence("the plan has xla = off", THROUGHPUT),),
         confidence=Confidence.POSSIBLE,
@@ -105,9 +102,8 @@ def raced_faster(recorded: Recorded) -> Iterator[Finding]:
     if found is None or found.factor <= 1:
         return
     options, factor = options_text(found.changes), f"{found.factor:.2f} times"
-    yield Finding(
+    yield speed_finding(
         id="raced-faster",
-        trouble=Trouble.SLOW,
         title="A race found a faster configuration of this plan",
         evidence=(Evidence(f"{options}: {factor} the examples per second, in turns on this machine", THROUGHPUT),),
         confidence=Confidence.LIKELY,

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from accel_engine.advice.finding import Cure, Evidence, Finding
-from accel_engine.advice.poor.findings import of_loss, poor_finding, rate_cure, text_cure
-from accel_engine.advice.poor.learning import (
+from accel_engine.advice.quality.findings import of_loss, quality_finding, rate_cure, text_cure
+from accel_engine.advice.quality.learning import (
     Learning,
     accuracy_name,
     accuracy_rises,
@@ -17,10 +17,9 @@ from accel_engine.advice.poor.learning import (
     regression_of,
     start_and_end,
 )
-from accel_engine.advice.poor.rates import rates_of
-from accel_engine.advice.poor.regularization import overfitting_cures
-from accel_engine.words import numbers
-from accel_engine.words.numbers import percent
+from accel_engine.advice.quality.rates import rates_of
+from accel_engine.advice.quality.regularization import overfitting_cures
+from accel_engine.words.numbers import metric, percent
 
 FEW_PER_CLASS = 20
 """Training examples of a class below which a model knows too little of it."""
@@ -50,7 +49,7 @@ def too_few_examples(learning: Learning) -> Iterator[Finding]:
         return
     counts = profile.classes if profile else ()
     least = f", {min(counts):,} of the rarest class" if counts else ""
-    yield poor_finding(
+    yield quality_finding(
         "too-few-examples",
         "There are too few training examples",
         [
@@ -74,14 +73,14 @@ def _has_gap(learning: Learning) -> bool:
     if trained is not None and validated is not None:
         return trained - validated > GAP
     _, losses = learning.validation("loss")
-    end = start_and_end(learning.loss)[1]
+    end = learning.last_loss
     return len(losses) > 0 and 0 < end < 0.5 * float(losses[-1])
 
 
 def _accuracies(learning: Learning) -> tuple[float | None, float | None]:
     """The last accuracy of training and of validation; ``None`` where there is none."""
     name = accuracy_name(learning.recorded)
-    series = learning.recorded.of(name).between(learning.first, learning.stop)
+    series = learning.of(name)
     _, values = learning.validation(name)
     validated = float(values[-1]) if len(values) else None
     if not name or not len(series):
@@ -99,9 +98,9 @@ def _gap_text(learning: Learning) -> Evidence:
             f"validation_{name}",
         )
     _, losses = learning.validation("loss")
-    end = start_and_end(learning.loss)[1]
+    end = learning.last_loss
     return Evidence(
-        f"the loss is {numbers.metric(end)} in training and {numbers.metric(losses[-1])} in validation",
+        f"the loss is {metric(end)} in training and {metric(losses[-1])} in validation",
         "validation_loss",
     )
 
@@ -111,7 +110,7 @@ def underfitting(learning: Learning) -> Iterator[Finding]:
     missing = _missing_learning(learning)
     if missing is None:
         return
-    yield poor_finding(
+    yield quality_finding(
         "underfitting",
         "The model learns less than the data has to teach",
         [
@@ -167,5 +166,5 @@ def _other_rate(learning: Learning) -> list[Cure]:
 
 
 def _loss_text(learning: Learning) -> str:
-    half, end = float(np.median(learning.loss.mean[len(learning.loss) // 2 :][:20])), start_and_end(learning.loss)[1]
-    return f"the loss was {numbers.metric(half)} in the middle of the run, and is {numbers.metric(end)}"
+    half, end = float(np.median(learning.loss.mean[len(learning.loss) // 2 :][:20])), learning.last_loss
+    return f"the loss was {metric(half)} in the middle of the run, and is {metric(end)}"

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
-from accel_engine.advice.finding import Confidence, Cure, Evidence, Finding, Gain, Trouble
-from accel_engine.advice.poor.learning import Learning
+from accel_engine.advice.finding import Category, Confidence, Cure, Evidence, Finding, Gain
+from accel_engine.advice.quality.learning import Learning
 from accel_engine.plan.plan_checks import CLIPPING
 
 
-def poor_finding(
+def quality_finding(
     name: str,
     title: str,
     evidence: Sequence[Evidence],
@@ -19,7 +19,7 @@ def poor_finding(
     confidence: Confidence = Confidence.LIKELY,
 ) -> Finding:
     """A finding on a model that learns poorly; see :class:`Finding`."""
-    return Finding(name, Trouble.POOR, title, tuple(evidence), confidence, cost, tuple(cures), weight)
+    return Finding(name, Category.QUALITY, title, tuple(evidence), confidence, cost, tuple(cures), weight)
 
 
 def set_field(text: str, script: str, gain: str = "", basis: str = "", **changes: Any) -> Cure:

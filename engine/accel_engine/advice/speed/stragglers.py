@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
-from accel_engine.advice.finding import Confidence, Cure, Evidence, Finding, Trouble
+from accel_engine.advice.finding import Confidence, Cure, Evidence, Finding, speed_finding
 from accel_engine.advice.recorded import Recorded
-from accel_engine.advice.slow.machine import cpu_use_of_others
+from accel_engine.advice.speed.machine import cpu_use_of_others
 from accel_engine.advice.time_spent import time_spent
 from accel_engine.run.store.steps import THROUGHPUT
 from accel_engine.strategies.cluster_spec import CHIEF
@@ -39,9 +39,8 @@ def stragglers(recorded: Recorded) -> Iterator[Finding]:
     if found is None:
         return
     name, text, cure = found
-    yield Finding(
+    yield speed_finding(
         id="straggler",
-        trouble=Trouble.SLOW,
         title=f"The other workers wait for {name}",
         evidence=(Evidence(text, THROUGHPUT),),
         confidence=Confidence.LIKELY,
