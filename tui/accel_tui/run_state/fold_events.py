@@ -14,12 +14,11 @@ from accel_engine.events import Event, RunStarted
 from accel_engine.run import Chunk, Update
 from accel_engine.run.history.history import Points, fold
 from accel_engine.run.store.downsampled_steps import StepRange
-from accel_engine.run.store.series_names import LEARNING_RATE, SeriesNames
+from accel_engine.run.store.series_names import LEARNING_RATE, SeriesNames, rounded_rate
 from accel_engine.run.store.steps import THROUGHPUT, TIME
 from accel_engine.text import printable_fields
 from accel_tui.run_state.curve import Floats, RecordedCurve, extended_curve
 from accel_tui.run_state.device_meter import record_device
-from accel_tui.run_state.learning_rate_curve import latest_learning_rate
 from accel_tui.run_state.marks import MarkKind, mark_of, resumed
 from accel_tui.run_state.marks import extended_marks as with_marks
 from accel_tui.run_state.state import Notice, RunState
@@ -130,7 +129,7 @@ def _after_stretch(state: RunState, stretch: StepRange) -> RunState:
     state = replace(
         state, step=stretch.stop_step, curves=curves, throughput=throughput, step_end_times=end_times, visible_series={}
     )
-    return replace(state, learning_rate=latest_learning_rate(state, curves.get(LEARNING_RATE)))
+    return replace(state, learning_rate=_latest_learning_rate(state))
 
 
 def curves_of(stretch: StepRange) -> dict[str, RecordedCurve]:
@@ -159,8 +158,17 @@ def _after_chunks(state: RunState, chunks: Sequence[Chunk]) -> RunState:
         step_end_times=end_times,
         step_rate=step_rate,
     )
-    learning_rate = latest_learning_rate(state, state.curves.get(LEARNING_RATE))
+    learning_rate = _latest_learning_rate(state)
     return state if learning_rate == state.learning_rate else replace(state, learning_rate=learning_rate)
+
+
+def _latest_learning_rate(state: RunState) -> float | None:
+    """The learning rate of the latest step, or the one set for the next."""
+    curve = state.curves.get(LEARNING_RATE)
+    is_set_later = bool(state.learning_rates) and state.learning_rates[-1][0] >= state.step
+    if curve is None or math.isnan(curve.last_value) or is_set_later:
+        return state.learning_rate
+    return rounded_rate(curve.last_value)
 
 
 def _columns(chunks: Iterable[Chunk], names: Iterable[str]) -> Iterator[npt.NDArray[np.float32]]:

@@ -8,12 +8,11 @@ from accel_engine import clock, events
 from accel_engine.devices.peaks import utilization
 from accel_engine.run import RunInfo, Status
 from accel_engine.run.history.history import History, Part, Points, best_point
-from accel_engine.run.store.series_names import MEAN_PREFIXES, VALIDATION_PREFIX, choose_monitor
+from accel_engine.run.store.series_names import LEARNING_RATE, MEAN_PREFIXES, VALIDATION_PREFIX, choose_monitor
 from accel_tui.run_state.curve import DeviceCurves, RecordedCurve
 from accel_tui.run_state.device_meter import Meter
 from accel_tui.run_state.marks import MarkKind, Marks, Track
 from accel_tui.run_state.pace import StepRate, assumed_seconds, validations_left
-from accel_tui.run_state.parts import part_of
 
 Notice = events.Warned | events.CommandAnswered | events.Recovered | events.PlanChanged
 
@@ -208,7 +207,7 @@ class RunState(History):
 
     def epoch_of(self, step: int) -> int | None:
         """The epoch of a step, both counted from 0 and 1; ``None`` if the length of its epochs is unknown."""
-        part = part_of(self.parts, step)
+        part = self.part_at(step)
         built = part.built if part else self.built
         if not (built and built.steps_per_epoch):
             return None
@@ -265,6 +264,11 @@ class RunState(History):
         if patience is None or last is None or last.waited is None:
             return None
         return last.waited if last.step > self.patience_from else 0, patience
+
+    @property
+    def has_learning_rate(self) -> bool:
+        """Whether any learning rate is known."""
+        return bool(self.learning_rates) or LEARNING_RATE in self.curves
 
     @property
     def flops_per_second(self) -> float | None:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from accel_engine.errors import UsageError
 from accel_engine.words import numbers
+from accel_tui.formatting.runs import part_title
 from accel_tui.plan.trained_run import TrainedRun, parse_epochs
-from accel_tui.run_state.parts import part_title
 from accel_tui.run_state.state import RunState
 from accel_tui.screens.entry_screen import Entry, EntryScreen
 from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen

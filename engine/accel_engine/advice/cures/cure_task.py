@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Any
 
 from accel_engine import strategies
-from accel_engine.advice.finding import Trouble
+from accel_engine.advice.finding import Category
 from accel_engine.devices import detect
 from accel_engine.errors import AccelError, RunError
 from accel_engine.plan import SPECS, USES, Plan, affecting, resolved_plan
@@ -31,7 +31,7 @@ QUANTITIES = {
 }
 """What a field is for; others change nothing in a step."""
 
-PURPOSES = {Trouble.SLOW: Quantity.SPEED, Trouble.MEMORY: Quantity.MEMORY, Trouble.POOR: Quantity.LEARNING}
+PURPOSES = {Category.SPEED: Quantity.SPEED, Category.MEMORY: Quantity.MEMORY, Category.QUALITY: Quantity.LEARNING}
 """What is compared of a run with a cure, by the trouble that it cures."""
 
 _OTHER_LOSS = affecting("loss")

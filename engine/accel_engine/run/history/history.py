@@ -1,5 +1,6 @@
 """What follows from a run's events, in one value, which :func:`fold` extends by further events."""
 
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from math import isfinite
@@ -165,6 +166,11 @@ class History:
     def validated(self) -> events.Validated | None:
         """The last validation."""
         return self.validations[-1] if self.validations else None
+
+    def part_at(self, step: int) -> Part | None:
+        """The part that took a step, counted from 0; ``None`` for a step before the first part, and without parts."""
+        number = bisect_right(self.parts, step, key=lambda part: part.started.step)
+        return self.parts[number - 1] if number else None
 
     @property
     def resumed_at(self) -> int:

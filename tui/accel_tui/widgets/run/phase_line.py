@@ -6,7 +6,7 @@ from accel_engine.events import Outcome, Phase
 from accel_engine.run import Status
 from accel_engine.words import numbers
 from accel_engine.words.numbers import percent
-from accel_tui.run_state.parts import part_title
+from accel_tui.formatting.runs import part_title
 from accel_tui.run_state.state import RunState
 from accel_tui.widgets.run.run_view import RunLine
 from accel_tui.widgets.styled_text import TextSpan, length
