@@ -98,9 +98,7 @@ def request(directory: Path, name: str, argument: float | None = None, *, reason
     Args:
         directory: The run's directory.
         name: One of :data:`COMMANDS`.
-        argument: The learning rate, for ``learning_rate``; the steps, for ``validation_every`` and
-            ``checkpoint_every``; the most seconds, for ``pause``; the id of the only pause to end, for ``resume``; for
-            ``stop``, the only part of a script to stop.
+        argument: As of :class:`Command`.
         reason: Why, which is recorded with the sender.
         purpose: As of :class:`Command`.
 
@@ -194,7 +192,7 @@ class OpenRun(Protocol):
 def end(run: OpenRun, ended: RunEnded) -> None:
     """Answer pending commands, write the run's last event and close the file."""
     for command in run.commands():
-        obeyed = command.name in ("stop", "stop_now") and ended.outcome is Outcome.STOPPED
+        obeyed = command.stops and ended.outcome is Outcome.STOPPED
         answer = "stopped" if obeyed else "the run has ended"
         run.answer(command, obeyed=obeyed, answer=answer)
         run.write_event(answered(command, ended.time, ended.steps, answer, obeyed=obeyed))

@@ -11,11 +11,11 @@ from math import isfinite
 from pathlib import Path
 
 from accel_engine.errors import RunError, UsageError
-from accel_engine.events import EpochEnded, ModelBuilt, RunEnded, RunStarted, Validated
+from accel_engine.events import EpochEnded, ModelBuilt, RunEnded, RunStarted, Validated, WorkersMet
 from accel_engine.run.directory.run_paths import latest_checkpoint, runs_directory
 from accel_engine.run.engine.status import RunInfo, Status, read_info
 from accel_engine.run.history.history import History, best_point, stored_history
-from accel_engine.run.runs.worker_runs import Membership, read_membership
+from accel_engine.run.runs.worker_runs import Membership, membership_of
 from accel_engine.run.store.connection import DATABASE, connect, explained
 from accel_engine.run.store.database import Database
 from accel_engine.run.store.series_names import LEARNING_RATE, VALIDATION_PREFIX, choose_monitor
@@ -24,6 +24,9 @@ from accel_engine.text import printable_line, suggestion
 from accel_engine.user_paths import is_file
 
 _Stamp = tuple[int, int, int, int]  # modification times and sizes of a run's database and its write-ahead log
+
+_KINDS = (RunStarted, WorkersMet, ModelBuilt, EpochEnded, Validated, RunEnded)
+"""The events that a summary follows from."""
 
 _BUCKETS = 64
 """About how many buckets of steps a series is read in to find its best value."""
@@ -189,7 +192,7 @@ def summarize(directory: Path) -> RunSummary:
             explained(f"run {directory.name} cannot be read", run=directory),
         ):
             info, checkpoint = read_info(database), latest_checkpoint(directory)
-            history = stored_history(database, RunStarted, ModelBuilt, EpochEnded, Validated, RunEnded)
+            history = stored_history(database, *_KINDS)
             ended, validated = history.ended, history.validated
             of_epoch = bool(history.ended_epochs)
             metrics = history.metrics | (ended.metrics if ended else {})
@@ -208,7 +211,7 @@ def summarize(directory: Path) -> RunSummary:
                 baseline=validated.baseline if validated else {},
                 baseline_name=validated.baseline_name if validated else "",
                 seconds=_seconds(database),
-                membership=read_membership(database),
+                membership=membership_of(history),
                 reason=ended.reason if ended and info.status in (Status.STOPPED, Status.FAILED) else "",
                 checkpoint=checkpoint,
                 epochs=history.trained_epochs(checkpoint),
