@@ -27,15 +27,12 @@ _PLACE = re.compile(r"(|ps)(\d+)")
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """The worker that writes a run, and its chief's run.
-
-    Attributes:
-        worker: The worker, e.g. ``worker 1``.
-        run: Id of the chief's run; empty if the workers never connected.
-    """
+    """The worker that writes a run, and its chief's run."""
 
     worker: str
+    """The worker, e.g. ``worker 1``."""
     run: str = ""
+    """Id of the chief's run; empty if the workers never connected."""
 
     def __str__(self) -> str:
         return f"{self.worker} of {self.run}" if self.run else self.worker
