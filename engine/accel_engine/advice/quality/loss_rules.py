@@ -205,9 +205,8 @@ def is_at_chance(learning: Learning) -> bool:
     name, guess = accuracy_name(recorded), chance_accuracy(recorded)
     if end < 0.95 * chance:
         return False
-    if not name or guess is None:
-        return True
-    return start_and_end(recorded.of(name))[1] < guess + 0.05
+    accuracy = recorded.of(name)
+    return guess is None or not len(accuracy) or start_and_end(accuracy)[1] < guess + 0.05
 
 
 def at_chance_text(learning: Learning) -> str:
