@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 from accel_engine import clock
 from accel_engine.devices.installation import installed_versions
 from accel_engine.errors import EngineMissingError
-from accel_engine.process.detached import start_detached
+from accel_engine.process.detached import leave, start_detached
 from accel_engine.run.directory import lock
+from accel_engine.search.study_database import StudyDatabase
 from accel_engine.search.study_paths import LOCK, LOG
 
 if TYPE_CHECKING:
@@ -57,3 +58,17 @@ def start_search_process(directory: Path) -> "subprocess.Popen[str]":
     require_optuna()
     words = ("-m", "accel_engine.search", str(directory), str(clock.now()))
     return start_detached(f"the search {directory.name}", *words, log=directory / LOG)
+
+
+def resume_study(directory: Path) -> None:
+    """Start the process that runs a search, unless one does. Blocks.
+
+    Raises:
+        AccelError: See :func:`start_search_process`.
+    """
+    if is_search_running(directory):
+        return
+    require_optuna()  # before anything is written
+    with StudyDatabase(directory) as database:
+        database.update(ended=None)
+    leave(start_search_process(directory))
