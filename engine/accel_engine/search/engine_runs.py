@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from accel_engine.devices import detect
 from accel_engine.devices.device_types import Device, Sample
 from accel_engine.errors import DataError, RunError, UsageError
-from accel_engine.events import EpochEnded, RunStarted, Validated
+from accel_engine.events import EpochEnded, RunStarted
 from accel_engine.plan import Plan
 from accel_engine.process import engine_process
 from accel_engine.process.detached import leave
@@ -179,14 +179,12 @@ class _FollowedRun:
 
 def measurements(history: History) -> tuple[RunMetrics, ...]:
     """The metrics at the ends of epochs and at the validations that the plan asked for."""
-    found: dict[int, RunMetrics] = {}
-    validations = [each for each in history.validations if not each.by_command]
-    measured: tuple[EpochEnded | Validated, ...] = (*history.ended_epochs, *validations)
-    for event in measured:
-        prefix = VALIDATION_PREFIX if isinstance(event, Validated) else ""
-        metrics = dict(found[event.step].metrics) if event.step in found else {}
-        metrics |= {f"{prefix}{name}": value for name, value in event.metrics.items()}
-        found[event.step] = RunMetrics(event.epoch, event.step, event.time, metrics)
+    found = {each.step: RunMetrics(each.epoch, each.step, each.time, each.metrics) for each in history.ended_epochs}
+    for each in history.validations:
+        if not each.by_command:
+            known = found[each.step].metrics if each.step in found else {}
+            named = {f"{VALIDATION_PREFIX}{name}": value for name, value in each.metrics.items()}
+            found[each.step] = RunMetrics(each.epoch, each.step, each.time, {**known, **named})
     return tuple(found[step] for step in sorted(found))
 
 

@@ -69,18 +69,21 @@ def create(plan: Plan, *, queued: bool = False, study: str = "", trial: int | No
     return directory
 
 
-def create_recorded(values: Mapping[str, object], script: str, *, launched: bool = False) -> Path:
+def create_recorded(
+    values: Mapping[str, object], script: str, *, launched: bool = False, parent: Path | None = None
+) -> Path:
     """Create the directory of a new run that a user's script trains, without an engine.
 
     Args:
         values: The known fields of a plan.
         script: The command line that starts the script.
         launched: Whether ``accel-tui run`` starts the script, so that its output is the run's log.
+        parent: The directory of runs; that of this process by default.
 
     Raises:
         RunError: The directory of runs cannot be written.
     """
-    directory = _new_directory(str(values["name"] or f"{values['model']} on {values['data']}"))
+    directory = _new_directory(str(values["name"] or f"{values['model']} on {values['data']}"), parent)
     _initialize_run(directory, encode(values), script=script, **({"launched": 1} if launched else {}))
     log = directory / LOG
     try:
@@ -160,9 +163,9 @@ def new_run(title: str, prefix: str) -> Iterator[Path]:
         unfinished.rename(directory)
 
 
-def _new_directory(title: str) -> Path:
-    """Choose a directory that does not exist yet."""
-    parent = runs_directory()
+def _new_directory(title: str, parent: Path | None = None) -> Path:
+    """Choose a directory that does not exist yet, in the directory of runs."""
+    parent = parent or runs_directory()
     make_private(parent)
     slug = re.sub(r"[^a-z0-9]+", "-", title.lower().replace(" on ", "-")).strip("-")[:32]
     while True:

@@ -22,24 +22,21 @@ from accel_engine.events import (
     RunEnded,
     Warned,
 )
-from accel_engine.recording import supervised
+from accel_engine.recording import run_link, supervisor
 from accel_engine.recording.error_guard import warn
-from accel_engine.recording.supervised import part as part_module
-from accel_engine.recording.supervised.part import ScriptPart, begin
+from accel_engine.recording.run_link import RunLink
 from accel_engine.run import RunReader, request
 from accel_engine.run.engine.commands import read_answer
 from accel_engine.run.media import LoggedText
-from accel_engine.scripts.part_server import PartServer
+from accel_engine.scripts.recorder_server import RecorderServer
 from accel_engine.scripts.script_run import ScriptRun
 
 from .conftest import Reports
 from .test_script_run import all_of, read
 
 
-def begun(**values: str) -> ScriptPart:
-    part = begin({"name": "", "model": "cnn", **values})
-    assert part
-    return part
+def begun(**values: str) -> RunLink:
+    return RunLink({"name": "", "model": "cnn", **values})
 
 
 def ended(outcome: Outcome = Outcome.FINISHED) -> RunEnded:
@@ -50,7 +47,7 @@ def losses(run: ScriptRun) -> list[float]:
     return [value for chunk in read(run)[0].chunks for value in chunk.series["loss"].tolist()]
 
 
-def test_what_a_part_records_is_in_the_run_when_it_has_ended(run: ScriptRun, server: PartServer) -> None:
+def test_what_a_part_records_is_in_the_run_when_it_has_ended(run: ScriptRun, server: RecorderServer) -> None:
     part = begun()
     part.write_chunk(part.step, 1.0, 2.0, {"loss": np.array([3.0, 2.0]), "accuracy": [0.5, 0.6]})
     part.write_event(EpochEnded(time=2.0, epoch=1, step=2, metrics={"loss": 2.5}, seconds=1.0))
@@ -71,13 +68,7 @@ def test_what_a_part_records_is_in_the_run_when_it_has_ended(run: ScriptRun, ser
     second.close()
 
 
-def test_without_a_supervisor_there_is_no_part(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(supervised, "address", "")
-
-    assert begin({"model": "cnn"}) is None
-
-
-def test_a_second_part_at_once_is_refused_and_one_after_it_is_not(server: PartServer) -> None:
+def test_a_second_part_at_once_is_refused_and_one_after_it_is_not(server: RecorderServer) -> None:
     first = begun()
     with pytest.raises(RunError, match="is being recorded"):
         begun()
@@ -87,7 +78,7 @@ def test_a_second_part_at_once_is_refused_and_one_after_it_is_not(server: PartSe
 
 
 def test_a_supervisor_that_is_gone_is_an_error_of_the_recorder(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(supervised, "address", "/nowhere/run")
+    monkeypatch.setattr(supervisor, "given_address", "/nowhere/run")
 
     with pytest.raises(RunError, match="the supervisor of the run does not answer"):
         begun()
@@ -96,11 +87,11 @@ def test_a_supervisor_that_is_gone_is_an_error_of_the_recorder(monkeypatch: pyte
 
 
 def test_a_supervisor_that_does_not_answer_is_asked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(part_module, "REPLY_SECONDS", 0.01)
-    monkeypatch.setattr(part_module, "_silent", threading.Event())
-    monkeypatch.setattr(supervised, "address", str(tmp_path / "run"))
+    monkeypatch.setattr(run_link, "REPLY_SECONDS", 0.01)
+    monkeypatch.setattr(run_link, "_silent", threading.Event())
+    monkeypatch.setattr(supervisor, "given_address", str(tmp_path / "run"))
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as stopped:
-        stopped.bind(supervised.address)
+        stopped.bind(supervisor.given_address)
         stopped.listen()
         stopped.setblocking(False)
         with pytest.raises(RunError, match="does not answer: timed out"):
@@ -116,7 +107,7 @@ def test_a_supervisor_that_does_not_answer_is_asked_once(tmp_path: Path, monkeyp
 
 
 def test_a_command_goes_to_the_part_and_its_answer_to_the_sender(
-    run: ScriptRun, server: PartServer, wait_until: Callable[..., None]
+    run: ScriptRun, server: RecorderServer, wait_until: Callable[..., None]
 ) -> None:
     part = begun()
     number = request(run.directory, "pause")
@@ -135,7 +126,7 @@ def test_a_command_goes_to_the_part_and_its_answer_to_the_sender(
 
 
 def test_a_command_that_a_part_leaves_is_answered_and_does_not_reach_the_script(
-    run: ScriptRun, server: PartServer
+    run: ScriptRun, server: RecorderServer
 ) -> None:
     part = begun()
     number = request(run.directory, "learning_rate", 0.1)
@@ -150,7 +141,7 @@ def test_a_command_that_a_part_leaves_is_answered_and_does_not_reach_the_script(
 
 @pytest.mark.parametrize("reused", [False, True])
 def test_a_script_that_closes_all_descriptors_is_recorded_on(
-    run: ScriptRun, server: PartServer, tmp_path: object, reused: bool
+    run: ScriptRun, server: RecorderServer, tmp_path: object, reused: bool
 ) -> None:
     part = begun()
     part.write_chunk(0, 1.0, 2.0, {"loss": [3.0]})
@@ -160,7 +151,7 @@ def test_a_script_that_closes_all_descriptors_is_recorded_on(
     own = os.open(f"{tmp_path}/own", os.O_RDWR | os.O_CREAT) if reused else None
     if own is not None:
         os.dup2(own, descriptor)
-    part.heartbeat()
+    part.commands()
     part.write_chunk(1, 2.0, 3.0, {"loss": [2.0]})
     part.end(ended())
 
@@ -172,7 +163,7 @@ def test_a_script_that_closes_all_descriptors_is_recorded_on(
         os.close(descriptor)
 
 
-def test_what_a_broken_connection_did_not_take_is_sent_over_another(run: ScriptRun, server: PartServer) -> None:
+def test_what_a_broken_connection_did_not_take_is_sent_over_another(run: ScriptRun, server: RecorderServer) -> None:
     part = begun()
     assert part._connection
     part._connection.shutdown(socket.SHUT_RDWR)
@@ -184,9 +175,9 @@ def test_what_a_broken_connection_did_not_take_is_sent_over_another(run: ScriptR
 
 @pytest.mark.parametrize(("lowest", "high"), [(200, True), (1 << 30, False)])
 def test_the_connection_has_a_high_descriptor_where_there_are_such(
-    server: PartServer, monkeypatch: pytest.MonkeyPatch, lowest: int, high: bool
+    server: RecorderServer, monkeypatch: pytest.MonkeyPatch, lowest: int, high: bool
 ) -> None:
-    monkeypatch.setattr(part_module, "LOWEST_DESCRIPTOR", lowest)
+    monkeypatch.setattr(run_link, "LOWEST_DESCRIPTOR", lowest)
     part = begun()
 
     assert part._connection
@@ -196,7 +187,7 @@ def test_the_connection_has_a_high_descriptor_where_there_are_such(
 
 
 def test_problems_of_recorders_are_in_the_log_of_the_run(
-    server: PartServer, reports: Reports, wait_until: Callable[..., None]
+    server: RecorderServer, reports: Reports, wait_until: Callable[..., None]
 ) -> None:
     warn("the disk is too slow")
     wait_until(lambda: reports, "the message")
@@ -208,11 +199,11 @@ def test_problems_of_recorders_are_in_the_log_of_the_run(
 
 
 def test_a_message_that_is_none_of_a_recorder_harms_no_other_connection(
-    run: ScriptRun, server: PartServer, reports: Reports
+    run: ScriptRun, server: RecorderServer, reports: Reports
 ) -> None:
     part = begun()
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as garbage:
-        garbage.connect(supervised.address)
+        garbage.connect(supervisor.given_address)
         garbage.sendall(b"\xff" * 64)
         assert garbage.recv(1) == b""  # closed
     assert reports == ["a recorder has sent what cannot be recorded: ValueError: not a message of a recorder"]

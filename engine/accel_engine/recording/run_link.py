@@ -1,103 +1,98 @@
-"""Records a part of the run of a script that ``accel-tui run`` has started, through the run's supervisor.
+"""Sends what a recorder records to the supervisor, the process that writes the run (:mod:`accel_engine.scripts`).
 
-The supervisor is another process (:mod:`accel_engine.scripts`), so the script may fork, close all descriptors or be
-killed without damage to the run.
+The supervisor is another process, so the script may fork, close all descriptors or be killed without damage to the run,
+and nothing that happens to the run ends the script.
 """
 
 import fcntl
 import os
 import socket
+import struct
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import astuple
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from accel_engine.errors import RunError
-from accel_engine.events import Event, RunStarted, Warned, to_stored
-from accel_engine.recording import supervised
-from accel_engine.recording.supervised.wire import Message, MessageReader, pack_message
+from accel_engine.events import Event, Warned, to_stored
+from accel_engine.recording import script, supervisor
+from accel_engine.recording.wire import Message, MessageReader, pack_message
+from accel_engine.run.directory.run_paths import runs_directory
 from accel_engine.run.engine.commands import Command
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from accel_engine.devices.device_types import Sample
     from accel_engine.run.media import MediaItem
 
-REPLY_SECONDS = 3.0
-"""How long to wait for the supervisor. After it has not answered the beginning of a part, no other part is begun."""
+REPLY_SECONDS = 10.0
+"""How long to wait for the supervisor. After it has not answered once, no other recording is begun."""
+
+SEND_SECONDS = 60.0
+"""How long the supervisor may take nothing. It waits for no disk before it receives, so then it hangs."""
 
 LOWEST_DESCRIPTOR = 1000
 """The connection has this descriptor or a higher one, which a script that closes and reuses low ones does not meet."""
 
 _silent = threading.Event()
-"""Set when the supervisor has not answered the beginning of a part."""
-
-
-def begin(values: Mapping[str, Any]) -> "ScriptPart | None":
-    """Begin a part of the script's run; ``None`` if ``accel-tui run`` has not started the script.
-
-    Args:
-        values: The known fields of a plan.
-
-    Raises:
-        RunError: Another part is being recorded, or the supervisor does not answer.
-    """
-    return ScriptPart(values) if supervised.address else None
+"""Set when the supervisor has not answered."""
 
 
 def report(message: str) -> bool:
-    """Write a message to the log of the script's run; return whether there is one."""
-    if supervised.address:
-        with suppress(OSError), _connect() as connection:
+    """Write a message to the log of the run that ``accel-tui run`` has created; return whether there is one."""
+    if supervisor.given_address:
+        with suppress(OSError), _connect(supervisor.given_address) as connection:
             connection.sendall(pack_message({"report": message}))
             return True
     return False
 
 
-class ScriptPart:
-    """One part of a script's run: a ``fit``, or a recorder's loop.
+class RunLink:
+    """The link of one recorder to the supervisor: a run, or a part of the run that ``accel-tui run`` has created.
 
-    It has the methods of :class:`accel_engine.run.writing.writer.RunWriter`, and all but ``__init__`` are called in
-    the recorder thread. If the script closes the connection, e.g. with all its descriptors, it is opened again.
+    It has methods of :class:`accel_engine.run.writing.writer.RunWriter`, and all but ``__init__`` are called in the
+    recorder thread. If the script closes the connection, e.g. with all its descriptors, it is opened again.
 
     Args:
         values: The known fields of a plan.
+        directory: The run to continue; ``None`` for a new one. Ignored under ``accel-tui run``, as are the others.
+        step: Steps taken in the run to continue.
+        epochs: Epochs ended in the run to continue.
 
     Attributes:
         directory: The run's directory.
-        step: Steps taken in the run before the part.
-        epochs: Epochs ended in the run before the part.
+        step: Steps taken in the run before.
+        epochs: Epochs ended in the run before.
 
     Raises:
-        RunError: Another part is being recorded, or the supervisor does not answer. All methods raise it, too.
+        RunError: The run cannot be created, another part is being recorded, or there is no supervisor. All methods
+            raise it if recording has ended.
     """
 
-    samples_devices = False
-
-    def __init__(self, values: Mapping[str, Any]) -> None:
+    def __init__(
+        self, values: Mapping[str, Any], directory: Path | None = None, step: int = 0, epochs: int = 0
+    ) -> None:
         self._connection: socket.socket | None = None
         self._pending: list[Command] = []
-        try:
-            reply = self._open({"begin": dict(values)})
-        except (OSError, ValueError) as error:
-            if isinstance(error, TimeoutError):
-                _silent.set()
-            raise RunError(f"the supervisor of the run does not answer: {error}") from error
+        first = {
+            "begin": dict(values),
+            "runs": os.path.abspath(runs_directory()),
+            "run": str(directory or ""),
+            "step": step,
+            "epochs": epochs,
+            "script": script.command(),
+            "pid": os.getpid(),
+        }
+        reply = self._begin(first)
         if problem := reply.get("problem"):
             self.close()
             raise RunError(problem)
-        self._number = int(reply["part"])
+        self._number = int(reply["number"])
         self.directory = Path(reply["directory"])
         self.step = int(reply["step"])
         self.epochs = int(reply["epochs"])
-
-    def open(self, started: RunStarted) -> "ScriptPart":
-        """Return the part itself, which has begun."""
-        del started
-        return self
 
     def write_event(self, event: Event) -> None:
         """Add an event; a warning goes to the log, too."""
@@ -114,19 +109,12 @@ class ScriptPart:
         values = {"chunk": first_step, "started": started, "ended": ended, "series": list(series)}
         self._send(values, b"".join(packed))
 
-    def write_samples(self, samples: "Sequence[Sample]") -> None:
-        """Do nothing: the supervisor samples the devices."""
-
     def write_media(self, step: int, time: float, name: str, item: "MediaItem") -> None:
         """Add an image, a text or a histogram."""
         from accel_engine.run import media
 
         kind, head, body = media.pack_media(item)
         self._send({"media": name, "step": step, "time": time, "kind": kind, "head": head}, body)
-
-    def heartbeat(self) -> None:
-        """Check the connection."""
-        self._receive()
 
     def commands(self) -> list[Command]:
         """Return the commands without an answer, oldest first."""
@@ -139,11 +127,11 @@ class ScriptPart:
         self._send({"answer": astuple(command), "obeyed": obeyed, "text": answer})
 
     def end(self, ended: Event) -> None:
-        """End the part, and wait until the supervisor has written all of it."""
+        """End the recording, and wait until the supervisor has written all of it."""
         self._send({"end": to_stored(ended), "time": ended.time})
-        with suppress(OSError, ValueError):  # then the supervisor ends the part with the script
+        with suppress(OSError, ValueError):  # then the supervisor ends it with the script
             while (message := self._reader.read()) and "ended" not in message[0]:
-                pass
+                self._take(message)
         self.close()
 
     def close(self) -> None:
@@ -154,21 +142,46 @@ class ScriptPart:
         elif connection:
             connection.detach()
 
-    def _open(self, first: dict[str, Any]) -> dict[str, Any]:
+    def __del__(self) -> None:
+        with suppress(Exception):  # Python would print it
+            self.close()
+
+    def _begin(self, first: dict[str, Any]) -> dict[str, Any]:
+        """Send a first message to the supervisor, started if needed, and return its answer."""
+        try:
+            _check_answers()
+            if address := supervisor.known_address():
+                try:
+                    return self._open(address, first)
+                except (ConnectionError, FileNotFoundError):  # it has ended
+                    if supervisor.given_address:
+                        raise
+            return self._open(supervisor.start(), first)
+        except (OSError, ValueError) as error:
+            if isinstance(error, TimeoutError):
+                _silent.set()
+            raise RunError(f"the supervisor of the run does not answer: {error}") from error
+
+    def _open(self, address: str, first: dict[str, Any]) -> dict[str, Any]:
         """Connect, send a first message and return its answer."""
-        connection = _connect()
+        connection = _connect(address)
         try:
             file = os.fstat(connection.fileno())
             connection.sendall(pack_message(first))
             reader = MessageReader(connection)
             message = reader.read()
             if message is None:
-                raise OSError("the connection was closed")
-        except BaseException:
+                raise ConnectionError("the connection was closed")
+        except BaseException as error:
             connection.close()
+            if isinstance(error, TimeoutError):
+                _silent.set()
             raise
-        connection.settimeout(None)  # a supervisor that waits for a disk accepts no more; the queue is bounded
+        connection.settimeout(None)
+        seconds = struct.pack("ll", int(SEND_SECONDS), 0)
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, seconds)
         self._connection, self._reader, self._file = connection, reader, (file.st_dev, file.st_ino)
+        self._address = address
         return message[0]
 
     def _send(self, values: dict[str, Any], data: bytes = b"") -> None:
@@ -179,21 +192,25 @@ class ScriptPart:
             try:
                 self._reconnect().sendall(message)
             except (OSError, ValueError) as error:
-                raise RunError(f"the supervisor of the run cannot be reached: {error}") from error
+                raise _unreachable(error) from error
 
     def _receive(self) -> None:
         try:
             self._connected()
-            if not self._reader.receive():
-                self._reconnect()
+            is_open = self._reader.receive()
             while message := self._reader.next():
                 self._take(message)
+            if not is_open:
+                self._reconnect()
         except (OSError, ValueError) as error:
-            raise RunError(f"the supervisor of the run cannot be reached: {error}") from error
+            raise _unreachable(error) from error
 
     def _take(self, message: Message) -> None:
         if command := message[0].get("command"):
             self._pending.append(Command(*command))
+        elif reason := message[0].get("lost"):
+            self.close()
+            raise RunError(reason)
 
     def _connected(self) -> socket.socket:
         """The open connection."""
@@ -202,7 +219,7 @@ class ScriptPart:
 
     def _reconnect(self) -> socket.socket:
         self.close()
-        reply = self._open({"attach": self._number})
+        reply = self._open(self._address, {"attach": self._number})
         if problem := reply.get("problem"):
             raise OSError(problem)
         assert self._connection  # noqa: S101 (_open has set it)
@@ -216,13 +233,22 @@ class ScriptPart:
         return (file.st_dev, file.st_ino) == self._file
 
 
-def _connect() -> socket.socket:
+def _unreachable(error: Exception) -> RunError:
+    reason = "it has ended" if isinstance(error, ConnectionError | FileNotFoundError) else error
+    return RunError(f"the supervisor of the run cannot be reached: {reason}")
+
+
+def _check_answers() -> None:
     if _silent.is_set():
         raise OSError("it has not answered before")
+
+
+def _connect(address: str) -> socket.socket:
+    _check_answers()
     connection = _socket()
     try:
         connection.settimeout(REPLY_SECONDS)
-        connection.connect(supervised.address)
+        connection.connect(address)
     except BaseException:
         connection.close()
         raise
