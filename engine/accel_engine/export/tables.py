@@ -24,15 +24,12 @@ Steps = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class ExportedTable:
-    """A table.
-
-    Attributes:
-        columns: Column types by name: ``int64``, ``float32``, ``float64`` or ``str``.
-        batches: Reads batches of rows, each a list of the columns in that order; ``None`` is a missing value.
-    """
+    """A table."""
 
     columns: Mapping[str, str]
+    """Column types by name: ``int64``, ``float32``, ``float64`` or ``str``."""
     batches: Callable[[], Iterator[list[Column]]]
+    """Reads batches of rows, each a list of the columns in that order; ``None`` is a missing value."""
 
 
 def steps(source: RunReader) -> ExportedTable:

@@ -24,23 +24,20 @@ _REWARDS = ("reward", "return", "episode")
 
 @dataclass(frozen=True, slots=True)
 class Learning:
-    """How a run has learned.
-
-    Attributes:
-        recorded: The run.
-        loss: The series of its loss; empty if it has none that should fall.
-        loss_name: Its name.
-        first: The first step of the latest part.
-        validations: Those of the latest part.
-        epochs: The same of epochs.
-    """
+    """How a run has learned."""
 
     recorded: Recorded
+    """The run."""
     loss: RecordedSeries
+    """The series of its loss; empty if it has none that should fall."""
     loss_name: str
+    """Its name."""
     first: int
+    """The first step of the latest part."""
     validations: tuple[Validated, ...]
+    """Those of the latest part."""
     epochs: tuple[EpochEnded, ...]
+    """The same of epochs."""
 
     @property
     def opening(self) -> RecordedSeries:
