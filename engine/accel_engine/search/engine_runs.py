@@ -155,15 +155,10 @@ class _FollowedRun:
         info = reader.info()  # before the poll, so that the last events are not missed
         self._history = fold(self._history, reader.poll().events)
         ended = self._history.ended
-        reason = (
-            ""
-            if info.status.live
-            else "its engine was lost"
-            if info.status is Status.LOST
-            else ended.reason
-            if ended
-            else ""
-        )
+        if info.status is Status.LOST:
+            reason = "its engine was lost"
+        else:
+            reason = ended.reason if ended and not info.status.live else ""
         no_memory = reason == OUT_OF_MEMORY or info.memory_loss is not None
         found = Observation(info.status, measurements(self._history), OUT_OF_MEMORY if no_memory else reason, no_memory)
         if not info.status.live:
@@ -286,10 +281,6 @@ class QueueStarter:
 
 
 def _status(directory: Path) -> Status:
-    with suppress(RunError):
-        reader = RunReader(directory, steps=False)
-        try:
-            return reader.info().status
-        finally:
-            reader.close()
+    with suppress(RunError), closing(RunReader(directory, steps=False)) as reader:
+        return reader.info().status
     return Status.LOST
