@@ -45,21 +45,18 @@ BALANCED = "f1_score"
 
 @dataclass(frozen=True, slots=True)
 class CureTask:
-    """The two plans that race, and what of them is compared.
-
-    Attributes:
-        before: Without the changes.
-        after: With them.
-        quantity: What is compared.
-        changes: The changes.
-        balanced_metric: A metric to compare that counts each class the same; empty if classes matter by their number.
-    """
+    """The two plans that race, and what of them is compared."""
 
     before: TrialStart
+    """Without the changes."""
     after: TrialStart
+    """With them."""
     quantity: Quantity
+    """What is compared."""
     changes: Mapping[str, Any]
+    """The changes."""
     balanced_metric: str = ""
+    """A metric to compare that counts each class the same; empty if classes matter by their number."""
 
     @property
     def start(self) -> str:

@@ -24,27 +24,24 @@ _REWARDS = ("reward", "return", "episode")
 
 @dataclass(frozen=True, slots=True)
 class Learning:
-    """How a run has learned.
-
-    Attributes:
-        recorded: The run.
-        loss: The series of its loss; empty if it has none that should fall.
-        loss_name: Its name.
-        first: The first step of the latest part.
-        validations: Those of the latest part.
-        epochs: The same of epochs.
-    """
+    """How a run has learned."""
 
     recorded: Recorded
+    """The run."""
     loss: RecordedSeries
+    """The series of its loss; empty if it has none that should fall."""
     loss_name: str
+    """Its name."""
     first: int
+    """The first step of the latest part."""
     validations: tuple[Validated, ...]
+    """Those of the latest part."""
     epochs: tuple[EpochEnded, ...]
+    """The same of epochs."""
 
     @property
     def opening(self) -> RecordedSeries:
-        """The loss of the first steps, one by one if they are those of the run; else all of it."""
+        """The loss of the first steps, one by one at the beginning of the run; else all of it."""
         return self.loss if self.first else self.recorded.opening.get(self.loss_name, self.loss)
 
     @property
@@ -175,7 +172,7 @@ def classes_of(recorded: Recorded) -> int | None:
 
 
 def _classes_by_chance(recorded: Recorded) -> int | None:
-    """The number of classes at which the first losses and accuracies are both those of chance, if there is one."""
+    """The number of classes at which the first losses and accuracies are both as by chance, if there is one."""
     losses, accuracies = recorded.of("loss").mean[:20], recorded.of("accuracy").mean[:20]
     if len(losses) < 10 or len(accuracies) < 10 or not 0.5 < np.median(losses) < 7:
         return None
@@ -185,7 +182,7 @@ def _classes_by_chance(recorded: Recorded) -> int | None:
 
 
 def has_known_loss(recorded: Recorded) -> bool:
-    """Whether the loss is one of Keras', which compares outputs with targets and has no term of its own."""
+    """Whether the loss is one of Keras', which compares outputs with targets and adds nothing."""
     return recorded.built is not None and recorded.built.loss in {*LOSSES, *LOSS_ALIASES}
 
 

@@ -7,17 +7,14 @@ from accel_engine.run.store.series_names import LEARNING_RATE
 
 
 class RateRange(NamedTuple):
-    """Learning rates between which most models train.
-
-    Attributes:
-        low: Below it, training from random weights is slow.
-        usual: A good first choice: Keras' default, or that of the optimizer's paper.
-        high: Above it, many models do not train.
-    """
+    """Learning rates between which most models train."""
 
     low: float
+    """Below it, training from random weights is slow."""
     usual: float
+    """A good first choice: Keras' default, or the rate of the optimizer's paper."""
     high: float
+    """Above it, many models do not train."""
 
 
 _ADAPTIVE = RateRange(5e-5, 1e-3, 2e-2)
