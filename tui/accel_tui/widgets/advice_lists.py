@@ -9,7 +9,7 @@ from textual.content import Content
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
-from accel_engine.advice import Cure, Finding, Trouble
+from accel_engine.advice import Category, Cure, Finding
 from accel_engine.run.store.steps import THROUGHPUT
 from accel_engine.text import printable_line
 from accel_engine.words import numbers
@@ -82,14 +82,14 @@ def keyed(names: Iterable[str], items: Iterable[_Item]) -> dict[str, _Item]:
     return found
 
 
-HEADINGS = {Trouble.SLOW: "Slow", Trouble.MEMORY: "Memory", Trouble.POOR: "Learns badly"}
+HEADINGS = {Category.SPEED: "Slow", Category.MEMORY: "Memory", Category.QUALITY: "Learns badly"}
 """The headings of the groups."""
 
 _BAR = 8  # cells of the bar of a finding's weight
 
 
 class FindingList(AdviceList):
-    """The findings, those that matter most first, and the troubles in the order of their first ones."""
+    """The findings, those that matter most first, and the categories in the order of their first ones."""
 
     _findings: Mapping[str, Finding] = {}
 
@@ -113,12 +113,12 @@ class FindingList(AdviceList):
 
     def _rows(self) -> Iterator[Option]:
         is_tall = self.screen.has_class("-tall")
-        troubles = list(dict.fromkeys(each.trouble for each in self._findings.values()))
-        for trouble in troubles:
-            gap = "\n" * bool(is_tall and trouble is not troubles[0])
-            yield Option(f"{gap}{HEADINGS[trouble]}", disabled=True)
+        categories = list(dict.fromkeys(each.category for each in self._findings.values()))
+        for category in categories:
+            gap = "\n" * bool(is_tall and category is not categories[0])
+            yield Option(f"{gap}{HEADINGS[category]}", disabled=True)
             for id_, each in self._findings.items():
-                if each.trouble is trouble:
+                if each.category is category:
                     yield Option(self._row(each, has_cost=is_tall), id_)
 
     def _row(self, finding: Finding, *, has_cost: bool) -> Content:
