@@ -109,7 +109,6 @@ class AdviceScreen(WorkingScreen):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer what the selected finding and cure allow."""
-        del parameters
         finding, cure = self._finding, self._cure
         changes = cure.changes if cure and self.advice and self.advice.info.has_engine else {}
         match action:

@@ -138,14 +138,10 @@ class BenchScreen(JobScreen):
     BINDING_GROUP_TITLE = "Bench"
 
     def __init__(self, directories: Sequence[Path]) -> None:
-        super().__init__()
+        super().__init__(f"Bench {numbers.counted(len(directories), 'run')}")
         self._directories = tuple(directories)
         self._candidates: tuple[Candidate, ...] = ()
         self._warned: tuple[str, ...] = ()
-
-    @property
-    def heading(self) -> str:
-        return f"Bench {numbers.counted(len(self._directories), 'run')}"
 
     def make_form(self) -> OptionForm:
         """How to measure."""

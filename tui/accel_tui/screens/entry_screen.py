@@ -67,7 +67,7 @@ class EntryScreen(Dialog[Value]):
         """
         raise NotImplementedError
 
-    def effect(self, value: Value) -> str:  # noqa: ARG002 (subclasses name it)
+    def effect(self, value: Value) -> str:
         """What enter does with a value, in a few words."""
         return EFFECT
 

@@ -58,18 +58,9 @@ class EvaluateScreen(JobScreen):
     ]
 
     def __init__(self, directories: Sequence[Path]) -> None:
-        super().__init__()
+        super().__init__(f"Evaluate {numbers.counted(len(directories), 'run')}", EvaluationOptions())
         self._directories = tuple(directories)
         self._found: Evaluation | None = None
-
-    @property
-    def heading(self) -> str:
-        return f"Evaluate {numbers.counted(len(self._directories), 'run')}"
-
-    @property
-    def first_options(self) -> EvaluationOptions:
-        """The runs' own examples."""
-        return EvaluationOptions()
 
     def make_form(self) -> OptionForm:
         """The examples, the weights and how sure the intervals are."""
@@ -120,7 +111,6 @@ class EvaluateScreen(JobScreen):
 
     def begin(self, prepared: EvaluationOptions) -> None:
         """Remove the tables."""
-        del prepared
         self._found = None
         self.query_one(ResultTables).show(())
 

@@ -70,13 +70,9 @@ class ExportScreen(JobScreen):
     BINDING_GROUP_TITLE = "Export"
 
     def __init__(self, directory: Path) -> None:
-        super().__init__()
+        super().__init__(f"Export {directory.name}")
         self._directory = directory
         self._progress = ExportProgress(())
-
-    @property
-    def heading(self) -> str:
-        return f"Export {self._directory.name}"
 
     def make_form(self) -> OptionForm:
         """A list of formats, and where to write them."""

@@ -30,7 +30,7 @@ class FindRateScreen(FinderScreen):
     """
 
     def __init__(self, source: Plan | Path) -> None:
-        super().__init__()
+        super().__init__("Find learning rate", RampOptions())
         self._source = source
         self._ramps: tuple[Ramp, ...] = ()
         self._found: FoundRate | None = None
@@ -43,15 +43,6 @@ class FindRateScreen(FinderScreen):
     def plan(self) -> Plan | None:
         """The plan that is measured; ``None`` for a run's."""
         return self._source if isinstance(self._source, Plan) else None
-
-    @property
-    def heading(self) -> str:
-        return "Find learning rate"
-
-    @property
-    def first_options(self) -> RampOptions:
-        """Three ramps."""
-        return RampOptions()
 
     def make_form(self) -> OptionForm:
         """Which ramps are measured."""

@@ -32,7 +32,7 @@ class FindSizeScreen(FinderScreen):
     """
 
     def __init__(self, plan: Plan) -> None:
-        super().__init__()
+        super().__init__("Find batch size", SizeOptions())
         self._plan = plan
         self._measured: tuple[MeasuredSize, ...] = ()
         self._found: FoundSize | None = None
@@ -45,15 +45,6 @@ class FindSizeScreen(FinderScreen):
     def plan(self) -> Plan:
         """The plan that is measured."""
         return self._plan
-
-    @property
-    def heading(self) -> str:
-        return "Find batch size"
-
-    @property
-    def first_options(self) -> SizeOptions:
-        """All sizes that fit."""
-        return SizeOptions()
 
     def make_form(self) -> OptionForm:
         """Which sizes are measured."""

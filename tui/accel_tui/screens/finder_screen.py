@@ -33,8 +33,8 @@ class FinderScreen(JobScreen):
         Binding("up,shift+tab", "select(-1)", id="find.previous", tooltip="Move the cursor to the previous suggestion"),
     ]
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, heading: str, first_options: Any) -> None:
+        super().__init__(heading, first_options)
         self.at: int | None = None
         """Index of the value at the cursor, in :attr:`values`; ``None`` before there is one."""
 
@@ -146,7 +146,6 @@ class FinderScreen(JobScreen):
 
     def begin(self, prepared: Any) -> None:
         """Forget the cursor."""
-        del prepared
         self.at = None
 
     async def finish(self, found: Any) -> Sequence[str]:

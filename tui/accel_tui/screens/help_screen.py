@@ -69,7 +69,6 @@ class KeyRows(Widget):
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """Number of lines after wrapping."""
-        del container, viewport
         return len(self._lines(width))
 
     def on_click(self, event: Click) -> None:

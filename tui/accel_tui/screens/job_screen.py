@@ -77,6 +77,10 @@ class JobScreen(WorkingScreen):
 
     The job *runs* from its start until its thread has ended. The user may *cancel* it, then what is found so far stays
     on the screen. Leaving the screen *closes* it: it is cancelled, and nothing is shown any more.
+
+    Args:
+        heading: The title in the top bar.
+        first_options: Options to start with when the screen is opened; ``None`` if the form is shown first.
     """
 
     CSS_PATH: ClassVar[Any] = "job_screen.tcss"
@@ -109,22 +113,13 @@ class JobScreen(WorkingScreen):
 
     progress = getters.query_one(JobProgress)
 
-    def __init__(self) -> None:
+    def __init__(self, heading: str, first_options: Any | None = None) -> None:
         super().__init__()
+        self._heading, self._first_options = heading, first_options
         self._job: Job | None = None
         self.options: Any = None
         """The options of the last start; ``None`` before one."""
         self._drawn_at, self._is_checking = 0.0, False
-
-    @property
-    def heading(self) -> str:
-        """The title in the top bar."""
-        raise NotImplementedError
-
-    @property
-    def first_options(self) -> Any | None:
-        """Options to start with when the screen is opened; ``None`` if the form is shown first."""
-        return None
 
     def make_form(self) -> OptionForm | None:
         """The form; ``None`` if :meth:`set_form` follows."""
@@ -144,7 +139,6 @@ class JobScreen(WorkingScreen):
 
     def question(self, prepared: Any) -> QuestionScreen | None:
         """What is to be asked before the job starts; ``None`` for nothing. All answers but Cancel start it."""
-        del prepared
         return None
 
     def run(self, job: Job, prepared: Any) -> Any:
@@ -171,7 +165,7 @@ class JobScreen(WorkingScreen):
         raise NotImplementedError
 
     def compose(self) -> ComposeResult:
-        yield TopBar(self.heading)
+        yield TopBar(self._heading)
         if form := self.make_form():
             yield form
         yield JobProgress(id="about", markup=False)
@@ -180,10 +174,10 @@ class JobScreen(WorkingScreen):
 
     def on_mount(self) -> None:
         """Show the form, or start."""
-        if self.first_options is None:
+        if self._first_options is None:
             self._show_form()
         else:
-            self.start(self.first_options)
+            self.start(self._first_options)
 
     def on_unmount(self) -> None:
         """End the job, of which nothing more is shown."""
@@ -198,7 +192,6 @@ class JobScreen(WorkingScreen):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Start from the form, or again once the job has ended; end it while it runs."""
-        del parameters
         is_form = self.has_class("-form")
         match action:
             case "start":

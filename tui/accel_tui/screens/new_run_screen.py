@@ -215,7 +215,6 @@ class NewRunScreen(DirtyRegionScreen):
                 self.form.load(self.form.defaults)
 
     def action_find(self, key: str) -> None:
-        del key
         self.query_one("#body").display = False
         self.query_one(FieldFinder).open(self.form.values)
 

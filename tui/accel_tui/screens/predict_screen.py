@@ -94,7 +94,6 @@ class GrowingText(ScrollView):
 
     def selection_updated(self, selection: Selection | None) -> None:
         """Show what is selected."""
-        del selection
         self.refresh()
 
     def _extend(self, part: str) -> None:
@@ -132,15 +131,11 @@ class PredictScreen(JobScreen):
     ]
 
     def __init__(self, directory: Path) -> None:
-        super().__init__()
+        super().__init__(f"Predict {directory.name}")
         self._directory = directory
         self._format: DataFormat | None = None
         self._found: ExamplePredictions | None = None
         self._parts = list[str]()  # of the text, which are not shown yet
-
-    @property
-    def heading(self) -> str:
-        return f"Predict {self._directory.name}"
 
     def make_form(self) -> None:
         """The form follows from the run's data, which is read first."""

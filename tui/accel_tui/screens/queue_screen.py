@@ -188,7 +188,6 @@ class QueueScreen(RunActionsScreen):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer what can be done with the current run."""
-        del parameters
         row = self._table.current if self.is_mounted else None
         if action not in (*_WAITING, "cancel"):
             return True

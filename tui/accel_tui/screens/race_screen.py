@@ -113,19 +113,10 @@ class RaceScreen(JobScreen):
     _configurations = getters.query_one(RaceTable)
 
     def __init__(self, plan: Plan) -> None:
-        super().__init__()
+        super().__init__(f"Race  {printable(plan.title)}", RaceOptions())
         self._plan = plan
         self._results: dict[str, ConfigurationResult] = {}
         self._remaining = RaceTime()
-
-    @property
-    def heading(self) -> str:
-        return f"Race  {printable(self._plan.title)}"
-
-    @property
-    def first_options(self) -> RaceOptions:
-        """All configurations."""
-        return RaceOptions()
 
     def make_form(self) -> OptionForm:
         """What may change, and for how long each is measured."""

@@ -105,7 +105,6 @@ class RunActionsScreen(AskingScreen):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer the actions that the runs allow."""
-        del parameters
         row = ACTIONS.get(action)
         if row is None:
             return True

@@ -53,7 +53,6 @@ class AdviceList(ItemList):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Leave the keys of pages to the evidence beside the list."""
-        del parameters
         return action != "page"
 
     def show(self, options: Sequence[Option], selected: str = "") -> None:

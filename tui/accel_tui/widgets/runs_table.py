@@ -56,10 +56,6 @@ class RunsTable(Table[RunSummary]):
         runs: tuple[RunSummary, ...]
         whole: bool = True
 
-        @property
-        def control(self) -> "RunsTable":
-            return self.table
-
     class Opened(Table.Opened):
         """A run should be opened."""
 
@@ -103,7 +99,6 @@ class RunsTable(Table[RunSummary]):
 
     def forget(self, known: object) -> None:
         """Deselect runs that are gone; those hidden by the filter stay selected."""
-        del known
         super().forget(run.id for run in self.runs or () if self.selected)
 
     def action_open(self) -> None:

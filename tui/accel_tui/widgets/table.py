@@ -154,7 +154,6 @@ class Table(ScrollView, Generic[T], can_focus=True):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer only what the table can do."""
-        del parameters
         match action:
             case "open":
                 return self.opens

@@ -150,7 +150,7 @@ class ResultTables(VerticalScroll):
         colours: Mapping[str, str] | None = None,
         id: str | None = None,  # noqa: A002 (Textual's own name)
     ) -> None:
-        super().__init__(id=id, can_focus=False)
+        super().__init__(id=id, can_focus=follows)  # to scroll, where the tables take no keys
         self._follows, self._colours = follows, colours or {}
         self._sections = list[_Section]()
 

@@ -60,7 +60,6 @@ class GridLayout(Layout):
 
     def arrange(self, parent: Widget, children: Sequence[Widget], size: Size, greedy: bool = True) -> ArrangeResult:
         """Place the children."""
-        del greedy
         parent.pre_layout(self)
         return [
             WidgetPlacement(region, region.reset_offset.offset, child.styles.margin, child)

@@ -159,7 +159,6 @@ class ConfusionMatrix(TextPage):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer percentages and the list only where there is a matrix."""
-        del parameters
         return action not in ("shares", "list") or self.confusion is not None
 
     def watch_cursor(self) -> None:

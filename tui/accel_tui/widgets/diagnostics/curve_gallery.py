@@ -54,7 +54,6 @@ class CurveGallery(PlotPage):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer the next series only of several."""
-        del parameters
         return action != "series" or len(self._names) > 1
 
     def action_turn(self, pages: int) -> None:

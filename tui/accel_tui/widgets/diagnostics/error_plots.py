@@ -33,7 +33,6 @@ class ErrorPlots(PlotPage):
 
     def headings(self, width: int) -> Sequence[Strip]:
         """Means over all values."""
-        del width
         report = self.report
         if report is None:
             return ()
@@ -108,7 +107,6 @@ class RegressionPlots(PlotPage):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer the next number only of several."""
-        del parameters
         return action != "unit" or (self.report is not None and len(self.report.names) > 1)
 
     def action_unit(self, units: int) -> None:
@@ -121,7 +119,6 @@ class RegressionPlots(PlotPage):
 
     def headings(self, width: int) -> Sequence[Strip]:
         """Means over all numbers, and the figures of each."""
-        del width
         report = self.report
         if report is None or not report.names:
             return ()

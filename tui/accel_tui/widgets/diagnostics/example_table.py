@@ -161,7 +161,6 @@ class ExampleText(ScrollPage):
 
     def headings(self, width: int, visible: range, lines: int) -> Sequence[Strip]:
         """Which example it is, and how tokens are marked."""
-        del width
         if self.example is None:
             return ()
         below = ""

@@ -179,7 +179,6 @@ class MediaNames(Table[MediaSeries]):
 
     def get_content_width(self, container: Size, viewport: Size) -> int:
         """Width of all columns with the longest name."""
-        del container, viewport
         return sum(max(each.width, each.widest) + GAP for each in self.columns) + self.scrollbar_size_vertical
 
 

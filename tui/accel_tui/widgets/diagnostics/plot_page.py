@@ -49,7 +49,6 @@ class PlotPage(TextPage):
 
     def headings(self, width: int) -> Sequence[Strip]:
         """The lines above the plots."""
-        del width
         return ()
 
     def plots(self) -> Sequence[Plot]:

@@ -113,7 +113,6 @@ class SampleGallery(TextPage):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer to blend only masks."""
-        del parameters
         return action != "blend" or any(picture.mask is not None for each in self._pictures[:1] for picture in each)
 
     def action_turn(self, pages: int) -> None:

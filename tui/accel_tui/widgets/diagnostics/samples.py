@@ -52,7 +52,6 @@ class Samples(Vertical):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer only what there is."""
-        del parameters
         report = self.report
         if action == "filter":
             return report is not None and any(is_correct(each) is not None for each in report.worst)

@@ -116,7 +116,6 @@ class ScorePlots(PlotPage):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer the next label only of several, and the best F1 only of a label."""
-        del parameters
         if action == "label":
             return len(scored_labels(self.report)) > 1
         return action != "best" or not self._is_confidence
@@ -145,7 +144,6 @@ class ScorePlots(PlotPage):
 
     def headings(self, width: int) -> Sequence[Strip]:
         """The label, and the figures at the threshold."""
-        del width
         scored = self._scored
         if scored is None:
             return ()

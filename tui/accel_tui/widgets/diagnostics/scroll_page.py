@@ -121,7 +121,6 @@ class GeneratedText(ScrollPage):
 
     def headings(self, width: int, visible: range, lines: int) -> Sequence[Strip]:
         """Perplexity and accuracy."""
-        del width
         if self.report is None:
             return ()
         words = (

@@ -3,7 +3,6 @@
 import asyncio
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import compress
 from typing import ClassVar
 
@@ -133,15 +132,8 @@ class Checklist(OptionList):
         Binding("space,enter", "select", "Choose", id="checklist.choose", tooltip="Choose this item, or not")
     ]
 
-    @dataclass
     class Changed(Message):
         """Other items are chosen than before."""
-
-        checklist: "Checklist"
-
-        @property
-        def control(self) -> "Checklist":
-            return self.checklist
 
     def __init__(self, items: Sequence[FieldChoice], chosen: Sequence[bool] | None = None) -> None:
         self._items = tuple(items)
@@ -167,4 +159,4 @@ class Checklist(OptionList):
         at = event.option_index
         self.chosen[at] = not self.chosen[at]
         self.replace_option_prompt_at_index(at, self._content(at))
-        self.post_message(self.Changed(self))
+        self.post_message(self.Changed())

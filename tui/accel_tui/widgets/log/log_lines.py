@@ -160,7 +160,6 @@ class LogLines(ScrolledByKeys):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer the matches only during a search."""
-        del parameters
         return bool(self._found) if action == "find" else True
 
     def action_find(self, by: int) -> None:
@@ -202,7 +201,6 @@ class LogLines(ScrolledByKeys):
 
     def on_resize(self, event: Resize) -> None:
         """Wrap the lines for the new width, and stay at the end in less height."""
-        del event
         followed = not self.is_truncated and self.scroll_offset.y >= len(self._rows) - self._height
         width, self._height = self.scrollable_content_region.size
         if width != self._width:

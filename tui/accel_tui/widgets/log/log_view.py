@@ -137,7 +137,6 @@ class LogView(Widget):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Handle escape only while there is something to close."""
-        del parameters
         return bool(self.asking or self.lines.searched or self.lines.filter != Filter()) if action == "close" else True
 
     def action_search(self) -> None:

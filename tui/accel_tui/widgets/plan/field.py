@@ -1,5 +1,6 @@
 """A field of the New run form: mark, label, input, error."""
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from textual import on
@@ -47,20 +48,11 @@ class Field(Widget):
     is_changed: reactive[bool] = reactive(False)
     """Whether the value differs from the default."""
 
+    @dataclass
     class Reset(Message):
-        """The field is to get its default.
+        """The field is to get its default."""
 
-        Attributes:
-            field: The field.
-        """
-
-        def __init__(self, field: "Field") -> None:
-            super().__init__()
-            self.field = field
-
-        @property
-        def control(self) -> "Field":
-            return self.field
+        field: str
 
     def __init__(self, name: str, value: str) -> None:
         super().__init__(id=f"field-{name}")
@@ -93,11 +85,10 @@ class Field(Widget):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Resetting needs another value than the default."""
-        del parameters
         return self.is_changed if action == "reset" else True
 
     def action_reset(self) -> None:
-        self.post_message(self.Reset(self))
+        self.post_message(self.Reset(self.field))
 
     def watch_is_changed(self) -> None:
         """Offer the key only where it changes something."""

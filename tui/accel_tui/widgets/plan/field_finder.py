@@ -58,22 +58,12 @@ class FieldFinder(Widget):
         Binding("escape", "close", "Close", id="finder.close", tooltip="Close the list of fields"),
     ]
 
+    @dataclass
     class Chosen(Message):
-        """A field was chosen.
+        """A field was chosen, or none."""
 
-        Attributes:
-            finder: The finder.
-            field: The field; empty if none was.
-        """
-
-        def __init__(self, finder: "FieldFinder", field: str) -> None:
-            super().__init__()
-            self.finder = finder
-            self.field = field
-
-        @property
-        def control(self) -> "FieldFinder":
-            return self.finder
+        field: str
+        """The field; empty for none."""
 
     class Selected(Message):
         """Another field is selected."""
@@ -124,10 +114,10 @@ class FieldFinder(Widget):
     def action_choose(self) -> None:
         if self.selected:
             self._chosen_by = self.query_one("#wanted", LineInput).value
-            self.post_message(self.Chosen(self, self.selected))
+            self.post_message(self.Chosen(self.selected))
 
     def action_close(self) -> None:
-        self.post_message(self.Chosen(self, ""))
+        self.post_message(self.Chosen(""))
 
     @on(Input.Changed, "#wanted")
     def _typed(self, event: Input.Changed) -> None:
@@ -147,7 +137,7 @@ class FieldFinder(Widget):
     @on(OptionList.OptionSelected)
     def _clicked(self, event: OptionList.OptionSelected) -> None:
         event.stop()
-        self.post_message(self.Chosen(self, event.option.id or ""))
+        self.post_message(self.Chosen(event.option.id or ""))
 
     def _list(self, text: str) -> None:
         found = find_fields(text, self._values)

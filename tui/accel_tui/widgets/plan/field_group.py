@@ -1,6 +1,7 @@
 """A group of fields that is folded to a line."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -55,37 +56,19 @@ class GroupHeader(Widget, can_focus=True):
     summary: reactive[GroupSummary] = reactive(GroupSummary())
     """What is shown after the title of a folded group."""
 
+    @dataclass
     class Toggled(Message):
-        """The group is to be opened or closed.
+        """The group is to be opened or closed."""
 
-        Attributes:
-            header: The header.
-            is_open: Whether the group is to be open.
-        """
+        header: "GroupHeader"
+        is_open: bool
+        """Whether it is to be open."""
 
-        def __init__(self, header: "GroupHeader", *, is_open: bool) -> None:
-            super().__init__()
-            self.header = header
-            self.is_open = is_open
-
-        @property
-        def control(self) -> "GroupHeader":
-            return self.header
-
+    @dataclass
     class Reset(Message):
-        """The group's fields are to get their defaults.
+        """The group's fields are to get their defaults."""
 
-        Attributes:
-            header: The header.
-        """
-
-        def __init__(self, header: "GroupHeader") -> None:
-            super().__init__()
-            self.header = header
-
-        @property
-        def control(self) -> "GroupHeader":
-            return self.header
+        title: str
 
     def __init__(self, title: str) -> None:
         super().__init__()
@@ -105,7 +88,6 @@ class GroupHeader(Widget, can_focus=True):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Opening needs a closed group, closing an open one, and resetting a change."""
-        del parameters
         match action:
             case "open":
                 return not self.is_open
@@ -129,7 +111,7 @@ class GroupHeader(Widget, can_focus=True):
         self.post_message(self.Toggled(self, is_open=False))
 
     def action_reset(self) -> None:
-        self.post_message(self.Reset(self))
+        self.post_message(self.Reset(self.title))
 
     def on_click(self) -> None:
         self.action_open_or_close()

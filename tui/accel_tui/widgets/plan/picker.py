@@ -88,19 +88,8 @@ class Picker(Widget):
         picker: "Picker"
         value: str
 
-        @property
-        def control(self) -> "Picker":
-            return self.picker
-
-    @dataclass
     class Opened(Message):
         """The list was opened or closed."""
-
-        picker: "Picker"
-
-        @property
-        def control(self) -> "Picker":
-            return self.picker
 
     @dataclass
     class Completed(Message):
@@ -113,10 +102,6 @@ class Picker(Widget):
 
         picker: "Picker"
         is_entered: bool
-
-        @property
-        def control(self) -> "Picker":
-            return self.picker
 
     listed = query_one(OptionList)
 
@@ -171,7 +156,7 @@ class Picker(Widget):
 
     def watch_is_open(self) -> None:
         """Post :class:`Opened`, and update the keys."""
-        self.post_message(self.Opened(self))
+        self.post_message(self.Opened())
         self.refresh_bindings()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:

@@ -66,12 +66,7 @@ class PlanForm(Widget):
     class Changed(Message):
         """A field has changed."""
 
-        form: "PlanForm"
         filled: ResolvedPlan
-
-        @property
-        def control(self) -> "PlanForm":
-            return self.form
 
     def __init__(self, defaults: PlanFields | None = None) -> None:
         super().__init__()
@@ -225,12 +220,12 @@ class PlanForm(Widget):
     @on(GroupHeader.Reset)
     def _reset_group(self, event: GroupHeader.Reset) -> None:
         event.stop()
-        self.reset(self._groups[event.header.title].names)
+        self.reset(self._groups[event.title].names)
 
     @on(Field.Reset)
     def _reset_field(self, event: Field.Reset) -> None:
         event.stop()
-        self.reset((event.field.field,))
+        self.reset((event.field,))
 
     @property
     def _known_devices(self) -> tuple[Device, ...] | None:
@@ -279,7 +274,7 @@ class PlanForm(Widget):
             field.is_changed = name in ranges or is_changed(name, filled, self.defaults)
             field.picker.choices = form.choices(name, filled, self._known_devices or ())
             field.picker.placeholder = form.resolved_placeholder(name, filled)
-        self.post_message(self.Changed(self, filled))
+        self.post_message(self.Changed(filled))
 
 
 def _groups_of_errors(filled: ResolvedPlan) -> Iterator[str]:

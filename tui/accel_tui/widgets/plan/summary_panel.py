@@ -173,7 +173,6 @@ class SummaryPanel(Widget):
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """Number of lines, cut to the room if possible."""
-        del viewport
         # A parent with automatic height asks without one.
         return len(self._lines(width, container.height or _ANY))
 

@@ -189,7 +189,6 @@ class AdviceLines(Static):
         self._show()
 
     def on_resize(self, event: Resize) -> None:
-        del event
         self._show()
 
     async def on_click(self, event: Click) -> None:

@@ -82,7 +82,6 @@ class RunText(RunView, Static):
 
     def inputs(self, state: RunState) -> tuple[object, ...]:
         """All that the text depends on; empty if it also depends on the time."""
-        del state
         return ()
 
     def build(self, state: RunState) -> Content:
