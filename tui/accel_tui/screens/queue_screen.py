@@ -26,7 +26,7 @@ from accel_tui.screens.entry_screen import Entry, EntryScreen
 from accel_tui.screens.run_actions import RunActionsScreen
 from accel_tui.screens.run_questions import CANCEL_RUN, cancel_question
 from accel_tui.widgets.key_bar import KeyBar, TopBar
-from accel_tui.widgets.table import Table
+from accel_tui.widgets.table import RowDetails, Table
 
 BAR = 16
 """Cells of a progress bar."""
@@ -88,21 +88,8 @@ COLUMNS: tuple[Column[QueueRow], ...] = (
 """The columns of the queue, whose order is the order of the runs."""
 
 
-class QueueDetail(Static):
+class QueueDetail(RowDetails):
     """Title, why it waits in full, command, and what it asks for."""
-
-    DEFAULT_CSS = """
-    QueueDetail {
-        height: auto;
-        min-height: 4;
-        max-height: 7;
-        padding: 0 1;
-        border-top: solid $border;
-    }
-    """
-
-    def __init__(self) -> None:
-        super().__init__(markup=False)
 
     def show_row(self, row: QueueRow | None) -> None:
         """Show the details of a run."""

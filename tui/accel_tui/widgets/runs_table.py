@@ -9,7 +9,6 @@ from textual.content import Content
 from textual.events import Resize
 from textual.message import Message
 from textual.reactive import reactive
-from textual.widgets import Static
 from textual.worker import Worker
 
 from accel_engine.run import RunInfo, RunList, RunSummary, Status
@@ -18,7 +17,7 @@ from accel_tui.formatting.runs import lost_reason
 from accel_tui.formatting.table_columns import SortOrder
 from accel_tui.run_list.columns import COLUMNS
 from accel_tui.run_list.run_filter import key_error, matches, parse
-from accel_tui.widgets.table import Table
+from accel_tui.widgets.table import RowDetails, Table
 
 INTERVAL = 2.0
 """Seconds between two refreshes."""
@@ -131,21 +130,8 @@ class RunsTable(Table[RunSummary]):
             self.action_open()
 
 
-class SelectedRun(Static):
+class SelectedRun(RowDetails):
     """Title, note and tags, outcome, command, and directory of a run."""
-
-    DEFAULT_CSS = """
-    SelectedRun {
-        height: auto;
-        min-height: 4;
-        max-height: 6;
-        padding: 0 1;
-        border-top: solid $border;
-    }
-    """
-
-    def __init__(self) -> None:
-        super().__init__(markup=False)
 
     def show_run(self, run: RunSummary | None) -> None:
         """Show the details of a run."""

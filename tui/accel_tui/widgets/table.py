@@ -15,6 +15,7 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
+from textual.widgets import Static
 
 from accel_engine.text import printable_line
 from accel_tui.formatting.table_columns import (
@@ -36,6 +37,17 @@ _COLOURS = {name: name for name in ("accent", "primary", "secondary", "success",
 _PARTS = ("row", "header", "order", "cursor", "mark")
 
 T = TypeVar("T")
+
+
+class RowDetails(Static):
+    """Below a table: what is known of its current row."""
+
+    DEFAULT_CSS = """
+    RowDetails { height: auto; min-height: 4; max-height: 7; padding: 0 1; border-top: solid $border; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__(markup=False)
 
 
 class Table(ScrollView, Generic[T], can_focus=True):
