@@ -250,8 +250,16 @@ def test_what_cannot_be_trained_on_is_explained(x: Any, y: Any, words: str) -> N
         (X[:, :5], Y, "examples are uint8 9x8x3 in x_train but uint8 5x8x3 in x_val"),
         (X, Y + 1, "y_val has labels up to 4, but there are only classes 0 to 3"),
         (X / 255, Y, "examples are uint8 in x_train but float64 in x_val: both must have the same value range"),
-        (X.astype(np.uint16), Y, "examples are uint8 in x_train but uint16 in x_val: both must have the same value range"),
-        (X.astype(np.int64), Y, "examples are uint8 in x_train but int64 in x_val: both must have the same value range"),
+        (
+            X.astype(np.uint16),
+            Y,
+            "examples are uint8 in x_train but uint16 in x_val: both must have the same value range",
+        ),
+        (
+            X.astype(np.int64),
+            Y,
+            "examples are uint8 in x_train but int64 in x_val: both must have the same value range",
+        ),
         (X.astype(str), Y, "examples are uint8 in x_train but string in x_val"),
         (X, Y[:3], "x_val has 40 rows but y_val has 3"),
         (X, None, "y_train and y_val differ, one array and nothing: all splits must have the same arrays"),
