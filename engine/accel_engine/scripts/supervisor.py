@@ -140,7 +140,8 @@ class ScriptSupervisor:
         if self._attached and self._run.failure and not self._has_shown_failure:
             self._has_shown_failure = True
             source = "stderr" if "stderr" in self._streams.sources else TERMINAL
-            message = f"accel-tui: {self._run.failure}: nothing more is recorded; the script continues\r\n"
+            line_end = "\r\n" if source == TERMINAL else "\n"
+            message = f"accel-tui: {self._run.failure}: nothing more is recorded; the script continues{line_end}"
             self._attached.show(source, message.encode())
 
     def _handle_commands(self) -> None:
