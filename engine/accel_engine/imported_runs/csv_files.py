@@ -16,11 +16,11 @@ from accel_engine.imported_runs.csv_columns import CsvColumn, TimeColumn, is_num
 from accel_engine.imported_runs.epochs import ended_epochs
 from accel_engine.imported_runs.source_run import (
     Floats,
-    PointCollector,
-    Points,
+    MetricValues,
     RunSource,
     SourceRun,
     Steps,
+    ValueCollector,
     collected,
     first_names,
 )
@@ -155,11 +155,11 @@ class _Table:
         for name, column in self._columns.items():
             is_speed = name == THROUGHPUT_TAG and self._time in keys  # it follows from the times
             if name not in keys and len(column.rows) and not is_speed:
-                collectors[name] = PointCollector(too_large=column.too_large)
+                collectors[name] = ValueCollector(too_large=column.too_large)
                 collectors[name].extend(steps[column.rows], times[column.rows], column.values)
         run.add(collected(collectors, run.notes))
         run.began = float(np.fmin.reduce(times, initial=math.nan))
-        run.epochs = ended_epochs(Points(steps, times, epochs), run)
+        run.epochs = ended_epochs(MetricValues(steps, times, epochs), run)
         run.times_expected = not self._epoch or bool(self._time)
 
     def _check_columns(self) -> None:
