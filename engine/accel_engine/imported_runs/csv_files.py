@@ -51,6 +51,8 @@ _DELIMITERS = ";\t,"
 _YEAR_1973, _MILLISECONDS = 1e8, 1e11
 """Numbers below are no dates in Unix seconds; numbers above are in milliseconds."""
 
+_LONGEST_CELL = 1 << 17  # characters; where a quote does not close, the rest of a file is one cell
+
 _LARGEST_WHOLE = 1 << 53  # up to which float64 has all whole numbers
 
 
@@ -77,11 +79,14 @@ def _read(file: Path, columns: ColumnNames) -> SourceRun:
         UsageError: A named column does not exist.
         OSError: It cannot be read.
     """
+    limit = csv.field_size_limit(_LONGEST_CELL)  # which is the process', and other readers have another one
     try:
         with file.open(encoding="utf-8-sig", newline="") as stream:
             return _Table(file, stream, columns).run
     except UnicodeDecodeError as error:
         raise DataError(f"{file} is not text in UTF-8: {error.reason} at byte {error.start:,}") from error
+    finally:
+        csv.field_size_limit(limit)
 
 
 class _Table:
