@@ -19,7 +19,7 @@ from accel_engine.errors import RunError
 from accel_engine.events import Event, RunStarted, Warned
 from accel_engine.run.directory.log_file import note_in_log
 from accel_engine.run.directory.run_paths import LOCK
-from accel_engine.run.store.connection import DATABASE
+from accel_engine.run.store.database import DATABASE
 from accel_engine.run.writing.writer import RunWriter
 
 FILES = (DATABASE, f"{DATABASE}-wal", f"{DATABASE}-shm", LOCK)

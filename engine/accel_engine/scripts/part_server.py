@@ -5,11 +5,11 @@ import socket
 import tempfile
 import threading
 from collections.abc import Callable
-from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec.structs import astuple
 
 from accel_engine import clock
 from accel_engine.errors import RunError, format_error

@@ -22,7 +22,7 @@ from accel_engine.run import RunReader, Status, list_runs, runs_directory
 from accel_engine.run.directory.lock import WriterLock, is_held
 from accel_engine.run.runs.listing import summarize
 from accel_engine.run.runs.worker_runs import run_to_continue
-from accel_engine.run.store.connection import reading
+from accel_engine.run.store.database import reading
 from accel_engine.run.store.meta import ImportSource
 from engine.imported_runs import reading as written
 

@@ -13,7 +13,7 @@ from accel_engine.events import Outcome
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, Status
 from accel_engine.run.runs.removal import remove
-from accel_engine.run.store.connection import writing
+from accel_engine.run.store.database import writing
 from accel_engine.run_queue import queue
 from accel_engine.run_queue.dependencies import end_cancelled
 from accel_engine.run_queue.queue_database import DATABASE, changing_queue

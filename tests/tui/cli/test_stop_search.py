@@ -75,7 +75,7 @@ def test_a_search_without_the_version_of_its_format_is_damaged(run_command) -> N
     result = run_command(f"stop {directory.name}")
     assert (result.status, result.out) == (1, "")
     assert result.err.startswith(
-        f"accel-tui: the search {directory.name} cannot be read: study.db is damaged (it has no version"
+        f"accel-tui: the search {directory.name} cannot be read: its study.db is damaged (it has no version"
     )
 
 

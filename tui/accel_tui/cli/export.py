@@ -18,9 +18,8 @@ from accel_engine.run import RunReader, find
 from accel_engine.user_paths import exists, is_directory
 from accel_tui.cli.export_model import export_trained_model
 from accel_tui.cli.options import takes
-from accel_tui.cli.output import print_to_stderr, write
+from accel_tui.cli.output import write
 from accel_tui.cli.trained_models import find_model
-from accel_tui.formatting.runs import left_out
 
 _ABOUT_FORMATS = "\n".join(f"  {each.name:<12} {each.about}" for each in all_formats())
 
@@ -133,7 +132,6 @@ def _write_to(path: Path, file_format: str, table: str, directory: Path) -> None
 
         with closing(RunReader(directory)) as source, closing(RunLog(source, path)) as log:
             log.extend()
-            _tell_damaged(source)
         return
     with replacing(path) as temporary:
         if file_format == "parquet":
@@ -141,7 +139,6 @@ def _write_to(path: Path, file_format: str, table: str, directory: Path) -> None
 
             with closing(RunReader(directory)) as source:
                 write_parquet(source, table, temporary)
-                _tell_damaged(source)
             return
         with temporary.open("w", encoding="utf-8", newline="") as stream:
             _write(file_format, table, directory, stream)
@@ -153,10 +150,3 @@ def _write(file_format: str, table: str, directory: Path, stream: TextIO) -> Non
     with closing(RunReader(directory)) as source:
         write_run_json(source, stream) if file_format == "json" else write_csv(source, table, stream)
         stream.flush()
-        _tell_damaged(source)
-
-
-def _tell_damaged(source: RunReader) -> None:
-    """Say on standard error how many records are missing in the output."""
-    if damaged := source.find_damaged():
-        print_to_stderr(left_out(damaged, source.directory))

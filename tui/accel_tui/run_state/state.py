@@ -61,7 +61,6 @@ class RunState:
         workers_met: The workers of distributed training, once connected; ``None`` for a single worker.
         workers: States of the other workers by name, without steps; only those whose runs are visible from here.
         model: File of the trained model; ``None`` while the run is live or if there is none.
-        damaged: Number of damaged records that are left out.
         waits: Why a queued run waits, in words.
     """
 
@@ -100,7 +99,6 @@ class RunState:
     workers_met: events.WorkersMet | None = None
     workers: Mapping[str, "RunState"] = field(default_factory=dict)
     model: Path | None = None
-    damaged: int = 0
     waits: str = ""
 
     @property

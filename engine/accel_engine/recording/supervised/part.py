@@ -10,9 +10,10 @@ import socket
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import astuple
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import astuple
 
 from accel_engine.errors import RunError
 from accel_engine.events import Event, RunStarted, Warned, to_stored

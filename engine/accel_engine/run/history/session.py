@@ -15,7 +15,7 @@ from accel_engine.events import (
     Recovered,
     RunStarted,
 )
-from accel_engine.run.store.connection import reading
+from accel_engine.run.store.database import reading
 from accel_engine.run.store.stored_events import decoded_events
 
 _KINDS = (RunStarted, Recovered, PhaseChanged, LearningRateChanged, CommandAnswered)

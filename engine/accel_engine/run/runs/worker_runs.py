@@ -15,8 +15,7 @@ from accel_engine.errors import RunError
 from accel_engine.events import RunStarted, WorkersMet
 from accel_engine.run.directory.run_paths import WORKERS, make_private, runs_directory
 from accel_engine.run.engine.status import read_info
-from accel_engine.run.store.connection import DATABASE, reading
-from accel_engine.run.store.database import Database
+from accel_engine.run.store.database import DATABASE, RunDatabase, reading
 from accel_engine.run.store.stored_events import last_event
 from accel_engine.strategies.cluster_spec import ClusterSpec
 
@@ -86,7 +85,7 @@ def link(part: Path, run: str, host: str, index: int) -> bool:
     return True
 
 
-def read_membership(database: Database) -> Membership | None:
+def read_membership(database: RunDatabase) -> Membership | None:
     """Read which worker writes a run, from its events; ``None`` for a whole run."""
     started, met = last_event(database, RunStarted), last_event(database, WorkersMet)
     if not started or not started.worker:

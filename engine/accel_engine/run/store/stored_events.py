@@ -1,51 +1,40 @@
-"""Reads the rows of ``event`` as events; damaged ones are left out and counted."""
+"""Reads the rows of ``event`` as events."""
 
 from collections.abc import Iterable, Iterator
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from accel_engine.events import KINDS, EpochEnded, Event, ModelBuilt, from_stored
-from accel_engine.json_values import Number, convert, parse_object
-from accel_engine.run.store.database import Database
-from accel_engine.run.store.table_connection import Row
+from accel_engine.run.store.database import RunDatabase
+from accel_engine.run.store.schema import EventRow
 
 E = TypeVar("E", bound=Event)
 
-_METRIC: Any = Number | None
+
+def decoded_events(database: RunDatabase, rows: Iterable[EventRow]) -> Iterator[tuple[int, Event]]:
+    """Decode rows, each with its id; kinds that this program does not know are ignored."""
+    for row in rows:
+        if row.kind in KINDS:
+            yield row.id, database.decode("event", row.id, from_stored, row.kind, row.time, row.body)
 
 
-def decoded_events(database: Database, rows: Iterable[Row]) -> Iterator[tuple[int, Event]]:
-    """Decode rows of id, kind, time and body; kinds that this program does not know are ignored."""
-    return database.decoded("event", (row for row in rows if row[1] in KINDS), from_stored)
-
-
-def last_event(database: Database, *kinds: type[E]) -> E | None:
+def last_event(database: RunDatabase, *kinds: type[E]) -> E | None:
     """The last event of any of these kinds; ``None`` if there is none."""
-    names = (kind.kind() for kind in kinds)
-    rows = database.latest_events(*names)
-    return next((event for _, event in decoded_events(database, rows) if isinstance(event, kinds)), None)
+    row = database.last_event([kind.kind() for kind in kinds])
+    return next(_of_kinds(database, [row] if row else [], *kinds), None)
 
 
-def last_of_each(database: Database, *kinds: type[E]) -> list[E]:
+def last_of_each(database: RunDatabase, *kinds: type[E]) -> list[E]:
     """The last event of each of these kinds, oldest first."""
-    rows = database.last_of_each(*(kind.kind() for kind in kinds))
-    return [event for _, event in decoded_events(database, rows) if isinstance(event, kinds)]
+    return list(_of_kinds(database, database.last_of_each([kind.kind() for kind in kinds]), *kinds))
 
 
-def all_values(database: Database, kind: type[Event], metric: str) -> list[float | None]:
-    """A metric of all events of a kind, oldest first; ``None`` where it is missing. Nothing else of them is checked."""
-
-    def metric_of(body: str) -> float | None:
-        value: float | None = convert(parse_object(body)["metrics"].get(metric), _METRIC)
-        return value
-
-    rows = ((event, body) for event, _, _, body in database.events(kinds=[kind.kind()]))
-    return [found for _, found in database.decoded("event", rows, metric_of)]
-
-
-def all_events(database: Database, kind: type[E]) -> list[E]:
+def all_events(database: RunDatabase, kind: type[E]) -> list[E]:
     """All events of a kind, oldest first."""
-    rows = database.events(kinds=[kind.kind()])
-    return [event for _, event in decoded_events(database, rows) if isinstance(event, kind)]
+    return list(_of_kinds(database, database.events(kinds=[kind.kind()]), kind))
+
+
+def _of_kinds(database: RunDatabase, rows: Iterable[EventRow], *kinds: type[E]) -> Iterator[E]:
+    return (event for _, event in decoded_events(database, rows) if isinstance(event, kinds))
 
 
 def _trained_epochs(step: int, steps_per_epoch: int, last_epoch: tuple[int, int] | None) -> float:
@@ -62,7 +51,7 @@ def _trained_epochs(step: int, steps_per_epoch: int, last_epoch: tuple[int, int]
     return epoch + (0.5 if step > last_step else 0.0)
 
 
-def read_trained_epochs(database: Database, step: int) -> float:
+def read_trained_epochs(database: RunDatabase, step: int) -> float:
     """The epochs that a run had trained at a step, as a fraction."""
     built = last_event(database, ModelBuilt)
     steps_per_epoch = (built.steps_per_epoch if built else None) or 0
