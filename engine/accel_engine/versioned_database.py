@@ -71,6 +71,9 @@ T = TypeVar("T")
 
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
+_BATCH = 64
+"""Rows that are fetched and checked together."""
+
 _BYTES = (bytes,)  # which msgspec expects as text otherwise
 
 _PLACE = re.compile(r" - at `\$\[(\d+)\]`$")
@@ -306,12 +309,16 @@ class VersionedDatabase:
             condition: What follows the name of the table in SQL.
             values: The values of its parameters.
         """
-        for row in self.query(f"SELECT {', '.join(kind.__struct_fields__)} FROM {table} {condition}", values):
-            yield self.decode(table, row[0], convert_row, row, kind)
+        with self._explained():
+            found = self._database.execute(_select(table, kind, condition), values)
+            while batch := found.fetchmany(_BATCH):
+                yield from self._converted(table, kind, batch)
 
     def row(self, table: str, kind: type[R], condition: str = "", values: Values = ()) -> R | None:
         """The first of the rows that :meth:`rows` reads; ``None`` if there is none."""
-        return next(self.rows(table, kind, condition, values), None)
+        with self._explained():
+            found = self._database.execute(_select(table, kind, condition), values).fetchone()
+        return None if found is None else self.decode(table, found[0], convert_row, found, kind)
 
     def new_rows(self, table: str, kind: type[R], after: int = 0, limit: int = -1) -> Iterator[R]:
         """Read the rows that were added since one was, oldest first: ids rise and are never used again.
@@ -359,6 +366,12 @@ class VersionedDatabase:
                 self.execute("DELETE FROM meta WHERE key = ?", (key,))
             else:
                 self.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
+
+    def _converted(self, table: str, kind: type[R], rows: list[tuple[Any, ...]]) -> list[R]:
+        try:
+            return msgspec.convert(rows, list[kind], builtin_types=_BYTES)  # type: ignore[valid-type]
+        except msgspec.ValidationError:
+            return [self.decode(table, row[0], convert_row, row, kind) for row in rows]
 
     def _connect(self, *, read_only: bool) -> sqlite3.Connection:
         """Open the file."""
@@ -449,6 +462,10 @@ def convert_row(row: tuple[Any, ...], kind: type[R]) -> R:
     except msgspec.ValidationError as error:
         names = kind.__struct_fields__
         raise ValueError(_PLACE.sub(lambda found: f" in {names[int(found[1])]}", str(error))) from None
+
+
+def _select(table: str, kind: type[Row], condition: str) -> str:
+    return f"SELECT {', '.join(kind.__struct_fields__)} FROM {table} {condition}"
 
 
 @contextmanager

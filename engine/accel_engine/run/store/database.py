@@ -343,7 +343,9 @@ class RunDatabase(CommandDatabase):
 
     def media_after(self, after: int) -> Iterator[MediaRow]:
         """The items after an id, in the order in which they were added."""
-        return self.new_rows("media", MediaRow, after)
+        while row := self.row("media", MediaRow, "WHERE id > ? ORDER BY id", (after,)):  # each may be megabytes
+            after = row.id
+            yield row
 
     def media_bytes(self) -> int:
         """Bytes of all bodies."""

@@ -178,8 +178,9 @@ def decode_chunk(row: tuple[Any, ...], has_all_series: bool) -> StoredChunk:
     chunk, series = convert_row(row[:size], ChunkRow), row[size:]
     if chunk.stop > MAX_STEP:
         raise ValueError(f"it ends after step {MAX_STEP:,}")
-    if any(type(packed) is not bytes or len(packed) != 4 * chunk.count for packed in series if packed is not None):
-        raise ValueError("a series has not a value per step")
+    for packed in series:
+        if packed is not None and (type(packed) is not bytes or len(packed) != 4 * chunk.count):
+            raise ValueError("a series has not a value per step")
     if has_all_series and not any(series):
         raise ValueError("no series has values")
     return StoredChunk(chunk, series)

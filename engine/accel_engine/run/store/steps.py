@@ -97,23 +97,19 @@ def read_steps(
     if not rows:
         return values
     chunks = [row.chunk for row in rows]
-    firsts, counts = (np.array([getattr(chunk, name) for chunk in chunks]) for name in ("first_step", "count"))
-    started, ended = (np.array([getattr(chunk, name) for chunk in chunks]) for name in ("started", "ended"))
+    firsts, counts = np.array([(chunk.first_step, chunk.count) for chunk in chunks]).T
+    started, ended = np.array([(chunk.started, chunk.ended) for chunk in chunks]).T
     seconds = working_seconds(started, ended, database.end_before(chunks[0].first_step, -math.inf))
     begins, stops = np.maximum(firsts, first), np.minimum(firsts + counts, last)
     lengths = np.maximum(stops - begins, 0)  # of the parts within the range
     index = np.arange(lengths.sum()) + np.repeat(begins - first - (np.cumsum(lengths) - lengths), lengths)
     in_chunk = index - np.repeat(firsts - first, lengths)
-    parts = [slice(4 * begin, 4 * stop) for begin, stop in zip(begins - firsts, stops - firsts, strict=True)]
+    parts = list(map(slice, (4 * (begins - firsts)).tolist(), (4 * (stops - firsts)).tolist()))
+    gaps = [length * _NAN for length in lengths.tolist()]
     for number, name in enumerate(names):
-        packed = (row.series[number] for row in rows)
-        values[name][index] = np.frombuffer(
-            b"".join(
-                blob[part] if blob else length * _NAN
-                for blob, part, length in zip(packed, parts, lengths.tolist(), strict=True)
-            ),
-            "<f4",
-        )
+        column = [row.series[number] for row in rows]
+        packed = [blob[part] if blob else gap for blob, part, gap in zip(column, parts, gaps, strict=True)]
+        values[name][index] = np.frombuffer(b"".join(packed), "<f4")
     rates = np.divide(counts, seconds, out=np.full(len(seconds), np.nan), where=seconds > 0)
     values[THROUGHPUT][index] = np.repeat(rates, lengths)
     remaining = (np.repeat(counts, lengths) - in_chunk - 1) * np.repeat(seconds / counts, lengths)
