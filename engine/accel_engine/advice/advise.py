@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from accel_engine.advice import memory, poor, slow
+from accel_engine.advice import memory, quality, speed
 from accel_engine.advice.finding import Confidence, Cure, Finding
 from accel_engine.advice.recorded import Recorded
 from accel_engine.advice.rule import FailedRule, Rule, RulesFailedError, apply_rules
 from accel_engine.errors import UsageError
 from accel_engine.events import TimeMeasured
 
-RULES: tuple[Rule, ...] = (*slow.RULES, *memory.RULES, *poor.RULES)
+RULES: tuple[Rule, ...] = (*speed.RULES, *memory.RULES, *quality.RULES)
 """All rules."""
 
 _SURE = {Confidence.CERTAIN: 1.0, Confidence.LIKELY: 0.8, Confidence.POSSIBLE: 0.4}

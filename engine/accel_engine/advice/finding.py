@@ -3,15 +3,16 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 from typing import Any
 
 
-class Trouble(StrEnum):
-    """The kinds of trouble."""
+class Category(StrEnum):
+    """The kinds of troubles."""
 
-    SLOW = "slow"
+    SPEED = "speed"
     MEMORY = "memory"
-    POOR = "poor"
+    QUALITY = "quality"
 
 
 class Confidence(StrEnum):
@@ -75,7 +76,7 @@ class Finding:
 
     Attributes:
         id: A stable name, such as ``input-wait``.
-        trouble: Its kind.
+        category: Its kind.
         title: A line of at most 60 characters.
         evidence: What it follows from, the most telling first.
         confidence: How sure it is.
@@ -85,7 +86,7 @@ class Finding:
     """
 
     id: str
-    trouble: Trouble
+    category: Category
     title: str
     evidence: tuple[Evidence, ...]
     confidence: Confidence
@@ -97,3 +98,10 @@ class Finding:
     def steps(self) -> tuple[int, int] | None:
         """The steps of the first evidence that has any."""
         return next((each.steps for each in self.evidence if each.steps), None)
+
+
+speed_finding = partial(Finding, category=Category.SPEED)
+"""A finding on a slow run."""
+
+memory_finding = partial(Finding, category=Category.MEMORY)
+"""A finding on a run that is short of memory."""

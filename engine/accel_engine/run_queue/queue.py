@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from accel_engine.errors import AccelError, RunError, UsageError
+from accel_engine.run import find
 from accel_engine.run.directory.run_paths import runs_directory
 from accel_engine.run.engine.commands import request as send_command
 from accel_engine.run.engine.status import Status, read_info
@@ -37,6 +38,7 @@ __all__ = [
     "cancel",
     "enqueue",
     "entries",
+    "find_run_id",
     "has_default_limit",
     "hold",
     "limit",
@@ -100,6 +102,21 @@ def enqueue(directory: Path, request: QueueRequest = PLAIN_REQUEST) -> None:
             )
         )
     wake()
+
+
+def find_run_id(reference: str) -> str:
+    """The id of a run, as the queue knows it.
+
+    Args:
+        reference: See :func:`accel_engine.run.find`.
+
+    Raises:
+        UsageError: There is none, or it is not in the directory of runs.
+    """
+    directory = find(reference)
+    if not os.path.samefile(directory.parent, runs_directory()):
+        raise UsageError(f"run {reference} is not in {runs_directory()}, so no run of the queue can wait for it")
+    return directory.name
 
 
 def entries() -> list[QueueEntry]:

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from accel_engine.search.definition import FIGURES, StudyDefinition, better
 from accel_engine.search.trial import Trial, TrialState
 from accel_engine.search.trial_runs import Observation
-from accel_engine.search.trial_store import ended_by_time
 
 FIRST_FAILURES = 3
 """If so many first trials fail for the same reason, none is likely to succeed."""
@@ -20,7 +19,7 @@ def common_failure(trials: Sequence[Trial], since: float) -> str:
         trials: All trials with runs of their own.
         since: When the process began, in seconds since the Unix epoch: what failed before may succeed now.
     """
-    ended = [each for each in ended_by_time(trials) if each.state is not TrialState.OUT_OF_MEMORY]
+    ended = [each for each in _ended_by_time(trials) if each.state is not TrialState.OUT_OF_MEMORY]
     first = [each for each in ended if (each.ended or 0.0) >= since][:FIRST_FAILURES]
     reasons = {each.reason for each in first}
     if len(first) < FIRST_FAILURES or len(reasons) > 1 or not all(each.state.failed for each in ended):
@@ -43,7 +42,7 @@ def missing_metric(definition: StudyDefinition, trial: Trial, observation: Obser
 def _without_improvement(definition: StudyDefinition, trials: Sequence[Trial]) -> int:
     """The number of ended trials since the best one of the monitor."""
     monitor, best, waited = definition.objectives[0], None, 0
-    for trial in ended_by_time(trials):
+    for trial in _ended_by_time(trials):
         value = trial.objectives.get(monitor.name)
         if value is not None and (best is None or better(monitor, value, best)):
             best, waited = value, 0
@@ -65,3 +64,10 @@ def stop_reason(definition: StudyDefinition, trials: Sequence[Trial], spent: flo
     if definition.patience and _without_improvement(definition, trials) >= definition.patience:
         return f"no better trial in {definition.patience} trials"
     return ""
+
+
+def _ended_by_time(trials: Sequence[Trial]) -> list[Trial]:
+    """The trials with runs that have ended, oldest first."""
+    own = [each for each in trials if each.duplicate_of is None and each.state is not TrialState.LOST]
+    ended = [each for each in own if each.ended is not None and not each.state.live]
+    return sorted(ended, key=lambda each: (each.ended or 0.0, each.number))

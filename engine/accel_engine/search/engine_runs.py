@@ -18,7 +18,6 @@ from accel_engine.run import RunReader, Status, list_runs, reopen, request, runs
 from accel_engine.run.directory.checkpoint_files import check_any_whole
 from accel_engine.run.directory.run_paths import CHECKPOINTS, latest_checkpoint
 from accel_engine.run.reading.reader import drop_discarded
-from accel_engine.run.store.annotations import set_tags
 from accel_engine.run.store.sample_packing import SampleUnpacker
 from accel_engine.run.store.series_names import VALIDATION_PREFIX
 from accel_engine.run_queue.machine import active_runs
@@ -28,8 +27,6 @@ from accel_engine.search.trial_runs import Observation, RunMetrics
 
 OUT_OF_MEMORY = "out of memory"
 """The reason of a run that ended because memory ran out."""
-
-TAG_LENGTH = 40
 
 _LATENCY_SECONDS = 2.0
 """How long the latency is measured."""
@@ -83,10 +80,7 @@ class EngineRuns:
 
     def create(self, plan: Plan, study: str, trial: int | None) -> str:
         """Create a run that waits, tagged with the search's name."""
-        directory = prepare_run(plan, self._devices, queued=True, study=study, trial=trial)
-        with suppress(RunError):  # it is another name for the same runs
-            set_tags(directory, [study[:TAG_LENGTH]])
-        return directory.name
+        return prepare_run(plan, self._devices, queued=True, study=study, trial=trial).name
 
     def find(self, study: str) -> Mapping[str, int | None]:
         """The numbers of the trials by the ids of their runs, oldest first."""

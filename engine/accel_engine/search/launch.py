@@ -1,4 +1,4 @@
-"""Starts the process that runs a search."""
+"""Opens searches, and starts the processes that run them; Optuna is imported when it is needed."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +13,8 @@ from accel_engine.search.study_paths import LOCK, LOG
 if TYPE_CHECKING:
     import subprocess
 
+    from accel_engine.search.study_reader import StudyReader
+
 INSTALL = "pip install '.[search]' in a checkout of accel-tui"
 """How to install Optuna: the name of the package would find the extras of the version that is installed."""
 
@@ -25,6 +27,19 @@ def require_optuna() -> None:
     """
     if not installed_versions("optuna"):
         raise EngineMissingError(f"a search needs Optuna, which is not installed: {INSTALL}")
+
+
+def open_study(directory: Path) -> "StudyReader":
+    """Open the study of a search to read it. Imports Optuna, which takes 0.2 s: not on an event loop.
+
+    Raises:
+        EngineMissingError: Optuna is not installed.
+        RunError: There is no search, or its storage cannot be reached or read.
+    """
+    require_optuna()
+    from accel_engine.search.study_reader import StudyReader
+
+    return StudyReader(directory)
 
 
 def is_search_running(directory: Path) -> bool:

@@ -17,6 +17,7 @@ from accel_engine.plan.options import specs_of
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
 from accel_engine.plan.task_choices import metric_name
 from accel_engine.process.engine_process import require_installation
+from accel_engine.run.directory.run_paths import make_private
 from accel_engine.run.store.series_names import VALIDATION_PREFIX, infer_monitor
 from accel_engine.search.definition import (
     DIRECTION_OF_MODE,
@@ -31,12 +32,11 @@ from accel_engine.search.definition import (
 )
 from accel_engine.search.launch import require_optuna
 from accel_engine.search.over import check_grid, check_several
-from accel_engine.search.study_database import StudyDatabase, create_study, exists_already
+from accel_engine.search.study_database import StudyDatabase, create_study_database, exists_already
 from accel_engine.search.study_paths import (
     DATABASE,
     absolute_storage,
     check_journal,
-    shown_address,
     studies_directory,
     study_directory,
 )
@@ -113,15 +113,8 @@ def begin_study(definition: StudyDefinition, devices: Sequence[Device]) -> Path:
     check_plans(definition, devices)
     require_installation()
     require_optuna()
-    if definition.storage:
-        from accel_engine.search.storage import names_on
+    from accel_engine.search.storage import create_study
 
-        if definition.name in names_on(definition.storage):
-            shown = shown_address(definition.storage)
-            raise UsageError(
-                f"the storage {shown} has a search {definition.name} already: "
-                f"join it with --join {shown}, or choose another --name"
-            )
     create_study(directory, definition)
     return directory
 
@@ -145,18 +138,19 @@ def join_study(storage: str, name: str, devices: Sequence[Device], at_once: int 
     from accel_engine.search.storage import load_definition
 
     storage = absolute_storage(storage)
-    definition = replace(load_definition(storage, name), at_once=at_once or 0)
+    definition = load_definition(storage, name)
     directory = study_directory(definition.name)
     if (directory / DATABASE).exists():
         with StudyDatabase(directory) as database:
-            if database.definition.storage != storage:
+            if database.part.storage != storage:
                 raise UsageError(
                     f"there is another search {definition.name} here, with another storage: it cannot join"
                 )
         return directory
     check_plans(definition, devices)
     require_installation()
-    create_study(directory, definition)
+    make_private(directory)
+    create_study_database(directory, storage, at_once=at_once or 0)
     return directory
 
 

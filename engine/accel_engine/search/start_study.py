@@ -41,5 +41,5 @@ def resume_study(directory: Path) -> None:
         return
     launch.require_optuna()  # before anything is written
     with StudyDatabase(directory) as database:
-        database.set_ended(None)
+        database.update(ended=None)
     leave(launch.start_search_process(directory))

@@ -13,11 +13,11 @@ from accel_engine.advice.recorded import RecordedSeries
 from accel_engine.errors import RunError
 from accel_engine.plan.changed_plan import options_text
 from accel_engine.run import RunInfo
+from accel_engine.run.history.history import Points
 from accel_engine.run.store.series_names import VALIDATION_PREFIX
 from accel_engine.text import printable_fields, printable_line
 from accel_tui.follower import Follower, Unreadable
 from accel_tui.run_state.curve import RecordedCurve
-from accel_tui.run_state.state import Points
 
 PAUSE_SECONDS = 10.0
 """Seconds between two readings of a live run, at least."""

@@ -12,19 +12,13 @@ from pathlib import Path
 
 from accel_engine.errors import RunError, UsageError
 from accel_engine.events import EpochEnded, ModelBuilt, RunEnded, RunStarted, Validated
-from accel_engine.plan.monitor import is_better_lower
 from accel_engine.run.directory.run_paths import latest_checkpoint, runs_directory
 from accel_engine.run.engine.status import RunInfo, Status, read_info
+from accel_engine.run.history.history import History, best_point, stored_history
 from accel_engine.run.runs.worker_runs import Membership, read_membership
 from accel_engine.run.store.database import DATABASE, RunDatabase, reading
 from accel_engine.run.store.series_names import LEARNING_RATE, VALIDATION_PREFIX, choose_monitor
-from accel_engine.run.store.stored_events import (
-    all_events,
-    decoded_events,
-    last_event,
-    last_of_each,
-    read_trained_epochs,
-)
+from accel_engine.run.store.stored_events import decoded_events
 from accel_engine.text import printable_line, suggestion
 from accel_engine.user_paths import is_file
 
@@ -192,12 +186,13 @@ def summarize(directory: Path) -> RunSummary:
     try:
         with reading(directory) as database:
             info, checkpoint = read_info(database), latest_checkpoint(directory)
-            metrics, reason = _latest_metrics(database)
-            of_epoch = last_event(database, EpochEnded) is not None
+            history = stored_history(database, RunStarted, ModelBuilt, EpochEnded, Validated, RunEnded)
+            ended, validated = history.ended, history.validated
+            of_epoch = bool(history.ended_epochs)
+            metrics = history.metrics | (ended.metrics if ended else {})
             if not (of_epoch or info.bench):
                 metrics = _last_values(database) | metrics
-            built, validated = last_event(database, ModelBuilt), last_event(database, Validated)
-            monitor = _monitor(built, info, metrics)
+            monitor = _monitor(history, info, metrics)
             return RunSummary(
                 directory.name,
                 directory,
@@ -206,14 +201,14 @@ def summarize(directory: Path) -> RunSummary:
                 metrics=metrics,
                 of_epoch=of_epoch,
                 monitor=monitor,
-                best=_best(database, info, built, monitor, metrics),
+                best=_best(database, info, history, monitor, metrics),
                 baseline=validated.baseline if validated else {},
                 baseline_name=validated.baseline_name if validated else "",
                 seconds=_seconds(database),
                 membership=read_membership(database),
-                reason=reason if info.status in (Status.STOPPED, Status.FAILED) else "",
+                reason=ended.reason if ended and info.status in (Status.STOPPED, Status.FAILED) else "",
                 checkpoint=checkpoint,
-                epochs=read_trained_epochs(database, checkpoint),
+                epochs=history.trained_epochs(checkpoint),
             )
     except RunError as error:
         return RunSummary(directory.name, directory, None, problem=str(error))
@@ -233,44 +228,27 @@ def _seconds(database: RunDatabase) -> float:
     return total
 
 
-def _latest_metrics(database: RunDatabase) -> tuple[dict[str, float], str]:
-    """The latest means, and why the last engine ended."""
-    metrics: dict[str, float] = {}
-    reason = ""
-    for event in last_of_each(database, EpochEnded, Validated, RunEnded):
-        match event:
-            case Validated(metrics=means):
-                metrics |= {f"validation_{name}": value for name, value in means.items()}
-            case EpochEnded(metrics=means) | RunEnded(metrics=means):
-                metrics |= means
-        reason = event.reason if isinstance(event, RunEnded) else reason
-    return metrics, reason
-
-
-def _monitor(built: ModelBuilt | None, info: RunInfo, metrics: Mapping[str, float]) -> str:
+def _monitor(history: History, info: RunInfo, metrics: Mapping[str, float]) -> str:
     """The metric that counts."""
-    wanted, task = (built.monitor, built.task) if built else ("", "")
+    wanted, task = (history.built.monitor, history.built.task) if history.built else ("", "")
     validated = [name.removeprefix(VALIDATION_PREFIX) for name in metrics if name.startswith(VALIDATION_PREFIX)]
     trained = [name for name in metrics if not name.startswith(VALIDATION_PREFIX)]
     return choose_monitor(wanted or info.monitor, trained, validated, task)
 
 
 def _best(
-    database: RunDatabase, info: RunInfo, built: ModelBuilt | None, monitor: str, metrics: Mapping[str, float]
+    database: RunDatabase, info: RunInfo, history: History, monitor: str, metrics: Mapping[str, float]
 ) -> float | None:
     """The best value of a metric over all epochs; of a run without epochs, such as a script's loop, over all steps."""
-    lower = is_better_lower(monitor, info.plan_values.get("monitor_mode"))
-    if lower is None:
-        return None
-    name = monitor.removeprefix(VALIDATION_PREFIX)
-    kind: type[EpochEnded | Validated] = EpochEnded if name == monitor else Validated
-    values = [event.metrics.get(name) for event in all_events(database, kind)]
-    if kind is EpochEnded and not values and not info.bench:
-        if built and built.epochs:
+    points = history.points(monitor)
+    if not points and not info.bench and not monitor.startswith(VALIDATION_PREFIX):
+        if history.built and history.built.epochs:
             return None  # no epoch has ended
-        values += _extremes(database, name)
-    values.append(metrics.get(monitor))
-    return (min if lower else max)((value for value in values if value is not None and isfinite(value)), default=None)
+        points = tuple((0, value) for value in _extremes(database, monitor))
+    if not history.points(monitor) and monitor in metrics:
+        points += ((0, metrics[monitor]),)
+    best = best_point(points, monitor, info.plan_values)
+    return best[1] if best else None
 
 
 def _extremes(database: RunDatabase, name: str) -> tuple[float, ...]:

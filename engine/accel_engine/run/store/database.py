@@ -176,11 +176,6 @@ class RunDatabase(CommandDatabase):
         """The last event before an id; ``None`` if there is none."""
         return self.row("event", EventRow, "WHERE id < ? ORDER BY id DESC", (before,))
 
-    def last_of_each(self, kinds: Collection[str]) -> Iterator[EventRow]:
-        """The last event of each of these kinds, oldest first."""
-        last = f"SELECT max(id) FROM event WHERE kind IN ({_marks(kinds)}) GROUP BY kind"
-        return self.rows("event", EventRow, f"WHERE id IN ({last}) ORDER BY id", tuple(kinds))
-
     def first_time(self) -> float:
         """The time of the first event; 0 if there is none."""
         first = next(self.events(limit=1), None)

@@ -10,7 +10,7 @@ from accel_engine.events import MicroBatchesTried, XlaTried
 from accel_engine.measure import cache
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import resolve
-from accel_engine.training.autotuning import autotuner, remembered
+from accel_engine.training.autotuning import autotuner
 from accel_engine.training.autotuning.autotuner import AutoTuner
 from accel_engine.training.core import device_visibility
 from accel_engine.training.core.assembly import assemble
@@ -82,11 +82,11 @@ def test_a_trial_is_forgotten_after_a_week(
 def test_a_damaged_memory_is_ignored(gym: Gym, measured: Callable[[float], None]) -> None:
     measured(300.0)
     gym.train(PLAN)
-    (key,) = remembered.TRIALS.all()
-    assert remembered.TRIALS.load(key)
+    (key,) = autotuner.TRIALS.all()
+    assert autotuner.TRIALS.load(key)
     for damaged in ({"default": 0.0, "alternative": 1.0, "compile_seconds": 1.0}, 1, None):
-        remembered.TRIALS.save({key: damaged})
-        assert remembered.TRIALS.load(key) is None
+        autotuner.TRIALS.save({key: damaged})
+        assert autotuner.TRIALS.load(key) is None
     assert not gym.train(PLAN).only(XlaTried).remembered
 
 
@@ -95,7 +95,7 @@ def test_batch_threads_processor_and_version_are_part_of_the_key(
 ) -> None:
     def key(plan: Plan) -> str:
         assembly = assemble(resolve(plan), ("CPU:0",), None)
-        return remembered.trial_key(assembly, ("a processor",), ExecutionMode(xla=True))
+        return autotuner.trial_key(assembly, ("a processor",), ExecutionMode(xla=True))
 
     measured(300.0)
     gym.train(PLAN)
@@ -107,7 +107,7 @@ def test_batch_threads_processor_and_version_are_part_of_the_key(
     monkeypatch.setenv("XLA_FLAGS", "--xla_gpu_autotune_level=0")
     keys.append(key(PLAN))
     for module, name, value in (
-        (remembered, "threads_in_use", lambda: 1000),
+        (autotuner, "threads_in_use", lambda: 1000),
         (cache, "processors", lambda: 1000),
         (cache, "__version__", "another"),
     ):
