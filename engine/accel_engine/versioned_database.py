@@ -88,24 +88,19 @@ R = TypeVar("R", bound=Row)
 
 
 class CommandRow(Row, frozen=True):
-    """A command to the process that writes a file.
-
-    Attributes:
-        id: Its row.
-        time: When it was sent, in seconds since the Unix epoch.
-        who: Who sent it, as ``user@host``.
-        name: Its name.
-        argument: A number, or a text such as JSON.
-        reason: Why; empty if unknown.
-        purpose: Its purpose; empty if unknown.
-    """
+    """A command to the process that writes a file."""
 
     id: Id
+    """Its row."""
     time: Time
+    """When it was sent, in seconds since the Unix epoch."""
     who: Text
+    """Who sent it, as ``user@host``."""
     name: Text
     argument: float | Text | None = None
+    """A number, or a text such as JSON."""
     reason: Text = ""
+    """Why; empty if unknown."""
     purpose: Text = ""
 
 

@@ -61,21 +61,18 @@ def find_cure(run: str, findings: Sequence[Finding], name: str, number: int = 1)
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """How much of a run's records there is to judge.
-
-    Attributes:
-        steps: Number of recorded steps.
-        epochs: Number of ended epochs.
-        validations: Number of validations.
-        readings: Number of times that devices were read.
-        missing: What was not recorded and so not judged, in words.
-    """
+    """How much of a run's records there is to judge."""
 
     steps: int = 0
+    """Number of recorded steps."""
     epochs: int = 0
+    """Number of ended epochs."""
     validations: int = 0
+    """Number of validations."""
     readings: int = 0
+    """Number of times that devices were read."""
     missing: tuple[str, ...] = ()
+    """What was not recorded and so not judged, in words."""
 
 
 def coverage(recorded: Recorded) -> Coverage:

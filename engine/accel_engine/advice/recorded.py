@@ -31,23 +31,20 @@ Kind = TypeVar("Kind", bound=Event)
 
 @dataclass(frozen=True, slots=True)
 class RecordedSeries:
-    """A series of a run, in buckets of some steps.
-
-    Attributes:
-        first: First step of each bucket, int64 ``[n]``.
-        mean: Mean over its finite values, ``[n]``.
-        low: The smallest value, ``[n]``.
-        high: The largest one, ``[n]``.
-        finite: Number of its finite values, int64 ``[n]``; buckets without one are left out.
-        width: Steps of a bucket.
-    """
+    """A series of a run, in buckets of some steps."""
 
     first: npt.NDArray[np.int64]
+    """First step of each bucket, int64 ``[n]``."""
     mean: Floats
+    """Mean over its finite values, ``[n]``."""
     low: Floats
+    """The smallest value, ``[n]``."""
     high: Floats
+    """The largest one, ``[n]``."""
     finite: npt.NDArray[np.int64]
+    """Number of its finite values, int64 ``[n]``; buckets without one are left out."""
     width: int
+    """Steps of a bucket."""
 
     def __len__(self) -> int:
         return len(self.mean)
@@ -65,43 +62,37 @@ EMPTY = RecordedSeries(np.zeros(0, np.int64), np.zeros(0), np.zeros(0), np.zeros
 
 @dataclass(frozen=True, slots=True)
 class FasterPlan:
-    """Changes of a plan that a race on this machine found to be faster.
-
-    Attributes:
-        changes: Fields of the plan, with their values.
-        factor: By how much.
-    """
+    """Changes of a plan that a race on this machine found to be faster."""
 
     changes: Mapping[str, Any]
+    """Fields of the plan, with their values."""
     factor: float
+    """By how much."""
 
 
 @dataclass(frozen=True, eq=False)
 class Recorded:
-    """A run's records, in bounded memory.
-
-    Attributes:
-        info: Its ``meta`` and status.
-        events: Its events in order, without those of discarded steps.
-        series: Its series by name; the steps per second under :data:`accel_engine.run.store.steps.THROUGHPUT`, and the
-            end times of steps under :data:`accel_engine.run.store.steps.TIME`.
-        opening: Its series over its first steps, each with a bucket of its own; empty if ``series`` has these.
-        steps: Number of recorded steps.
-        samples: Readings of devices in the order of time, evenly chosen if there are many.
-        diagnostics: The model's layers, the data, and the last validation.
-        faster: What a race has found to be faster; ``None`` for nothing.
-        workers: The records of the other workers by name, where their runs are visible from here.
-    """
+    """A run's records, in bounded memory."""
 
     info: RunInfo
+    """Its ``meta`` and status."""
     events: Sequence[Event]
+    """Its events in order, without discarded steps."""
     series: Mapping[str, RecordedSeries] = field(default_factory=dict)
+    """Its series by name; the steps per second under :data:`accel_engine.run.store.steps.THROUGHPUT`, and the end times
+    of steps under :data:`accel_engine.run.store.steps.TIME`."""
     opening: Mapping[str, RecordedSeries] = field(default_factory=dict)
+    """Its series over its first steps, one bucket a step; empty if ``series`` has these."""
     steps: int = 0
+    """Number of recorded steps."""
     samples: Sequence[Sample] = ()
+    """Readings of devices in the order of time, evenly chosen if there are many."""
     diagnostics: Diagnostics = field(default_factory=Diagnostics)
+    """The model's layers, the data, and the last validation."""
     faster: FasterPlan | None = None
+    """What a race has found to be faster; ``None`` for nothing."""
     workers: Mapping[str, "Recorded"] = field(default_factory=dict)
+    """The records of the other workers by name, where their runs are visible from here."""
 
     @property
     def plan(self) -> Plan | None:
@@ -115,7 +106,7 @@ class Recorded:
 
     @property
     def built(self) -> ModelBuilt | None:
-        """The model and the batch; of a script, those of the latest part."""
+        """The model and the batch; of a script's latest part."""
         return self.history.built
 
     @property

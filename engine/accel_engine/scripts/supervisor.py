@@ -20,8 +20,8 @@ from accel_engine.scripts.listener import Listener
 from accel_engine.scripts.output_copier import OutputCopier, OutputLog
 from accel_engine.scripts.output_parser import OutputParser
 from accel_engine.scripts.parsed_part import ParsedPart
-from accel_engine.scripts.recorder_server import RecorderServer
-from accel_engine.scripts.script_process import ScriptProcess, Streams
+from accel_engine.scripts.recorder_server import MEMORY, RecorderServer
+from accel_engine.scripts.script_process import TERMINAL, ScriptProcess, Streams
 from accel_engine.scripts.script_run import ScriptRun
 
 POLL_SECONDS = 0.05
@@ -51,9 +51,6 @@ ONLY_IN_FIT = {
     "validate": "only the script can validate",
 }
 """Why each other command has no effect outside of a fit."""
-
-_MEMORY = "the system may have ended it for lack of memory: see the kernel's log (dmesg)"
-
 
 _INTERRUPTED = (0, 128 + signal.SIGINT, 128 + signal.SIGTERM, -signal.SIGINT, -signal.SIGTERM, -signal.SIGKILL)
 """How a script ends that was asked to by a signal."""
@@ -94,7 +91,7 @@ class ScriptSupervisor:
         self._copier = OutputCopier(streams, self._log, OutputParser(patterns), attached, add, self._take)
         self._sampler = Sampler(self._run.write_samples, engine=script.pid)
         self._interruptions = 0
-        self._has_killed = False
+        self._has_killed = self._has_shown_failure = False
         self._interrupted = ""
 
     def run(self) -> None:
@@ -123,6 +120,7 @@ class ScriptSupervisor:
                     beat_due = now + HEARTBEAT_SECONDS
                     self._run.heartbeat()
                     self._server.check(self._script.pid)
+                    self._show_failure()
             except Exception:  # noqa: BLE001 (a mistake of this program; the script continues)
                 traceback.print_exc()
         self._end(self._script.status)
@@ -136,6 +134,15 @@ class ScriptSupervisor:
             self._signals.append((number, bool(values.get("group"))))
         elif values.get("resume"):
             self._script.resume()
+
+    def _show_failure(self) -> None:
+        """Tell the user once that recording has ended, as the log may be gone with the run."""
+        if self._attached and self._run.failure and not self._has_shown_failure:
+            self._has_shown_failure = True
+            source = "stderr" if "stderr" in self._streams.sources else TERMINAL
+            line_end = "\r\n" if source == TERMINAL else "\n"
+            message = f"accel-tui: {self._run.failure}: nothing more is recorded; the script continues{line_end}"
+            self._attached.show(source, message.encode())
 
     def _handle_commands(self) -> None:
         for command in self._run.commands():
@@ -210,6 +217,6 @@ def ending_of(status: int, interrupted: str, stopped: str, last_words: str) -> t
             if -status in signal.valid_signals() and -status < signal.SIGRTMIN
             else f"signal {-status}"
         )
-        return Outcome.FAILED, f"the script was killed by {name}", _MEMORY if -status == signal.SIGKILL else ""
+        return Outcome.FAILED, f"the script was killed by {name}", MEMORY if -status == signal.SIGKILL else ""
     said = last_words[:MAX_REASON_LENGTH] if status == 1 else ""
     return Outcome.FAILED, f"the script exited with status {status}{said}", ""

@@ -33,6 +33,7 @@ def importance(parameters: Sequence[Parameter], objective: Objective, trials: It
 
     from accel_engine.search.samplers import as_categorical, distributions
 
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
     compared = [each for each in trials if _is_compared(each, objective)]
     if len(compared) < MIN_TRIALS:
         raise AccelError(f"importance needs {MIN_TRIALS} ended trials that can be compared; so far {len(compared)}")

@@ -13,8 +13,8 @@ from accel_engine import clock
 from accel_engine.errors import AccelError
 from accel_engine.run.engine.status import Status
 from accel_engine.search.definition import FIGURES, StudyDefinition
-from accel_engine.search.endings import common_failure, missing_metric, stop_reason
 from accel_engine.search.new_trials import TRIAL_ERRORS, NewTrials
+from accel_engine.search.progress import common_failure, missing_metric, stop_reason
 from accel_engine.search.results import COUNTED, objectives_at_best
 from accel_engine.search.samplers import promotable
 from accel_engine.search.study_writer import StudyWriter

@@ -14,7 +14,6 @@ import pytest
 
 from accel_engine.errors import EngineMissingError
 from accel_engine.search import launch
-from accel_engine.search.start_study import resume_study
 from accel_engine.search.study_database import StudyDatabase
 from accel_engine.search.study_paths import find_study, studies_directory
 from accel_engine.search.study_reader import StudyReader
@@ -128,7 +127,7 @@ WRONG = {
     "search --join nowhere.log": "there is no storage",
     "search missing.toml": "missing.toml",
     "search unknown.toml": "unknown.toml:2: search.trails = 3: unknown field; did you mean trials?",
-    "search typed.toml": "typed.toml:2: search.trials = '3': must be an integer from 1 to 100,000",
+    "search typed.toml": "typed.toml:2: search.trials = '3': must be an integer from 1 to 100000",
 }
 
 
@@ -171,7 +170,7 @@ def test_a_refused_resume_writes_nothing(run_command, started, here, monkeypatch
         monkeypatch.setattr(launch, "installed_versions", lambda *_: {})
         assert [run_command(f"search --resume s {more}").status for more in ("", "--trials 9")] == [1, 1]
         with pytest.raises(EngineMissingError, match="Optuna"):
-            resume_study(find_study("s"))
+            launch.resume_study(find_study("s"))
         study.refresh()
         assert (study.definition, study.database.part.ended) == before
     assert len(started) == 1

@@ -1,11 +1,9 @@
 """The screens of searches, on a study that a script has made, whose commands nobody or the test obeys."""
 
-import sys
 import time
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,6 +13,7 @@ from textual.widgets import Input
 from accel_engine.errors import RunError
 from accel_engine.plan import Plan
 from accel_engine.run.directory.lock import WriterLock
+from accel_engine.search import launch, new_study
 from accel_engine.search.definition import SearchOptions
 from accel_engine.search.study_database import StudyCommand, StudyDatabase
 from accel_engine.search.study_paths import LOCK
@@ -194,8 +193,7 @@ async def test_without_a_process_nothing_is_commanded_but_the_search_is_continue
     study: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     continued: list[Path] = []
-    launch = SimpleNamespace(resume_study=continued.append)
-    monkeypatch.setitem(sys.modules, "accel_engine.search.start_study", launch)
+    monkeypatch.setattr(launch, "resume_study", continued.append)
     async with StubApp().run_test(size=WIDE, notifications=True) as pilot:
         await open_search(pilot, study)
         for key in "sxleX":
@@ -209,7 +207,7 @@ async def test_without_a_process_nothing_is_commanded_but_the_search_is_continue
         def refuse(directory: Path) -> None:
             raise RunError("the disk is full")
 
-        launch.resume_study = refuse
+        monkeypatch.setattr(launch, "resume_study", refuse)
         await pilot.press("R")
         await shows(pilot, "the disk is full")
 
@@ -260,7 +258,7 @@ async def test_a_form_with_ranges_searches(home: Path, monkeypatch: pytest.Monke
         started.append((plan, given, options))
         return study
 
-    monkeypatch.setitem(sys.modules, "accel_engine.search.start_study", SimpleNamespace(start_study=start_study))
+    monkeypatch.setattr(new_study, "start_study", start_study)
     async with StubApp().run_test(size=WIDE, notifications=True) as pilot:
         await shows(pilot, "Start")
         screen_form(pilot).set("learning_rate", "1e-1..1e-4:log")

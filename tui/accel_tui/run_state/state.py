@@ -19,44 +19,41 @@ Notice = events.Warned | events.CommandAnswered | events.Recovered | events.Plan
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class RunState(History):
-    """The state of a run; ``learning_rate`` is the one of the latest step, or set since.
-
-    Attributes:
-        info: Metadata and status; ``None`` before they are read.
-        step: Steps taken.
-        curves: Per-step series by name.
-        throughput: Steps per second by step.
-        step_end_times: End time of each step, in seconds since the Unix epoch; of a bucket only the mean counts.
-        marks: Marks on the step axis.
-        device_curves: Device metrics by step, of the charts that are shown.
-        visible_series: Series of the visible steps at full resolution, by name; the throughput under
-            :data:`~accel_engine.run.store.steps.THROUGHPUT`.
-        validation: Points of step and value by metric.
-        notices: The latest warnings and answers, newest last.
-        notice_count: Number of all notices.
-        meters: Device metrics by device id.
-        step_rate: Recent training speed of the latest engine.
-        workers: States of the other workers by name, without steps; only those whose runs are visible from here.
-        model: File of the trained model; ``None`` while the run is live or if there is none.
-        waits: Why a queued run waits, in words.
-    """
+    """The state of a run; ``learning_rate`` is the one of the latest step, or set since."""
 
     info: RunInfo | None = None
+    """Metadata and status; ``None`` before they are read."""
     step: int = 0
+    """Steps taken."""
     curves: Mapping[str, RecordedCurve] = field(default_factory=dict)
+    """Per-step series by name."""
     throughput: RecordedCurve = field(default_factory=RecordedCurve)
+    """Steps per second by step."""
     step_end_times: RecordedCurve = field(default_factory=RecordedCurve)
+    """End time of each step, in seconds since the Unix epoch; of a bucket only the mean counts."""
     marks: Marks = field(default_factory=dict)
+    """Marks on the step axis."""
     device_curves: DeviceCurves = field(default_factory=dict)
+    """Device metrics by step, of the charts that are shown."""
     visible_series: Mapping[str, RecordedCurve] = field(default_factory=dict)
+    """Series of the visible steps at full resolution, by name; the throughput under
+    :data:`~accel_engine.run.store.steps.THROUGHPUT`."""
     validation: Mapping[str, Points] = field(default_factory=dict)
+    """Points of step and value by metric."""
     notices: tuple[Notice, ...] = ()
+    """The latest warnings and answers, newest last."""
     notice_count: int = 0
+    """Number of all notices."""
     meters: Mapping[str, Meter] = field(default_factory=dict)
+    """Device metrics by device id."""
     step_rate: StepRate = field(default_factory=StepRate)
+    """Recent training speed of the latest engine."""
     workers: Mapping[str, "RunState"] = field(default_factory=dict)
+    """States of the other workers by name, without steps; only those whose runs are visible from here."""
     model: Path | None = None
+    """File of the trained model; ``None`` while the run is live or if there is none."""
     waits: str = ""
+    """Why a queued run waits, in words."""
 
     @property
     def is_queued(self) -> bool:
@@ -155,7 +152,7 @@ class RunState(History):
     def steps_per_epoch(self) -> int | None:
         """Steps of an epoch: of the plan, else the mean of the epochs that have ended; ``None`` before that.
 
-        In a script, those of the latest part.
+        In a script, of the latest part.
         """
         if self.built and self.built.steps_per_epoch:
             return self.built.steps_per_epoch

@@ -16,6 +16,7 @@ from textual.widgets import Tab, Tabs
 
 from accel_engine.errors import AccelError
 from accel_engine.run import runs_directory
+from accel_engine.search import launch
 from accel_engine.search.trial import Trial
 from accel_engine.search.trial_plan import plan_to_train
 from accel_engine.text import printable_line
@@ -293,10 +294,8 @@ class SearchScreen(DirtyRegionScreen, RunActionsScreen):
     @work(exclusive=True, exit_on_error=False, group="resume")
     async def action_resume_search(self) -> None:
         """Continue the search in a process of its own."""
-        from accel_engine.search.start_study import resume_study
-
         try:
-            await asyncio.to_thread(resume_study, self.directory)
+            await asyncio.to_thread(launch.resume_study, self.directory)
         except AccelError as error:
             self.app.notify(str(error), title="Not continued", severity="error", markup=False)
 

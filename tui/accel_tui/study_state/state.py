@@ -83,6 +83,13 @@ class StudyState:
         """The first objective."""
         return self.objectives[0] if self.objectives else Objective("", maximize=True)
 
+    @property
+    def outcome(self) -> str:
+        """``running``, how it ended, or ``interrupted``."""
+        if self.is_running:
+            return "running"
+        return "interrupted" if self.ended is None else str(self.ended.get("outcome", "finished"))
+
     @cached_property
     def counts(self) -> Mapping[TrialState, int]:
         """The number of trials in each state that some are in."""

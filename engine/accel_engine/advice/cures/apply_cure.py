@@ -38,21 +38,18 @@ class Method(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AppliedCure:
-    """A cure that was applied or taken back.
-
-    Attributes:
-        method: How they were made.
-        changes: The changed fields, with their new values.
-        before: The same fields, with the values before.
-        text: What was done, in words.
-        process: The engine's process, if a new one was started.
-    """
+    """A cure that was applied or taken back."""
 
     method: Method
+    """How they were made."""
     changes: Mapping[str, Any]
+    """The changed fields, with their new values."""
     before: Mapping[str, Any]
+    """The same fields, with the values before."""
     text: str
+    """What was done, in words."""
     process: "subprocess.Popen[str] | None" = field(default=None, repr=False)
+    """The engine's process, if a new one was started."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,21 +45,18 @@ BALANCED = "f1_score"
 
 @dataclass(frozen=True, slots=True)
 class CureTask:
-    """The two plans that race, and what of them is compared.
-
-    Attributes:
-        before: Without the changes.
-        after: With them.
-        quantity: What is compared.
-        changes: The changes.
-        balanced_metric: A metric to compare that counts each class the same; empty if classes matter by their number.
-    """
+    """The two plans that race, and what of them is compared."""
 
     before: TrialStart
+    """Without the changes."""
     after: TrialStart
+    """With them."""
     quantity: Quantity
+    """What is compared."""
     changes: Mapping[str, Any]
+    """The changes."""
     balanced_metric: str = ""
+    """A metric to compare that counts each class the same; empty if classes matter by their number."""
 
     @property
     def start(self) -> str:
@@ -91,7 +88,7 @@ def cure_task(
     on_cpu = found is not None and all(device.kind == "cpu" for device in found.devices)
     quantity = quantity or quantity_of(changes, on_cpu=on_cpu)
     balanced = BALANCED if "class_weight" in changes and built and built.task == "classification" else ""
-    before = _measuring(history.settled_plan(plan), balanced)
+    before = _measuring(history.autotuned_plan(plan), balanced)
     after = _with(before, with_planned_rate(changes, before, built.replicas if built else 1))
     if after.to_mapping() == before.to_mapping():
         raise RunError("the run has these settings already")

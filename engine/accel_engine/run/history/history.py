@@ -39,34 +39,28 @@ _LATEST: dict[type[Event], str] = {
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a script's run.
-
-    Attributes:
-        started: Its start.
-        built: Its model; ``None`` before it is known, and for values in the output.
-        ended: Its end; ``None`` before it, and if the run was lost.
-    """
+    """A part of a script's run."""
 
     started: events.PartStarted
+    """Its start."""
     built: events.ModelBuilt | None = None
+    """Its model; ``None`` before it is known, and for values in the output."""
     ended: events.PartEnded | None = None
+    """Its end; ``None`` before it, and if the run was lost."""
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A run since a user last started it, also in engines that others have replaced since.
-
-    Attributes:
-        began: When, in seconds since the Unix epoch.
-        engines: How many times an engine has started or gone back to a checkpoint.
-        repairs: How many times it has continued after a loss that was not a number.
-        rate: The last learning rate that a command has set, and that is not undone; ``None`` if there is none.
-    """
+    """A run since a user last started it, also in engines that others have replaced since."""
 
     began: float = 0.0
+    """When, in seconds since the Unix epoch."""
     engines: int = 0
+    """How many times an engine has started or gone back to a checkpoint."""
     repairs: int = 0
+    """How many times it has continued after a loss that was not a number."""
     rate: events.LearningRateChanged | None = None
+    """The last learning rate that a command has set, and that is not undone; ``None`` if there is none."""
 
     @property
     def is_restarted(self) -> bool:
@@ -76,19 +70,16 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class CureChange:
-    """What a cure has changed in a run.
-
-    Attributes:
-        changes: The changed fields, with their new values.
-        before: The same fields, with the values before.
-        reason: The finding that it cures, in words.
-        is_rate: Whether a command has set the optimizer's learning rate, which is not that of the plan.
-    """
+    """What a cure has changed in a run."""
 
     changes: Mapping[str, Any]
+    """The changed fields, with their new values."""
     before: Mapping[str, Any]
+    """The same fields, with the values before."""
     reason: str
+    """The finding that it cures, in words."""
     is_rate: bool = False
+    """Whether a command has set the optimizer's learning rate, which differs from the plan's."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -96,65 +87,63 @@ class History:
     """The history of a run.
 
     When a run continues from an earlier checkpoint, all that came after that is forgotten.
-
-    Attributes:
-        started: Start of the latest engine.
-        plan: The plan's fields, as changed since.
-        workers_met: The workers of distributed training, once connected; ``None`` for a single worker.
-        devices: TensorFlow's devices.
-        threads: The number of threads per operation; ``None`` if it is TensorFlow's own.
-        built: The model, data and batch that the plan resolved to; of a script, those of the latest part.
-        parts: The parts of a script's run that ``accel-tui run`` started.
-        phase: The engine's current phase.
-        training_paused: Whether training is paused, also while the run validates or saves during the pause.
-        ended_epochs: The ends of epochs.
-        validations: The validations.
-        patience_from: The step up to which values do not count for early stopping: where a run that had finished was
-            continued; -1 if it was not.
-        checkpoint: The last checkpoint.
-        xla: The XLA trial of the latest engine; ``None`` if there was none.
-        micro_batches: Its trial of micro-batches; ``None`` if there was none.
-        work: FLOPs of a step and peak of the devices; ``None`` before they are counted.
-        learning_rate: The latest learning rate; ``None`` if unknown.
-        schedule: Class of the learning-rate schedule; empty without one.
-        learning_rates: First step and value of each learning rate.
-        skipped_steps: The steps that have no update, counted from 0.
-        cures: The changes by cures that were not taken back, oldest first.
-        session: The run since a user last started it.
-        ended: The end; ``None`` while more may come.
-        earlier_seconds: Seconds that earlier engines worked on the run; ``None`` if unknown.
-        last_event_time: Time of the latest engine's last event, in seconds since the Unix epoch.
-        interrupted: The session before the latest start, if that is the last event; ``Recovered`` continues it.
-        new_rate: The last learning rate, and the one before; ``None`` if an answer or a start came after it.
     """
 
     started: events.RunStarted | None = None
+    """Start of the latest engine."""
     plan: Mapping[str, Any] = field(default_factory=dict)
+    """The plan's fields, as changed since."""
     workers_met: events.WorkersMet | None = None
+    """The workers of distributed training, once connected; ``None`` for a single worker."""
     devices: events.DevicesFound | None = None
+    """TensorFlow's devices."""
     threads: events.ThreadsChosen | None = None
+    """The number of threads per operation; ``None`` if it is TensorFlow's own."""
     built: events.ModelBuilt | None = None
+    """The model, data and batch that the plan resolved to; of a script's latest part."""
     parts: tuple[Part, ...] = ()
+    """The parts of a script's run that ``accel-tui run`` started."""
     phase: events.PhaseChanged | None = None
+    """The engine's current phase."""
     training_paused: bool = False
+    """Whether training is paused, also while the run validates or saves during the pause."""
     ended_epochs: tuple[events.EpochEnded, ...] = ()
+    """The ends of epochs."""
     validations: tuple[events.Validated, ...] = ()
+    """The validations."""
     patience_from: int = -1
+    """The step up to which values do not count for early stopping: where a run that had finished was continued; -1 if
+    it was not."""
     checkpoint: events.CheckpointSaved | None = None
+    """The last checkpoint."""
     xla: events.XlaTried | None = None
+    """The XLA trial of the latest engine; ``None`` if there was none."""
     micro_batches: events.MicroBatchesTried | None = None
+    """Its trial of micro-batches; ``None`` if there was none."""
     work: events.WorkCounted | None = None
+    """FLOPs of a step and peak of the devices; ``None`` before they are counted."""
     learning_rate: float | None = None
+    """The latest learning rate; ``None`` if unknown."""
     schedule: str = ""
+    """Class of the learning-rate schedule; empty without one."""
     learning_rates: Points = ()
+    """First step and value of each learning rate."""
     skipped_steps: frozenset[int] = frozenset()
+    """The steps that have no update, counted from 0."""
     cures: tuple[CureChange, ...] = ()
+    """The changes by cures that were not taken back, oldest first."""
     session: Session = field(default_factory=Session)
+    """The run since a user last started it."""
     ended: events.RunEnded | None = None
+    """The end; ``None`` while more may come."""
     earlier_seconds: float | None = None
+    """Seconds that earlier engines worked on the run; ``None`` if unknown."""
     last_event_time: float = 0.0
+    """Time of the latest engine's last event, in seconds since the Unix epoch."""
     interrupted: Session | None = None
+    """The session before the latest start, if that is the last event; ``Recovered`` continues it."""
     new_rate: tuple[events.LearningRateChanged, float | None] | None = None
+    """The last learning rate, and the one before; ``None`` if an answer or a start came after it."""
 
     @property
     def epoch(self) -> events.EpochEnded | None:
@@ -214,7 +203,7 @@ class History:
         name = monitor.removeprefix(VALIDATION_PREFIX)
         return tuple((each.step, each.metrics[name]) for each in self.measured(monitor) if name in each.metrics)
 
-    def settled_plan(self, plan: Plan) -> Plan:
+    def autotuned_plan(self, plan: Plan) -> Plan:
         """The run's plan with what it left to choose: the execution mode that the run trains in, and its threads.
 
         A run that has chosen no mode trains without XLA, unless its plan has it, and in whole batches.
@@ -243,7 +232,7 @@ def fold(history: H, new: Iterable[Event]) -> H:
 
 
 def read_history(directory: Path, *kinds: type[Event]) -> History:
-    """The history of a run, from its events; only from those of some kinds if any are given.
+    """The history of a run, from its events; only from some kinds if any are given.
 
     Raises:
         RunError: The run cannot be read.
@@ -318,7 +307,7 @@ def _add(draft: SimpleNamespace, event: Event) -> None:
             draft.training_paused = phase is Phase.PAUSED
         case events.PartStarted():
             draft.parts.append(Part(event))
-            # The part has a model, an optimizer and a first step of its own.
+            # The part has another model, optimizer and first step.
             draft.built, draft.learning_rate, draft.schedule = None, None, ""
         case events.ModelBuilt() if draft.parts:
             draft.parts[-1] = replace(draft.parts[-1], built=event)

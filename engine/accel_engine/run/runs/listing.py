@@ -11,11 +11,11 @@ from math import isfinite
 from pathlib import Path
 
 from accel_engine.errors import RunError, UsageError
-from accel_engine.events import EpochEnded, ModelBuilt, RunEnded, RunStarted, Validated
+from accel_engine.events import EpochEnded, ModelBuilt, RunEnded, RunStarted, Validated, WorkersMet
 from accel_engine.run.directory.run_paths import latest_checkpoint, runs_directory
 from accel_engine.run.engine.status import RunInfo, Status, read_info
 from accel_engine.run.history.history import History, best_point, stored_history
-from accel_engine.run.runs.worker_runs import Membership, read_membership
+from accel_engine.run.runs.worker_runs import Membership, membership_of
 from accel_engine.run.store.database import DATABASE, RunDatabase, reading
 from accel_engine.run.store.series_names import LEARNING_RATE, VALIDATION_PREFIX, choose_monitor
 from accel_engine.run.store.stored_events import decoded_events
@@ -23,6 +23,9 @@ from accel_engine.text import printable_line, suggestion
 from accel_engine.user_paths import is_file
 
 _Stamp = tuple[int, int, int, int]  # modification times and sizes of a run's database and its write-ahead log
+
+_KINDS = (RunStarted, WorkersMet, ModelBuilt, EpochEnded, Validated, RunEnded)
+"""The events that a summary follows from."""
 
 _BUCKETS = 64
 """About how many buckets of steps a series is read in to find its best value."""
@@ -38,46 +41,43 @@ _SETTLED = 2_000_000_000  # nanoseconds; the coarsest resolution of file times o
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """A run, summarized for a list.
-
-    Attributes:
-        id: Its id.
-        directory: Its directory.
-        info: Its ``meta`` and status; ``None`` if it cannot be read.
-        steps: Steps recorded.
-        metrics: The latest values: the means of the last epoch (see ``of_epoch``), and those of the last validation,
-            which are prefixed with ``validation_``.
-        of_epoch: Whether an epoch has ended. If not, ``metrics`` has the last value of each series in place of means.
-        monitor: The metric that counts, such as ``validation_accuracy``.
-        best: Its best value over all validations or epochs, or over all steps if the run has no epochs; ``None`` if
-            there is none yet, or if its name does not tell which way is better.
-        baseline: What a prediction that has learned nothing reaches on the validation examples, by the names of metrics
-            without a prefix; empty if unknown.
-        baseline_name: What that predicts, such as ``most frequent class: cat``; empty if unknown.
-        seconds: Total run time of its engines; of an engine that exited unexpectedly, until its last event.
-        membership: The worker that wrote it, for a worker's run; ``None`` for a whole run.
-        reason: Why it stopped or failed.
-        checkpoint: The step of its last checkpoint; 0 if there is none.
-        epochs: Epochs trained at that checkpoint, as a fraction.
-        problem: Why it cannot be read.
-    """
+    """A run, summarized for a list."""
 
     id: str
+    """Its id."""
     directory: Path
+    """Its directory."""
     info: RunInfo | None
+    """Its ``meta`` and status; ``None`` if it cannot be read."""
     steps: int = 0
+    """Steps recorded."""
     metrics: dict[str, float] | None = None
+    """The latest values: the means of the last epoch (see ``of_epoch``), and of the last validation, which are
+    prefixed with ``validation_``."""
     of_epoch: bool = False
+    """Whether an epoch has ended. If not, ``metrics`` has the last value of each series in place of means."""
     monitor: str = ""
+    """The metric that counts, such as ``validation_accuracy``."""
     best: float | None = None
+    """Its best value over all validations or epochs, or over all steps if the run has no epochs; ``None`` if there is
+    none yet, or if its name does not tell which way is better."""
     baseline: Mapping[str, float] = field(default_factory=dict)
+    """What a prediction that has learned nothing reaches on the validation examples, by the names of metrics without a
+    prefix; empty if unknown."""
     baseline_name: str = ""
+    """What that predicts, such as ``most frequent class: cat``; empty if unknown."""
     seconds: float = 0.0
+    """Total run time of its engines; of an engine that exited unexpectedly, until its last event."""
     membership: Membership | None = None
+    """The worker that wrote it, for a worker's run; ``None`` for a whole run."""
     reason: str = ""
+    """Why it stopped or failed."""
     checkpoint: int = 0
+    """The step of its last checkpoint; 0 if there is none."""
     epochs: float = 0.0
+    """Epochs trained at that checkpoint, as a fraction."""
     problem: str = ""
+    """Why it cannot be read."""
 
     @property
     def status(self) -> Status | None:
@@ -186,7 +186,7 @@ def summarize(directory: Path) -> RunSummary:
     try:
         with reading(directory) as database:
             info, checkpoint = read_info(database), latest_checkpoint(directory)
-            history = stored_history(database, RunStarted, ModelBuilt, EpochEnded, Validated, RunEnded)
+            history = stored_history(database, *_KINDS)
             ended, validated = history.ended, history.validated
             of_epoch = bool(history.ended_epochs)
             metrics = history.metrics | (ended.metrics if ended else {})
@@ -205,7 +205,7 @@ def summarize(directory: Path) -> RunSummary:
                 baseline=validated.baseline if validated else {},
                 baseline_name=validated.baseline_name if validated else "",
                 seconds=_seconds(database),
-                membership=read_membership(database),
+                membership=membership_of(history),
                 reason=ended.reason if ended and info.status in (Status.STOPPED, Status.FAILED) else "",
                 checkpoint=checkpoint,
                 epochs=history.trained_epochs(checkpoint),

@@ -242,11 +242,6 @@ class OwnedRun:
             self._writer_lock.set_flag(None if problem is None else list(DiskProblem).index(problem))
 
     @contextmanager
-    def _changing_files(self) -> Iterator[None]:
-        """Wraps whatever replaces the files that this process has open."""
-        yield
-
-    @contextmanager
     def _writing(self) -> Iterator[None]:
         with self._lock:
             end = self._steps.end
@@ -260,7 +255,7 @@ class OwnedRun:
 
     def _reopen(self) -> None:
         """Open the database again: SQLite opens it read-only, for good, if the disk fails as it is opened."""
-        with self._changing_files(), suppress(RunError):
+        with suppress(RunError):
             database = RunDatabase(self.directory)
             if database.file != self._database.file:  # another run's: the next heartbeat saves this one
                 database.close()
