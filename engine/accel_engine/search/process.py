@@ -9,7 +9,7 @@ from typing import Any
 from accel_engine import clock
 from accel_engine.errors import AccelError
 from accel_engine.search.command_handlers import handle_commands, refuse_outdated_stops
-from accel_engine.search.confirm import Confirm
+from accel_engine.search.confirmation import ConfirmingRuns
 from accel_engine.search.progress import trials_done
 from accel_engine.search.results import best_trial, search_ended
 from accel_engine.search.scheduler import Scheduler
@@ -85,7 +85,7 @@ def _confirm(scheduler: Scheduler, poll: "_Poll") -> bool:
         poll.wait(SHARED_INTERVAL)  # until a claim of the same moment is there, too
         if not study.claim_confirmation(best.number):
             return True
-    return Confirm(scheduler).run(best, poll.turns())
+    return ConfirmingRuns(scheduler).run(best, poll.turns())
 
 
 class _Poll:

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from accel_engine.search.definition import Objective, StudyDefinition
-from accel_engine.search.over import parse_all
 from accel_engine.search.process import run_search
+from accel_engine.search.ranges import parse_all
 from accel_engine.search.storage import create_study
 from accel_engine.search.study_database import StudyDatabase, create_study_database
 from accel_engine.search.study_paths import study_directory
