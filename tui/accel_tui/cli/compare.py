@@ -14,7 +14,7 @@ from accel_engine.text import printable_line
 from accel_tui.cli.output import print_to_stderr, table, write, write_json
 from accel_tui.formatting.runs import left_out
 from accel_tui.formatting.text import shorten
-from accel_tui.run_list.comparison import ComparedRow, ComparedRun, Comparison, compared_runs, mixed
+from accel_tui.run_list.comparison import ComparedRow, ComparedRun, Comparison, compare_runs, find_mixed_kinds
 from accel_tui.run_state.curve import CAPACITY
 from accel_tui.run_state.fold_events import apply_update
 from accel_tui.run_state.state import RunState
@@ -41,9 +41,9 @@ def compare(runs: tuple[str, ...], as_json: bool) -> None:
         same = f"{' and '.join(runs)} are the same run: " if len(runs) > 1 else ""
         raise UsageError(f"{same}give at least two runs to compare")
     compared = [_read_run(directory) for directory in directories]
-    if problem := mixed([each.run.info for each in compared if each.run.info]):
+    if problem := find_mixed_kinds([each.run.info for each in compared if each.run.info]):
         raise UsageError(problem)
-    comparison = compared_runs(compared)
+    comparison = compare_runs(compared)
     for each in compared:
         if each.state.damaged:
             print_to_stderr(f"{each.run.id}: {left_out(each.state.damaged, each.run.directory)}")
