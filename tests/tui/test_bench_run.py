@@ -17,7 +17,7 @@ from accel_engine.trained.bench_runs import BenchRuns
 from accel_tui.cli.event_text import format_event
 from accel_tui.host import Screens
 from accel_tui.run_list.columns import COLUMNS
-from accel_tui.run_list.comparison import ComparedRun, compare_runs, compared_series_names, mixed
+from accel_tui.run_list.comparison import ComparedRun, compare_runs, compared_series_names, find_mixed_kinds
 from accel_tui.run_list.run_filter import matches, parse_filter
 from accel_tui.run_state.fold_events import apply_update
 from accel_tui.run_state.state import RunState
@@ -212,8 +212,8 @@ def test_where_there_are_only_benches_there_is_no_last_run(directory: Path) -> N
 
 def test_a_bench_is_not_compared_with_a_training_run(directory: Path, trained: Path) -> None:
     both = [info for each in (directory, trained) if (info := summarize(each).info)]
-    assert "is a bench of inference, by batch size" in mixed(both)
-    assert mixed(both[:1]) == mixed(both[1:]) == ""
+    assert "is a bench of inference, by batch size" in find_mixed_kinds(both)
+    assert find_mixed_kinds(both[:1]) == find_mixed_kinds(both[1:]) == ""
 
 
 async def test_the_list_says_why_it_does_not_compare_them(directory: Path, trained: Path) -> None:
