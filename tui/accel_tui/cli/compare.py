@@ -12,7 +12,7 @@ from accel_engine.run.runs.listing import summarize
 from accel_engine.text import printable_line
 from accel_tui.cli.output import table, write, write_json
 from accel_tui.formatting.text import shorten
-from accel_tui.run_list.comparison import ComparedRow, ComparedRun, Comparison, compared_runs, mixed
+from accel_tui.run_list.comparison import ComparedRow, ComparedRun, Comparison, compare_runs, find_mixed_kinds
 from accel_tui.run_state.curve import CAPACITY
 from accel_tui.run_state.fold_events import apply_update
 from accel_tui.run_state.state import RunState
@@ -39,9 +39,9 @@ def compare(runs: tuple[str, ...], as_json: bool) -> None:
         same = f"{' and '.join(runs)} are the same run: " if len(runs) > 1 else ""
         raise UsageError(f"{same}give at least two runs to compare")
     compared = [_read_run(directory) for directory in directories]
-    if problem := mixed([each.run.info for each in compared if each.run.info]):
+    if problem := find_mixed_kinds([each.run.info for each in compared if each.run.info]):
         raise UsageError(problem)
-    comparison = compared_runs(compared)
+    comparison = compare_runs(compared)
     if as_json:
         write_json(_to_json(comparison))
         return

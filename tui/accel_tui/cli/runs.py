@@ -15,7 +15,7 @@ from accel_tui.cli.output import json_option, table, terminal_columns, write, wr
 from accel_tui.formatting.table_columns import SortOrder, ordered
 from accel_tui.formatting.text import shorten
 from accel_tui.run_list.columns import COLUMNS, TITLES, best_value_text, monitor_of, run_steps, run_title, status_of
-from accel_tui.run_list.run_filter import key_error, matches, parse
+from accel_tui.run_list.run_filter import key_error, matches, parse_filter
 
 EPILOG = """\b
 Examples:
@@ -64,7 +64,7 @@ def runs(text: str, column: str, reverse: bool, as_json: bool) -> None:
     if error := key_error(text):
         raise UsageError(error)
     everything = list_runs()
-    terms = parse(text)
+    terms = parse_filter(text)
     found = ordered((run for run in everything if matches(run, terms)), COLUMNS, SortOrder(column, reversed=reverse))
     if as_json:
         write_json(*map(_wire, found))

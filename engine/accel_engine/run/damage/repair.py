@@ -13,7 +13,7 @@ from accel_engine.errors import RunError
 from accel_engine.run.damage.repaired_rows import SavedCount, copy_whole_rows, is_whole
 from accel_engine.run.damage.salvage import copy_readable
 from accel_engine.run.directory import lock
-from accel_engine.run.directory.checkpoint_files import damage, steps_in
+from accel_engine.run.directory.checkpoint_files import find_damage, steps_in
 from accel_engine.run.directory.run_paths import CHECKPOINTS, LOG, MODEL, WORKERS, latest_checkpoint, make_private
 from accel_engine.run.engine.status import read_info
 from accel_engine.run.runs.creation import new_run
@@ -89,7 +89,7 @@ def _is_whole(directory: Path) -> bool:
     checkpoints = directory / CHECKPOINTS
     return (
         all(_is_database_whole(run) for run in (directory, *own))
-        and not any(damage(checkpoints, step) for step in steps_in(checkpoints))
+        and not any(find_damage(checkpoints, step) for step in steps_in(checkpoints))
         and _is_model_whole(directory) is not False
     )
 
@@ -142,7 +142,7 @@ def _copy_checkpoints(directory: Path, new: Path) -> SavedCount:
     folder, figures = directory / CHECKPOINTS, SavedCount()
     for step in steps_in(folder):
         paths = sorted(folder.glob(f"step-{step}.*"))
-        is_saved = not damage(folder, step) and _copy_all(paths, new / CHECKPOINTS)
+        is_saved = not find_damage(folder, step) and _copy_all(paths, new / CHECKPOINTS)
         figures += SavedCount(saved=1) if is_saved else SavedCount(lost=1)
     return figures
 

@@ -34,7 +34,7 @@ class Contents:
     """Number of other workers' runs in it."""
 
 
-def contents(directory: Path) -> Contents:
+def count_contents(directory: Path) -> Contents:
     """Find what deleting a run would delete; linked workers' runs are not counted.
 
     Raises:
@@ -61,9 +61,9 @@ def remove(directory: Path) -> None:
     The database is deleted last, so that a partly deleted run is still listed.
 
     Raises:
-        RunError: As raised by :func:`contents`, or a file cannot be deleted.
+        RunError: As raised by :func:`count_contents`, or a file cannot be deleted.
     """
-    contents(directory)
+    count_contents(directory)
     check_not_written_elsewhere(*_runs_within(directory))
     try:
         with _without_engines(directory):

@@ -12,7 +12,7 @@ from accel_engine.errors import DatabaseError, RunError
 from accel_engine.events import Event, Warned
 from accel_engine.plan import Plan
 from accel_engine.run import SCHEMA_VERSION, RunReader, RunWriter, create, list_runs
-from accel_engine.run.runs.removal import contents
+from accel_engine.run.runs.removal import count_contents
 from accel_engine.run.store.annotations import set_note
 from accel_engine.run.store.database import DATABASE, RunDatabase, reading
 from full_disk import filled, small_disk
@@ -229,6 +229,6 @@ def test_writing_it_is_an_error_in_words(run: Path) -> None:
 def test_what_would_change_a_run_says_first_that_it_cannot_be_written() -> None:
     run = damaged_runs.record()
     with unwritable(run):
-        for change in (lambda: set_note(run, "a note"), lambda: contents(run)):
+        for change in (lambda: set_note(run, "a note"), lambda: count_contents(run)):
             with pytest.raises(RunError, match=f"run {run.name} cannot be changed: {run} cannot be written"):
                 change()
