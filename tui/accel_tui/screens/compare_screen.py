@@ -22,7 +22,7 @@ from accel_engine.text import printable_fields, printable_line
 from accel_tui.formatting.table_columns import GAP, Column
 from accel_tui.host import Screens, open_screen
 from accel_tui.run_list.columns import has_model
-from accel_tui.run_list.comparison import ComparedRow, ComparedRun, Comparison, compared_runs
+from accel_tui.run_list.comparison import ComparedRow, ComparedRun, Comparison, compare_runs
 from accel_tui.run_state.run_follower import RunFollower
 from accel_tui.screens.run_actions import COMPARE, RunActionsScreen, TargetRun, run_bindings
 from accel_tui.widgets.chart_panels.compare_charts import CompareCharts, letter, style_of
@@ -249,7 +249,7 @@ class CompareScreen(RunActionsScreen):
         runs = tuple(
             ComparedRun(run, follower.latest()) for run, follower in zip(self._runs, self._followers, strict=True)
         )
-        found = compared_runs(runs)
+        found = compare_runs(runs)
         self._charts.runs = runs
         self._table.comparison = found
         self._describe()

@@ -16,7 +16,7 @@ from accel_engine.text import printable, printable_fields
 from accel_tui.formatting.runs import lost_reason
 from accel_tui.formatting.table_columns import SortOrder
 from accel_tui.run_list.columns import COLUMNS
-from accel_tui.run_list.run_filter import key_error, matches, parse
+from accel_tui.run_list.run_filter import key_error, matches, parse_filter
 from accel_tui.widgets.table import RowDetails, Table
 
 INTERVAL = 2.0
@@ -89,7 +89,7 @@ class RunsTable(Table[RunSummary]):
             self._worker = self._list()
 
     def watch_runs(self) -> None:
-        terms = parse(self.filter)
+        terms = parse_filter(self.filter)
         reason = key_error(self.filter) or "No matching runs"
         self.empty = f"{reason}. Escape clears the filter." if self.runs else "" if self.runs is None else self._no_runs
         self.show_rows(run for run in self.runs or () if matches(run, terms))
