@@ -100,7 +100,7 @@ def test_a_live_run_is_paused_for_a_trial_and_gets_its_plan_back_when_a_cure_is_
     wait_until(lambda: latest_checkpoint(directory), "a checkpoint")
     check_that_a_cancelled_trial_resumes(directory, wait_until)
     assert left_behind(home) == []
-    wait_until(lambda: steps(directory) > 500, "steps")
+    wait_until(lambda: steps(directory) > 100, "steps")
 
     applied = apply(directory, {"learning_rate": 0.02}, finding="rate-low")
     assert (applied.method, applied.process) == (Method.COMMAND, None)
