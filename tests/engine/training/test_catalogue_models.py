@@ -86,9 +86,8 @@ def test_a_model_trains_and_is_saved_as_plain_keras(
     gym: Gym, files: Path, model: str, data: str, fields: dict[str, object], shape: tuple[int | None, ...]
 ) -> None:
     asked, _, taken = model.partition(": ")
-    plan = Plan(
-        model=asked, data=str(files / data), epochs=1, steps_per_epoch=2, batch_size=4, validation="end", **fields
-    )
+    few = {"epochs": 1, "steps_per_epoch": 2, "batch_size": 4, "optimizer": "sgd", "validation": "end"}
+    plan = Plan.from_mapping({"model": asked, "data": str(files / data), **few, **fields})
     trained = gym.train(plan)
     assert trained.ended.outcome is Outcome.FINISHED, trained.ended.reason
     assert np.isfinite(trained.series["loss"]).all()
@@ -165,7 +164,7 @@ def test_auto_of_a_function_is_recorded_and_is_the_same_when_the_run_continues(g
         "    x = np.random.default_rng(0).normal(size=(40, 12, 2)).astype('float32')\n"
         "    return x, (x.sum((1, 2)) > 0).astype('int32')\n"
     )
-    plan = Plan(data=f"{source}:load", epochs=1, batch_size=12, checkpoint_every="1 epoch")
+    plan = Plan(data=f"{source}:load", epochs=1, batch_size=12, last_batch="drop", optimizer="sgd")
     first = gym.train(plan)
     assert latest_checkpoint(first.directory)
     with closing(RunReader(first.directory)) as reader:
