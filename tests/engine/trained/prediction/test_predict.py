@@ -64,7 +64,7 @@ HOUSES = "id,area,city,built,price\n" + "".join(
 def test_rows_are_predicted_in_units_without_the_training_file(gym: Gym, tmp_path: Path, predicted) -> None:
     source = tmp_path / "houses.csv"
     source.write_text(HOUSES)
-    directory = gym.train(Plan(data=str(source), target=("price",), epochs=2, batch_size=20)).directory
+    directory = gym.train(Plan(data=str(source), target=("price",), epochs=1, batch_size=12)).directory
     source.unlink()
     rows = tmp_path / "new.csv"
     rows.write_text("city,built,other,area\nUlm,2012-03-04,x,51\nKiel,,y,\nBonn,2013-01-01,z,inf\n")
@@ -106,7 +106,7 @@ def test_classes_have_their_names_and_a_row_that_lacks_a_column_is_an_error(
 def test_a_file_with_a_model_takes_raw_columns(gym: Gym, tmp_path: Path, predicted) -> None:
     source = tmp_path / "houses.csv"
     source.write_text(HOUSES)
-    directory = gym.train(Plan(data=str(source), target=("price",), epochs=1, batch_size=20)).directory
+    directory = gym.train(Plan(data=str(source), target=("price",), epochs=1, batch_size=12)).directory
     rows = tmp_path / "new.csv"
     rows.write_text("city,built,area\nUlm,2012-03-04,51\nBonn,2013-02-05,60\n")
     file = trained_model(directory)
@@ -409,7 +409,7 @@ def test_exported_keras_files_are_predicted_with_their_classes(gym: Gym, tmp_pat
 def test_exported_keras_files_of_numbers_and_images_are_predicted(gym: Gym, tmp_path: Path, predicted) -> None:
     source = tmp_path / "houses.csv"
     source.write_text(HOUSES)
-    directory = gym.train(Plan(data=str(source), target=("price",), epochs=1, batch_size=20)).directory
+    directory = gym.train(Plan(data=str(source), target=("price",), epochs=1, batch_size=12)).directory
     (tmp_path / "new.csv").write_text("city,built,area\nUlm,2012-03-04,51\nBonn,2013-02-05,60\n")
     of_file = predicted(exported(directory, tmp_path / "n.keras"), tmp_path / "new.csv")[1]["values 0"]
     of_run_ = predicted(directory, tmp_path / "new.csv")[1]["values 0"]
