@@ -3,7 +3,7 @@
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import ModuleType
 from typing import Any
 
@@ -52,6 +52,11 @@ def functions_of_fit() -> Functions:
     """What can fail while a ``fit`` is recorded."""
     made = {"RunRecorder._make": (RunRecorder, "_make"), "recorder.create_recorded": (recorder, "create_recorded")}
     return functions_of(MODULES.keys() - OF_LOOPS) | made
+
+
+def shared_out(labels: Iterable[str]) -> list[Any]:
+    """Labels as parameters of tests: every fifth of them is tried by other tests, too, all of them by ``campaign``."""
+    return [pytest.param(label, marks=pytest.mark.campaign if place % 5 else ()) for place, label in enumerate(labels)]
 
 
 def fail(*_: Any, **__: Any) -> Any:

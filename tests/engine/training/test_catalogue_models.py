@@ -71,10 +71,10 @@ OTHERS: list[tuple[str, str, dict[str, object], tuple[int | None, ...]]] = [
         pytest.param(
             "auto: tcn", "sensor.npz", {"strategy": "mirrored", "virtual_cpus": 2}, (2,), marks=pytest.mark.campaign
         ),
-        ("lstm", "sensor.npz", {}, (2,)),
+        pytest.param("lstm", "sensor.npz", {}, (2,), marks=pytest.mark.campaign),
         pytest.param("vit", "images.npz", {}, (2,), marks=pytest.mark.campaign),
         ("auto: cnn", "prices.npz", {"task": "regression"}, (1,)),
-        ("auto: unet", "masks.npz", {}, (11, 9, 2)),
+        pytest.param("auto: unet", "masks.npz", {}, (11, 9, 2), marks=pytest.mark.campaign),
         ("auto: autoencoder", "images.npz", {"task": "reconstruction"}, (11, 9, 3)),
         ("auto: bag-of-words", "reviews", {}, (2,)),
         ("auto: sound-cnn", "voices", {}, (2,)),
@@ -108,11 +108,9 @@ def test_a_model_trains_and_is_saved_as_plain_keras(
     assert np.isfinite(saved(example).numpy()).all()
 
 
-COMPILED = [
-    ("tabular", "columns.npz", {}),
-    ("lstm", "sensor.npz", {}),
-]
+COMPILED: list[tuple[str, str, dict[str, object]]] = [("tabular", "columns.npz", {})]
 COMPILED_SLOWLY: list[tuple[str, str, dict[str, object]]] = [
+    ("lstm", "sensor.npz", {}),
     ("linear", "columns.npz", {}),
     ("mlp", "images.npz", {}),
     ("gpt", "speech.txt", {"window": 8}),
