@@ -23,7 +23,7 @@ import tensorflow as tf
 from ai_edge_litert.interpreter import Interpreter
 
 from accel_engine.formats import open_model
-from accel_engine.inference.measurement.closed_loop import ClosedLoop
+from accel_engine.inference.measurement.stability import ClosedLoop
 
 THREADS = 1
 

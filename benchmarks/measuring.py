@@ -9,8 +9,8 @@ import argparse
 
 import numpy as np
 
-from accel_engine.inference.measurement.closed_loop import ClosedLoop
 from accel_engine.inference.measurement.rate_search import OpenLoop
+from accel_engine.inference.measurement.stability import ClosedLoop
 
 REQUESTS = 200_000
 

@@ -20,8 +20,7 @@ from accel_engine.errors import AccelError, RunError
 from accel_engine.plan import Plan
 from accel_engine.process import engine_process
 from accel_engine.requests.protocol.channel import Channel
-from accel_engine.requests.protocol.registry import find, function_of
-from accel_engine.requests.protocol.request import EngineRequest
+from accel_engine.requests.protocol.request import EngineRequest, find_request, request_function
 from accel_engine.run import RunReader
 from accel_engine.run.directory.lock import WriterLock
 from accel_engine.search.engine_runs import DirectStarter, EngineRuns
@@ -70,7 +69,7 @@ class EngineInThread:
         with requests, replies:
             _pipes.channel = Channel(requests, replies)
             try:
-                request_server.serve_request(find(name), Imported())  # type: ignore[arg-type]
+                request_server.serve_request(find_request(name), Imported())  # type: ignore[arg-type]
             except Exception:
                 self.unexpected.append(traceback.format_exc())
                 raise
@@ -90,7 +89,7 @@ class EngineInThread:
 
 def _noted(request: type[EngineRequest[Any]]) -> Callable[..., Any]:
     """The function of a request, which notes what it raises besides the errors for users."""
-    function = function_of(request)
+    function = request_function(request)
 
     def ask(*arguments: Any) -> Any:
         try:

@@ -30,13 +30,25 @@ INVALID_EXAMPLES = ("auto", "fail", "skip")
 """Values of a plan's ``invalid_examples``; ``auto`` skips the damaged files of a folder, and fails otherwise."""
 
 
+SPLIT_COLUMN = "column:"
+"""How a plan's ``split`` begins if it names a column."""
+
+
+SPLIT_NAMES = {
+    "train": ("train", "training"),
+    "validation": ("validation", "valid", "val", "dev"),
+    "test": ("test", "testing"),
+}
+"""What the splits of data are called, in any case; preferred names first."""
+
+
 def check_split(field: str, value: str) -> None:
     """Check a plan's ``split``.
 
     Raises:
         PlanError: It is neither one of :data:`SPLITS` nor ``column:NAME``.
     """
-    if value not in SPLITS and not value.startswith("column:"):
+    if value not in SPLITS and not value.startswith(SPLIT_COLUMN):
         raise PlanError(field, value, f"must be one of {', '.join(SPLITS)} or column:NAME")
 
 
@@ -129,6 +141,11 @@ class DataOptions:
     validation_steps: int | None = None
     class_weight: tuple[str, ...] = ()
     invalid_examples: str = "auto"
+
+    @property
+    def split_column(self) -> str:
+        """The column by which the plan splits examples; empty if it names none."""
+        return self.split.removeprefix(SPLIT_COLUMN) if self.split.startswith(SPLIT_COLUMN) else ""
 
 
 _NO_FIELDS = ("keeps_split", "keeps_raw", "formats", "takes_texts")

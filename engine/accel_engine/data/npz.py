@@ -10,18 +10,18 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.data.array_checks import check_parts
-from accel_engine.data.array_file import ArrayFile, opened
-from accel_engine.data.array_roles import CLASS_NAMES, ArrayRoles, find_roles, is_list_of_texts
+from accel_engine.data.array_file import ArrayFile, Header, opened
 from accel_engine.data.arrays import converted, example_kind, input_range, make_dataset, target_form
 from accel_engine.data.data_options import DataOptions, Progress
 from accel_engine.data.dataset import Dataset, spec_of
 from accel_engine.data.dataset_entry import DatasetEntry, EntryColumn
+from accel_engine.data.roles import Roles, check_names, choose_roles
 from accel_engine.data.series.array_series import survey_arrays, windowed_arrays
 from accel_engine.data.source import Source
-from accel_engine.data.splits import split_sizes
+from accel_engine.data.splits import split_names, split_sizes, validate_on_test
 from accel_engine.data.structure import Batch, map_structure, named_leaves
 from accel_engine.data.targets import Known, TargetForm, as_text
-from accel_engine.errors import PlanError
+from accel_engine.errors import DataError, PlanError
 from accel_engine.memory import check_memory
 from accel_engine.user_paths import no_file, user_path
 
@@ -37,12 +37,32 @@ _HEAD = 64
 _TABLE_FIELDS = ("kinds", "time", "group")
 
 _LISTED = 8
-"""Files that a note lists at most."""
+"""Files or arrays that a note lists at most."""
+
+CLASS_NAMES = "class_names"
+"""The array that names the classes."""
 
 _SEVERAL = Batch("inputs", "targets", "sample_weight")
 """Names of parts in messages that are several arrays."""
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class _ArrayRoles:
+    """What the arrays of a file are.
+
+    Attributes:
+        splits: The names of the arrays of each split: one name, or a dictionary of names, of inputs and targets.
+        unused: Names of arrays that are not used.
+        ignored: Names of arrays that the plan leaves out.
+        notes: Notes for the user.
+    """
+
+    splits: Mapping[str, Batch]
+    unused: tuple[str, ...]
+    ignored: tuple[str, ...]
+    notes: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +92,7 @@ class ArraySource(Source):
             if options.window is not None:
                 validation = self._of_validation(lambda other: other.headers)
                 return survey_arrays(self.entry, file.headers, options, validation)
-            roles = find_roles(file.headers, options)
+            roles = _find_roles(file.headers, options)
             parts = self._parts(file, roles, _header_rows)
             check_parts(parts.arrays, parts.names)
             train = roles.splits["train"]
@@ -116,7 +136,7 @@ class ArraySource(Source):
         with opened(self._path) as file:
             if options.window is not None:
                 return windowed_arrays(self.entry.name, _read_all(file), options, self._of_validation(_read_all))
-            roles = find_roles(file.headers, options)
+            roles = _find_roles(file.headers, options)
             parts = self._parts(file, roles, ArrayFile.read)
             dataset = make_dataset(
                 self.entry.name, parts.arrays, options, class_names=_class_names(file), names=parts.names
@@ -147,21 +167,19 @@ class ArraySource(Source):
         with opened(path) as other:
             return take(other)
 
-    def _parts(self, file: ArrayFile, roles: ArrayRoles, value: Callable[[ArrayFile, str], Any]) -> _Parts:
+    def _parts(self, file: ArrayFile, roles: _ArrayRoles, value: Callable[[ArrayFile, str], Any]) -> _Parts:
         """The arrays of each split, as ``value`` gives them by name, once they are found to fit in memory."""
-        splits, notes = dict(roles.splits), []
+        splits = dict(roles.splits)
         if self.options.validation_data:
             splits.pop("validation", None)
-        elif "test" in splits and "validation" not in splits and self.options.split == "auto":
-            splits["validation"] = splits.pop("test")
-            notes.append("the test arrays are the validation split; add x_val and y_val to keep them apart")
+        notes = validate_on_test(splits, self.options, "the test arrays")
         if file.other_files:
             notes.append(f"files in it that are no arrays: {', '.join(map(repr, file.other_files[:_LISTED]))}")
         leaves = [file.headers[name].rows() for part in splits.values() for _, name in named_leaves(part)]
         check_memory(f"reading {len(leaves)} arrays", sum(array.nbytes for array in leaves))
 
         def of_training(other: ArrayFile) -> Batch:
-            own = find_roles(other.headers, replace(self.options, ignore=()))
+            own = _find_roles(other.headers, replace(self.options, ignore=()))
             mapped: Batch = map_structure(partial(value, other), own.splits["train"])
             return mapped
 
@@ -171,6 +189,58 @@ class ArraySource(Source):
             arrays["validation"] = validation
             names["validation"] = _labels(splits["train"], f"{Path(self.options.validation_data).name}: ")
         return _Parts(arrays, names, tuple(notes))
+
+
+def _find_roles(headers: Mapping[str, Header], options: DataOptions) -> _ArrayRoles:
+    """Find what each array of a file is.
+
+    Args:
+        headers: Shapes and types by name.
+        options: ``target``, ``features`` and ``ignore`` name arrays, without the split's suffix.
+
+    Raises:
+        DataError: There are no inputs.
+        PlanError: The plan names an array that is not there.
+    """
+    splits = split_names(headers)
+    train = splits["train"]
+    check_names(options, train, "array")
+    if not headers:
+        raise DataError("the file has no arrays; expected x and y, or x_train and y_train")
+    targets = ["y"] if "y" in train and "y" not in options.ignore else None
+    roles = choose_roles([name for name in train if name != CLASS_NAMES], options, targets)
+    if not options.features:
+        own = ("x",) if "x" in roles.inputs else _of_one_length(roles, train, headers)
+        roles = replace(roles, inputs=own or roles.inputs)
+    notes = []
+    if not roles.targets:
+        names = ", ".join(roles.inputs)
+        notes.append(f"no targets: {names} used as inputs; --target names the arrays to predict")
+    wanted = (*roles.inputs, *roles.targets)
+    parts = {split: roles.batch(own) for split, own in splits.items() if all(name in own for name in wanted)}
+    used = {name for part in parts.values() for _, name in named_leaves(part)}
+    ignored = tuple(own[name] for own in splits.values() for name in options.ignore if name in own)
+    known = {CLASS_NAMES} if _is_list_of_texts(headers.get(CLASS_NAMES)) else set()
+    unused = tuple(sorted(set(headers) - used - known - set(ignored)))
+    if unused:
+        # repr: the file's names may contain control characters
+        listed = ", ".join(map(repr, unused[:_LISTED])) + (", …" if len(unused) > _LISTED else "")
+        notes.append(f"unused arrays in the file: {listed}")
+    return _ArrayRoles(parts, unused, ignored, tuple(notes))
+
+
+def _of_one_length(roles: Roles, train: Mapping[str, str], headers: Mapping[str, Header]) -> tuple[str, ...]:
+    """The inputs with as many rows as the targets; without targets, as most arrays."""
+    shapes = {name: headers[train[name]].shape for name in (*roles.targets, *roles.inputs)}
+    rows = {name: shape[0] for name, shape in shapes.items() if shape}
+    lengths = [rows[name] for name in roles.targets if name in rows] or list(rows.values())
+    common = max(lengths, key=lengths.count, default=0)
+    return tuple(name for name in roles.inputs if rows.get(name) == common)
+
+
+def _is_list_of_texts(header: Header | None) -> bool:
+    """Whether an array can be the names of classes."""
+    return header is not None and len(header.shape) == 1 and header.dtype.kind in "US"
 
 
 def _header_rows(file: ArrayFile, name: str) -> npt.NDArray[Any]:
@@ -189,7 +259,7 @@ def _labels(part: Batch, prefix: str = "") -> Batch:
 
 
 def _class_names(file: ArrayFile) -> tuple[str, ...]:
-    if not is_list_of_texts(file.headers.get(CLASS_NAMES)):
+    if not _is_list_of_texts(file.headers.get(CLASS_NAMES)):
         return ()
     return tuple(map(str, as_text(file.read(CLASS_NAMES))))
 
@@ -205,7 +275,7 @@ def _rows(part: Batch) -> int:
     return len(next(array for _, array in named_leaves(part)))
 
 
-def _columns(file: ArrayFile, roles: ArrayRoles, form: TargetForm) -> tuple[EntryColumn, ...]:
+def _columns(file: ArrayFile, roles: _ArrayRoles, form: TargetForm) -> tuple[EntryColumn, ...]:
     """The arrays of the file, used ones first."""
     columns = []
     for part in roles.splits.values():

@@ -1,23 +1,21 @@
 """Chooses the rows of the training, validation and test split; the same seed gives the same split everywhere."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from accel_engine.data.data_options import DataOptions
-from accel_engine.errors import FieldValue, PlanError
+from accel_engine.data.data_options import SPLIT_NAMES, DataOptions
+from accel_engine.errors import DataError, FieldValue, PlanError
+
+T = TypeVar("T")
 
 Rows = npt.NDArray[np.intp]
 
-SPLIT_NAMES = {
-    "train": ("train", "training"),
-    "validation": ("validation", "valid", "val", "dev"),
-    "test": ("test", "testing"),
-}
-"""Values of such a column, in any case."""
+_USES = {name: use for use, names in SPLIT_NAMES.items() for name in names}
+"""The split of each of these names."""
 
 
 class SplitRows(NamedTuple):
@@ -129,6 +127,65 @@ def without_shares(options: DataOptions, *, validation: bool, test: bool) -> Dat
     )
 
 
+def split_names(names: Iterable[str]) -> dict[str, dict[str, str]]:
+    """Tell from the ends of names, such as ``x_val``, of which split they are; those with no such end are of training.
+
+    Returns:
+        The names of ``train`` and of the other splits that there are, by their beginnings, such as ``x``.
+    """
+    ends = {name: name.rpartition("_")[::2] for name in names}
+    trained = {*ends, *(stem for stem, end in ends.values() if _USES.get(end) == "train")}
+    splits: dict[str, dict[str, str]] = {"train": {}}
+    for name, (stem, end) in ends.items():
+        if stem in trained and end in _USES:
+            splits.setdefault(_USES[end], {})[stem] = name
+        else:
+            splits["train"].setdefault(name, name)
+    return splits
+
+
+def choose_splits(splits: Mapping[str, T], options: DataOptions) -> tuple[dict[str, T], tuple[str, ...]]:
+    """Choose the splits of data by what they are called.
+
+    Args:
+        splits: The splits by name; if there is only one, it is for training.
+        options: The plan's split.
+
+    Returns:
+        Those of ``train``, ``validation`` and ``test`` that there are, and notes for the user.
+
+    Raises:
+        DataError: There is no training split.
+    """
+    by_use = ((use, next((each for each in splits if each.lower() in names), "")) for use, names in SPLIT_NAMES.items())
+    found = {use: name for use, name in by_use if name}
+    if "train" not in found and len(splits) == 1:
+        found = dict.fromkeys(["train"], next(iter(splits)))
+    if "train" not in found:
+        raise DataError(f"there is no training split: the data has {', '.join(splits) or 'none'}")
+    notes = validate_on_test(found, options, f"the split {found.get('test')}")
+    if unused := [name for name in splits if name not in found.values()]:
+        notes.append(f"unused splits: {', '.join(unused)}")
+    return {use: splits[name] for use, name in found.items()}, tuple(notes)
+
+
+def validate_on_test(splits: dict[str, T], options: DataOptions, test: str) -> list[str]:
+    """Use the test split for validation, if there is no other and the plan asks for none.
+
+    Args:
+        splits: The splits, of which ``test`` becomes ``validation``.
+        options: The plan's split.
+        test: What the test split is called.
+
+    Returns:
+        A note, if this is so.
+    """
+    if "validation" in splits or "test" not in splits or options.split != "auto" or has_other_validation(options):
+        return []
+    splits["validation"] = splits.pop("test")
+    return [f"validating on {test}, as there is no validation split"]
+
+
 def has_other_validation(options: DataOptions) -> bool:
     """Whether no examples are split off for validation, as they come from elsewhere."""
     return bool(options.validation_data) and not options.keeps_split
@@ -170,8 +227,7 @@ def split_by_values(values: Sequence[object], column: str) -> SplitRows:
     Raises:
         PlanError: A value is none of those, or there are no training rows.
     """
-    splits = {name: split for split, own in SPLIT_NAMES.items() for name in own}
-    assigned = np.array([splits.get(str(value).lower(), "") for value in values])
+    assigned = np.array([_USES.get(str(value).lower(), "") for value in values])
     if unknown := np.flatnonzero(assigned == "").tolist():
         shown = repr(values[unknown[0]]) if values[unknown[0]] is not None else "no value"
         reason = f"row {unknown[0] + 1:,} has {shown}; the column must have train, validation or test"

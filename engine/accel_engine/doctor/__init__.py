@@ -4,11 +4,12 @@ The names of checks are stable, so that scripts and bug reports can rely on them
 subject and a detail: ``tensorflow.import``.
 """
 
-from accel_engine.doctor.all_checks import checks_of, run_checks
+from accel_engine.doctor.all_checks import DEEP_CHECKS, checks_of, run_checks
 from accel_engine.doctor.check import Check, CheckFinding, CheckReport, CheckResult, failed, passed, warned
 from accel_engine.doctor.machine import Machine
 
 __all__ = [
+    "DEEP_CHECKS",
     "Check",
     "CheckFinding",
     "CheckReport",

@@ -5,7 +5,14 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from accel_engine import network_namespace
-from accel_engine.doctor import nvidia_checks, run_directory_checks, tensorflow_checks, tpu_checks
+from accel_engine.doctor import (
+    gpu_settings,
+    nvidia_checks,
+    run_directory_checks,
+    system_checks,
+    tensorflow_checks,
+    tpu_checks,
+)
 from accel_engine.doctor.check import (
     CHECK_TIMEOUT,
     Check,
@@ -38,16 +45,27 @@ def check_ports(machine: Machine) -> CheckFinding:  # noqa: ARG001
 CHECKS: tuple[tuple[str, Callable[[Machine], CheckFinding], float], ...] = (
     ("python", lambda _: check_python(Interpreter.here()), CHECK_TIMEOUT),
     ("tensorflow.packages", tensorflow_checks.check_packages, CHECK_TIMEOUT),
+    ("tensorflow.requirements", tensorflow_checks.check_requirements, CHECK_TIMEOUT),
     ("tensorflow.import", tensorflow_checks.check_import, _IMPORT),
     ("nvidia.driver", nvidia_checks.check_driver, _DRIVER),
     ("nvidia.libraries", nvidia_checks.check_libraries, _IMPORT),
     ("nvidia.seen", nvidia_checks.check_visible_gpus, _IMPORT),
     ("nvidia.memory", nvidia_checks.check_gpu_memory, _DRIVER),
+    ("nvidia.order", gpu_settings.check_order, _DRIVER),
+    ("nvidia.files", gpu_settings.check_files, _DRIVER),
+    ("nvidia.settings", gpu_settings.check_settings, _DRIVER),
+    ("nvidia.health", gpu_settings.check_health, _DRIVER),
+    ("nvidia.links", gpu_settings.check_links, _DRIVER),
+    ("nvidia.wsl", gpu_settings.check_wsl, CHECK_TIMEOUT),
     ("tpu.library", tpu_checks.check_library, CHECK_TIMEOUT),
     ("tpu.chips", tpu_checks.check_chips, CHECK_TIMEOUT),
     ("tpu.lock", tpu_checks.check_tpu_lock, CHECK_TIMEOUT),
     ("tpu.address", tpu_checks.check_address, 4 * PROBE_TIMEOUT_SECONDS),
     ("tpu.metrics", tpu_checks.check_tpu_metrics, CHECK_TIMEOUT),
+    ("system.limits", system_checks.check_limits, _DRIVER),
+    ("system.processors", system_checks.check_processors, _DRIVER),
+    ("system.memory", system_checks.check_memory, _DRIVER),
+    ("workers.cluster", system_checks.check_cluster, CHECK_TIMEOUT),
     ("workers.ports", check_ports, CHECK_TIMEOUT + 5.0),
     ("runs.directory", run_directory_checks.check_directory, CHECK_TIMEOUT),
     ("runs.space", run_directory_checks.check_space, CHECK_TIMEOUT),
@@ -56,15 +74,19 @@ CHECKS: tuple[tuple[str, Callable[[Machine], CheckFinding], float], ...] = (
 )
 """Stable name, function and timeout in seconds of each check."""
 
+DEEP_CHECKS = (("tensorflow.computing", tensorflow_checks.check_computing, _IMPORT),)
+"""The same of checks that let devices compute, which takes their time and memory."""
 
-def checks_of(machine: Machine | None = None) -> tuple[Check, ...]:
+
+def checks_of(machine: Machine | None = None, *, deep: bool = False) -> tuple[Check, ...]:
     """Collect the checks of a machine without running them.
 
     Args:
         machine: The machine to check; this machine by default.
+        deep: Whether devices compute, too.
     """
-    machine = machine or Machine()
-    return tuple(Check(name, partial(check, machine), timeout) for name, check, timeout in CHECKS)
+    machine, chosen = machine or Machine(), CHECKS + DEEP_CHECKS * deep
+    return tuple(Check(name, partial(check, machine), timeout) for name, check, timeout in chosen)
 
 
 def run_checks(checks: Sequence[Check]) -> Iterator[CheckReport]:

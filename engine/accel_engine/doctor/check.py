@@ -1,9 +1,9 @@
 """The types of a check and its finding; runs what may hang in a thread."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TypeVar
 
@@ -79,6 +79,14 @@ def warned(summary: str, cause: str, fix: str) -> CheckFinding:
 def failed(summary: str, cause: str, fix: str) -> CheckFinding:
     """Make a finding of something that does not work."""
     return CheckFinding(CheckResult.FAIL, summary, cause, fix)
+
+
+def worst(findings: Iterable[CheckFinding]) -> CheckFinding | None:
+    """The first failed finding, else the first one, with the number of the others in its summary; ``None`` of none."""
+    found = sorted(findings, key=lambda finding: finding.verdict is not CheckResult.FAIL)
+    if len(found) < 2:
+        return next(iter(found), None)
+    return replace(found[0], summary=f"{found[0].summary}; {len(found) - 1} more to mend")
 
 
 _Result = TypeVar("_Result")

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from packaging.version import InvalidVersion, Version
 
@@ -17,7 +17,7 @@ from accel_engine.devices.device_types import Device
 from accel_engine.devices.installation import installed_versions
 from accel_engine.devices.nvidia_gpu import NvidiaProbe
 from accel_engine.doctor.check import call_in_thread
-from accel_engine.doctor.tf_probe import TensorFlowDevices, probe_tensorflow
+from accel_engine.doctor.tf_probe import TensorFlowDevices, probe_devices, probe_tensorflow
 from accel_engine.run.directory.run_paths import home
 
 _Result = TypeVar("_Result")
@@ -49,6 +49,39 @@ def _requirements_of(distribution: str) -> Sequence[str]:
     return ()
 
 
+@dataclass(frozen=True, slots=True)
+class GpuSettings:
+    """What an administrator has set for a GPU, and what its driver asks for; ``None`` where it does not tell.
+
+    Attributes:
+        gpu: Its id.
+        compute_mode: 0 for any number of processes, 1 and 3 for one, 2 for none.
+        persistence: Whether the driver stays loaded while nobody uses the GPU.
+        mig: Whether it is divided into MIG instances, of which there may be none.
+        instances: Number of MIG instances.
+        power_limit: The enforced limit in W.
+        default_power: Its default limit in W.
+        pending_ecc: Whether error correction will be switched on or off by a restart.
+        remapping: Whether memory rows wait to be replaced by a reset.
+        remapping_failed: Whether rows could not be replaced.
+        recovery: What the driver asks for: a value of ``NVML_GPU_RECOVERY_ACTION``; 0 for nothing.
+        links: Number of active NVLinks.
+    """
+
+    gpu: str
+    compute_mode: int | None = None
+    persistence: bool | None = None
+    mig: bool | None = None
+    instances: int = 0
+    power_limit: float | None = None
+    default_power: float | None = None
+    pending_ecc: bool | None = None
+    remapping: bool | None = None
+    remapping_failed: bool | None = None
+    recovery: int | None = None
+    links: int = 0
+
+
 DRIVER_TIMEOUT = 20.0
 """Timeout in seconds: waking eight GPUs takes several."""
 
@@ -64,6 +97,7 @@ class Driver:
         memory_shares: Pairs of a GPU's id and the share of its memory in use.
         problem: Why it finds no GPU.
         timed_out: Whether it did not respond in time.
+        settings: The settings of its GPUs.
     """
 
     version: str = ""
@@ -72,6 +106,7 @@ class Driver:
     memory_shares: tuple[tuple[str, float], ...] = ()
     problem: str = ""
     timed_out: bool = False
+    settings: tuple[GpuSettings, ...] = ()
 
 
 def query_driver(timeout: float = DRIVER_TIMEOUT) -> Driver:
@@ -97,7 +132,8 @@ def _query() -> Driver:
                 shares.append((sample.device, used.value / total.value))
         version, cuda = _versions()
         problem = " ".join(kind.reason for kind in inventory.unavailable)
-        return Driver(version, cuda, inventory.devices, tuple(shares), problem)
+        settings = tuple(map(_read_settings, inventory.devices))
+        return Driver(version, cuda, inventory.devices, tuple(shares), problem, settings=settings)
     finally:
         probe.close()
 
@@ -114,6 +150,48 @@ def _versions() -> tuple[str, tuple[int, int]]:
     return version, (cuda // 1000, cuda % 1000 // 10)
 
 
+def _read_settings(gpu: Device) -> GpuSettings:
+    """Read the settings of a GPU; call it while the library is open."""
+    import pynvml as nvml
+
+    def read(function: str, *arguments: Any) -> Any:
+        with contextlib.suppress(nvml.NVMLError, AttributeError):  # old drivers and old bindings lack some
+            return getattr(nvml, f"nvmlDeviceGet{function}")(*arguments)
+        return None
+
+    if (handle := read("HandleByIndex", int(gpu.id.partition(":")[2]))) is None:
+        return GpuSettings(gpu.id)
+    persistence, (ecc, ecc_next) = read("PersistenceMode", handle), read("EccMode", handle) or (None, None)
+    mig, rows = read("MigMode", handle), read("RemappedRows", handle)
+    limit, default = read("EnforcedPowerLimit", handle), read("PowerManagementDefaultLimit", handle)
+    links = [read("NvLinkState", handle, link) for link in range(getattr(nvml, "NVML_NVLINK_MAX_LINKS", 0))]
+    return GpuSettings(
+        gpu.id,
+        read("ComputeMode", handle),
+        None if persistence is None else bool(persistence),
+        None if mig is None else bool(mig[0]),
+        max(0, len(gpu.uuids) - 1),
+        None if limit is None else limit / 1000,
+        None if default is None else default / 1000,
+        None if ecc is None else ecc != ecc_next,
+        None if rows is None else bool(rows[2]),
+        None if rows is None else bool(rows[3]),
+        _recovery(nvml, read("FieldValues", handle, [_RECOVERY])),
+        links.count(1),
+    )
+
+
+_RECOVERY = 230
+"""NVML's field ``NVML_FI_DEV_GET_GPU_RECOVERY_ACTION``."""
+
+
+def _recovery(nvml: Any, values: Any) -> int | None:
+    """The driver's answer about recovery; ``None`` if it has none."""
+    if not values or values[0].nvmlReturn != nvml.NVML_SUCCESS:
+        return None
+    return int(values[0].value.uiVal)
+
+
 @dataclass(frozen=True, slots=True)
 class Machine:
     """The inputs of the checks.
@@ -128,6 +206,7 @@ class Machine:
         requirements: Returns the requirements of a distribution.
         driver: Queries the NVIDIA driver; cached.
         tensorflow: Probes TensorFlow in a separate process; cached.
+        computing: Probes it, and lets its devices compute; cached.
     """
 
     environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
@@ -139,6 +218,7 @@ class Machine:
     requirements: Callable[[str], Sequence[str]] = _requirements_of
     driver: Callable[[], Driver] = field(default_factory=lambda: once(query_driver))
     tensorflow: Callable[[], TensorFlowDevices] = field(default_factory=lambda: once(probe_tensorflow))
+    computing: Callable[[], TensorFlowDevices] = field(default_factory=lambda: once(probe_devices))
 
     @property
     def in_container(self) -> bool:

@@ -9,8 +9,8 @@ from accel_engine.devices.nvidia_queries import REASONS
 from accel_engine.devices.pci_address import is_newer, newest_major, read_word
 from accel_engine.doctor.check import CheckFinding, failed, passed, warned
 from accel_engine.doctor.gpu_diagnosis import diagnose_unseen_gpu
-from accel_engine.doctor.machine import Driver, Machine, parse_version
-from accel_engine.doctor.tensorflow_checks import installed_packages
+from accel_engine.doctor.machine import Driver, Machine
+from accel_engine.doctor.tensorflow_checks import installed_packages, requirement_problem
 from accel_engine.words import numbers
 from accel_engine.words.numbers import percent
 
@@ -114,7 +114,7 @@ def check_libraries(machine: Machine) -> CheckFinding:
     if name not in installed:
         return passed(f"not used by {next(iter(installed))}" if installed else "skipped: TensorFlow is not installed")
     requirements = [each for each in map(Requirement, machine.requirements(name)) if "and-cuda" in str(each.marker)]
-    problems = [problem for requirement in requirements if (problem := _requirement_problem(machine, requirement))]
+    problems = [problem for requirement in requirements if (problem := requirement_problem(machine, requirement))]
     if not problems:
         return passed(f"{len(requirements)} packages, as required by tensorflow {installed[name]}")
     others = f", and {len(problems) - 1} more of {len(requirements)} packages" if len(problems) > 1 else ""
@@ -134,15 +134,6 @@ def _without_gpu(driver: Driver) -> CheckFinding:
     if driver.timed_out:
         return warned("unknown", driver.problem, "see nvidia.driver")
     return passed(NOT_NEEDED)
-
-
-def _requirement_problem(machine: Machine, requirement: Requirement) -> str:
-    """The problem of a required package; empty if there is none."""
-    version = machine.version(requirement.name)
-    if not version:
-        return f"{requirement.name} is missing"
-    fits = requirement.specifier.contains(parse_version(version), prereleases=True)
-    return "" if fits else f"{requirement.name} is {version}, not {requirement.specifier}"
 
 
 def _has_compiler(machine: Machine) -> bool:

@@ -3,6 +3,9 @@
 import re
 from pathlib import Path
 
+from packaging.requirements import Requirement
+from packaging.version import Version
+
 from accel_engine.devices.installation import DISTRIBUTIONS, INSTALL_COMMANDS
 from accel_engine.doctor.check import CheckFinding, failed, passed, warned
 from accel_engine.doctor.machine import Machine, installed_version, parse_version
@@ -24,6 +27,18 @@ UNSUPPORTED_DISTRIBUTIONS = (
 
 OLDEST, NEWEST = (2, 19), (2, 21)
 """The range of supported TensorFlow versions."""
+
+OLDEST_KERAS = Version("3.11.3")
+"""The oldest supported Keras."""
+
+NO_PKG_RESOURCES = 82
+"""The major version of setuptools from which there is no ``pkg_resources``."""
+
+LAST_WITH_PKG_RESOURCES = Version("2.20.0")
+"""The last TensorBoard that imports it."""
+
+_LISTED = 3
+"""Number of packages that a summary names."""
 
 _PARTS_MISSING = re.compile(r"No module named 'tensorflow\b|module 'tensorflow\b.* has no attribute")
 
@@ -63,11 +78,55 @@ def check_packages(machine: Machine) -> CheckFinding:
         summary += f", keras {keras}" if keras else ", no keras"
         return failed(summary, "this TensorFlow needs Keras 3", "run pip install 'keras>=3'")
     summary += f", keras {keras}"
+    if parse_version(keras) < OLDEST_KERAS:
+        cause = f"accel-tui needs Keras {OLDEST_KERAS} or newer: older ones lose weights and settings of saved models"
+        return failed(summary, cause, f"run pip install 'keras>={OLDEST_KERAS},<4'")
     if not OLDEST <= parse_version(version).release[:2] <= NEWEST:
         span = " to ".join(".".join(map(str, end)) for end in (OLDEST, NEWEST))
         cause = f"accel-tui is tested with TensorFlow {span}"
         return warned(summary, cause, f"in a new virtual environment: {INSTALL_COMMANDS}")
     return passed(summary)
+
+
+def requirement_problem(machine: Machine, requirement: Requirement) -> str:
+    """Why the installed version of a required package does not fit; empty if it does."""
+    version = machine.version(requirement.name)
+    if not version:
+        return f"{requirement.name} is missing"
+    fits = requirement.specifier.contains(parse_version(version), prereleases=True)
+    return "" if fits else f"{requirement.name} is {version}, not {requirement.specifier}"
+
+
+def check_requirements(machine: Machine) -> CheckFinding:
+    """Check whether another package has replaced what TensorFlow needs, such as protobuf, by other versions."""
+    installed = installed_packages(machine)
+    if not installed:
+        return passed("skipped: TensorFlow is not installed")
+    name = next(iter(installed))
+    needed = [each for each in map(Requirement, machine.requirements(name)) if _is_needed(each)]
+    if problems := [problem for each in needed if (problem := requirement_problem(machine, each))]:
+        cause = f"{name} {installed[name]} needs other versions than another package has installed"
+        return warned("; ".join(problems[:_LISTED]), cause, "install accel-tui in its own virtual environment")
+    if _lacks_pkg_resources(machine):
+        found = machine.version("setuptools") or "missing"
+        cause = f"TensorBoard imports pkg_resources, which setuptools had before {NO_PKG_RESOURCES} only"
+        return warned(f"setuptools is {found}", cause, f"run pip install 'setuptools<{NO_PKG_RESOURCES}'")
+    return passed(f"{len(needed)} packages, as required by {name} {installed[name]}")
+
+
+def _lacks_pkg_resources(machine: Machine) -> bool:
+    """Whether a TensorBoard is installed that needs ``pkg_resources``, without them."""
+    board = machine.version("tensorboard")
+    return (
+        bool(board)
+        and parse_version(board) <= LAST_WITH_PKG_RESOURCES
+        and not 0 < parse_version(machine.version("setuptools")).major < NO_PKG_RESOURCES
+    )
+
+
+def _is_needed(requirement: Requirement) -> bool:
+    """Whether a requirement holds on this platform, without an extra."""
+    return requirement.marker is None or requirement.marker.evaluate({"extra": ""})
 
 
 def check_import(machine: Machine) -> CheckFinding:
@@ -95,6 +154,39 @@ def check_import(machine: Machine) -> CheckFinding:
         return _import_failed(tensorflow)
     build = f"built for CUDA {tensorflow.cuda}" if tensorflow.cuda else "built without CUDA"
     return passed(f"{tensorflow.version} in {tensorflow.seconds:.1f} s, {build}; Keras {tensorflow.keras}")
+
+
+def check_computing(machine: Machine) -> CheckFinding:
+    """Check whether every device multiplies, convolves, and runs what XLA has compiled, in a separate process."""
+    if not installed_packages(machine):
+        return warned("skipped", "TensorFlow is not installed", "see tensorflow.packages")
+    tensorflow = machine.computing()
+    if not tensorflow.computed and not tensorflow.trying:
+        return warned("skipped", "TensorFlow finds no devices", "see tensorflow.import")
+    if not tensorflow.trying:
+        return passed("; ".join(tensorflow.computed))
+    if tensorflow.timed_out:
+        how, cause = f"not done after {PROBE_TIMEOUT:g} s", "the device hangs, or its code is compiled anew for it"
+    elif tensorflow.signal:
+        how, cause = f"ended by {tensorflow.signal}", _truncated(tensorflow.problem)
+    else:
+        how, cause = "failed", _truncated(tensorflow.problem)
+    fix = next((text for pattern, text in _COMPUTING_FIXES if re.search(pattern, tensorflow.log)), "see nvidia.seen")
+    if "XLA" in tensorflow.trying:
+        return warned(f"{tensorflow.trying}: {how}", cause, f"{fix}; until then, train with --xla off")
+    return failed(f"{tensorflow.trying}: {how}", cause, fix)
+
+
+_COMPUTING_FIXES = (
+    (
+        r"PTX version|sm_\d+ is not|no kernel image|NO_BINARY_FOR_GPU|[Uu]nsupported.*PTX",
+        "the GPU is newer than this TensorFlow: use NVIDIA's TensorFlow container, or a newer TensorFlow",
+    ),
+    (r"libdevice|ptxas", "install CUDA's compiler: pip install 'tensorflow[and-cuda]'"),
+    (r"CUDNN_STATUS|cudnn", "install the cuDNN that TensorFlow was built with: pip install 'tensorflow[and-cuda]'"),
+    (r"OUT_OF_MEMORY|out of memory", "end other programs on the GPU (nvidia-smi lists them)"),
+)
+"""Patterns of the log of a computation that failed, and the fix; most specific first."""
 
 
 def _timed_out(machine: Machine, tensorflow: TensorFlowDevices) -> CheckFinding:

@@ -37,6 +37,8 @@ class TensorFlowDevices:
         gpus: Names of the visible GPUs.
         capabilities: Their compute capabilities, such as ``9.0``; empty where unknown.
         built: The capabilities for which the build has code, such as ``sm_90``.
+        trying: What a device computed last, if that did not end.
+        computed: What the devices have computed, with the seconds it took.
         seconds: Duration of the import.
         problem: The last error in the log; empty if there was none.
         signal: The signal that ended the process, e.g. ``SIGABRT``; empty if none did.
@@ -56,6 +58,13 @@ class TensorFlowDevices:
     log: str = ""
     capabilities: tuple[str, ...] = ()
     built: tuple[str, ...] = ()
+    trying: str = ""
+    computed: tuple[str, ...] = ()
+
+
+def probe_devices() -> TensorFlowDevices:
+    """Run the probe process, and let every device compute something of each kind, which may take a minute."""
+    return probe_tensorflow((*COMMAND, "--deep"))
 
 
 def probe_tensorflow(command: Sequence[str] = COMMAND, timeout: float = PROBE_TIMEOUT) -> TensorFlowDevices:
@@ -65,7 +74,8 @@ def probe_tensorflow(command: Sequence[str] = COMMAND, timeout: float = PROBE_TI
         command: Its command; each line of its output is a JSON object with some of the results.
         timeout: Seconds after which it is killed.
     """
-    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "0"}  # log messages about GPUs are needed
+    # Log messages about GPUs are needed, and the names of libraries that cannot be loaded.
+    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "0", "TF_CPP_VMODULE": "dso_loader=1"}
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(
             command,

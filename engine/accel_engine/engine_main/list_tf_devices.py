@@ -1,7 +1,7 @@
-"""Prints the devices that TensorFlow finds: ``python -m accel_engine.engine_main.list_tf_devices``.
+"""Prints the devices that TensorFlow finds: ``python -m accel_engine.engine_main.list_tf_devices [--deep]``.
 
 :mod:`accel_engine.doctor` starts it. The lines it has printed show how far it got before native code hung or aborted.
-It allocates no GPU memory.
+It allocates no GPU memory, but with ``--deep``, with which every device computes something of each kind.
 """
 
 import gc
@@ -9,14 +9,19 @@ import json
 import os
 import resource
 import signal
+import sys
 import time
+from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any
 
 from accel_engine.engine_main import tensorflow_import
 
 TIMEOUT_SECONDS = 120
-"""Seconds after which the process exits even if native code hangs."""
+"""Seconds after which the process exits even if native code hangs; its starter waits for less."""
+
+DEEP = "--deep"
+"""The option with which the devices compute."""
 
 
 def main() -> None:
@@ -49,6 +54,38 @@ def main() -> None:
         gpus=[known.get("device_name", gpu.name) for gpu, known in zip(gpus, details, strict=True)],
         capabilities=[".".join(map(str, known.get("compute_capability", ()))) for known in details],
     )
+    if DEEP in sys.argv[1:]:
+        _compute(tf, [f"GPU:{index}" for index in range(len(gpus))] or ["CPU:0"], send)
+
+
+def _compute(tf: Any, devices: list[str], send: Callable[..., None]) -> None:
+    """Let devices compute, and tell before each computation what is tried, and after it what was done."""
+    for gpu in tf.config.list_physical_devices("GPU"):
+        tf.config.experimental.set_memory_growth(gpu, enable=True)
+
+    def product() -> Any:
+        return tf.linalg.matmul(tf.ones((64, 64)), tf.ones((64, 64)))[0, 0]
+
+    def convolution() -> Any:
+        return tf.nn.conv2d(tf.ones((8, 16, 16, 8)), tf.ones((1, 1, 8, 8)), 1, "SAME")[0, 0, 0, 0]
+
+    compiled = tf.function(lambda: tf.reduce_sum(tf.ones((64,)) + 1.0), jit_compile=True)
+    done = []
+    for device in devices:
+        for name, compute, right in (
+            ("a matrix product", product, 64.0),
+            ("a convolution", convolution, 8.0),
+            ("a function compiled by XLA", compiled, 128.0),
+        ):
+            send(trying=f"{name} on {device}")
+            begun = time.monotonic()
+            with tf.device(device):
+                found = float(compute())
+            if found != right:
+                raise ArithmeticError(f"{name} on {device} gives {found}, not {right}")
+            done.append(f"{name} on {device} in {time.monotonic() - begun:.1f} s")
+            send(computed=done)
+    send(trying="")
 
 
 if __name__ == "__main__":

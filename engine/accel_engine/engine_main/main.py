@@ -23,7 +23,7 @@ from accel_engine.files import open_log
 from accel_engine.keep_alive.restart import ensure_watched
 from accel_engine.plan import Plan, isolation
 from accel_engine.plan.resolved_plan import resolve
-from accel_engine.requests.protocol.registry import find, names
+from accel_engine.requests.protocol.request import find_request, request_names
 from accel_engine.run import RunReader
 from accel_engine.run.directory.log_file import never_fail_to_print
 from accel_engine.run.directory.run_paths import LOG
@@ -38,12 +38,12 @@ def main() -> int:
     os.umask(0o077)  # what a run writes is its owner's, whatever TensorFlow or Keras writes it with
     parser = argparse.ArgumentParser(prog="python -m accel_engine.process", description=__doc__)
     parser.add_argument("--run", type=Path, help="train the run in this directory")
-    parser.add_argument("--request", choices=names(), help="answer one request")
+    parser.add_argument("--request", choices=request_names(), help="answer one request")
     parser.add_argument("--isolated", action="store_true", help="the process is in a network namespace of the run")
     arguments = parser.parse_args()
     directory = arguments.run
     tensorflow_import.prepare()
-    request = find(arguments.request) if arguments.request else None
+    request = find_request(arguments.request) if arguments.request else None
     if request is None or request.is_batch:
         tensorflow_import.set_batch_scheduling()  # before threads start, which inherit it
     never_fail_to_print()

@@ -14,8 +14,7 @@ from typing import Any
 from accel_engine.engine_main.tensorflow_import import TensorFlowImport
 from accel_engine.errors import AccelError, format_error
 from accel_engine.requests.protocol.channel import Channel, ProtocolError
-from accel_engine.requests.protocol.registry import function_of
-from accel_engine.requests.protocol.request import EngineRequest, FolderRequest, Problem, Send
+from accel_engine.requests.protocol.request import EngineRequest, FolderRequest, Problem, Send, request_function
 
 
 def serve_request(kind: type[EngineRequest[Any]], tensorflow: TensorFlowImport) -> int:
@@ -37,7 +36,7 @@ def _answer_next(kind: type[EngineRequest[Any]], channel: Channel, tensorflow: T
     if isinstance(request, FolderRequest):
         channel.folder = request.folder
     if kind.asks:
-        return function_of(kind)(request, channel.send, messages, tensorflow)
+        return request_function(kind)(request, channel.send, messages, tensorflow)
     return answer(request, channel.send, tensorflow)
 
 
@@ -54,7 +53,7 @@ def answer(request: EngineRequest[Any], send: Send, tensorflow: TensorFlowImport
     """
     try:
         tensorflow.wait()
-        return function_of(type(request))(request, send)
+        return request_function(type(request))(request, send)
     except BrokenPipeError:
         raise
     except AccelError as error:

@@ -38,7 +38,7 @@ from accel_engine.training.core.deadline import Deadline
 if TYPE_CHECKING:
     from accel_engine.tensorboard.run_log import LiveLog
     from accel_engine.training.distributed.cluster_server import ClusterServer
-    from accel_engine.training.recovery.repair import NewProcess
+    from accel_engine.training.recovery.recovery_action import NewProcess
     from accel_engine.training.trainer import Trainer
 
 POLL_SECONDS = 0.05

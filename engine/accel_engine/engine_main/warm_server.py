@@ -14,8 +14,7 @@ from accel_engine.models import UserModel, find
 from accel_engine.process.engine_process import find_installation, package_versions
 from accel_engine.requests.describe_model import Description, ModelRequest
 from accel_engine.requests.protocol.channel import Channel, ProtocolError
-from accel_engine.requests.protocol.request import Problem
-from accel_engine.requests.protocol.warm_messages import EngineReady, RunHandedOver
+from accel_engine.requests.protocol.request import EngineReady, Problem, RunHandedOver
 
 
 class WarmServer:
@@ -94,7 +93,7 @@ class WarmServer:
         """Train a small model once; not in a process that must restart for a run, or has one."""
         if self._claims or self._warmed_up or not self._tensorflow.imported:
             return
-        from accel_engine.training.warm_up import warm_up
+        from accel_engine.training.measure_model import warm_up
 
         with self._lock:
             if self._serving and not self.needs_restart:

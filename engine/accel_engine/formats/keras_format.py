@@ -17,7 +17,9 @@ class _Keras(ModelFormat):
 
     def write(self, model: ModelToWrite, precision: str, path: Path) -> None:
         del precision
-        with explaining("the model cannot be saved"):
+        from accel_engine.private_names.keras_names import whole_configs
+
+        with explaining("the model cannot be saved"), whole_configs(model.labelled):
             model.labelled.save(path)
         write_origin(path, model.described({}))
 

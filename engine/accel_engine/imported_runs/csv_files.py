@@ -56,15 +56,12 @@ _LARGEST_WHOLE = 1 << 53  # up to which float64 has all whole numbers
 
 @dataclass(frozen=True, slots=True)
 class ColumnNames:
-    """The columns that the user names; empty ones are found by their usual names.
-
-    Attributes:
-        step: The number of the step.
-        epoch: The number of the epoch.
-    """
+    """The columns that the user names; empty ones are found by their usual names."""
 
     step: str = ""
+    """The number of the step."""
     epoch: str = ""
+    """The number of the epoch."""
 
 
 def find(file: Path, columns: ColumnNames) -> list[RunSource]:

@@ -1,20 +1,21 @@
 """Measures a runtime: batch size by batch size, in one of MLPerf's scenarios; without TensorFlow."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import partial
 from itertools import cycle
 
+import numpy as np
+
 from accel_engine import clock
+from accel_engine.data.structure import ArraySpec
 from accel_engine.devices.energy_meter import IntervalMeter
 from accel_engine.errors import ModelError
 from accel_engine.inference.candidate import Candidate, Setup
-from accel_engine.inference.example_batches import batches_of
-from accel_engine.inference.live_window import LiveWindow
-from accel_engine.inference.measurement.closed_loop import ClosedLoop
+from accel_engine.inference.measurement.percentiles import LiveWindow
 from accel_engine.inference.measurement.rate_search import FEWEST_REQUESTS, HighestRate, highest_rate, serve_at
-from accel_engine.inference.measurement.stability import Measured, ignore_windows, measure
+from accel_engine.inference.measurement.stability import ClosedLoop, Measured, ignore_windows, measure
 from accel_engine.inference.measurement.window import SECOND, TOLERANCE, SystemTimer, Timer, Window
 from accel_engine.inference.runtime import Arrays, Runtime
 from accel_engine.words import numbers
@@ -223,3 +224,55 @@ class RuntimeBench:
         for size in sizes:
             run(next(batches[size]))
         return lambda count: run(next(batches[padded[count]]))
+
+
+MAX_BATCHES = 8
+"""Different batches of a size at most, so that not the same bytes are read from the caches each time."""
+
+MAX_BYTES = 1 << 28
+"""Bytes of all batches of a size at most; but there is always one batch."""
+
+EXAMPLES = 256
+"""Random examples."""
+
+
+def batches_of(examples: Arrays, size: int) -> list[dict[str, np.ndarray]]:
+    """Different batches of some examples, which are repeated where there are too few.
+
+    Args:
+        examples: An array for each input, ``[examples, ...]``.
+        size: Examples of a batch.
+    """
+    count = len(next(iter(examples.values())))
+    nbytes = sum(array[:1].nbytes for array in examples.values()) * size
+    number = max(1, min(MAX_BATCHES, MAX_BYTES // max(nbytes, 1), -(-count // size)))
+    rows = [np.arange(first * size, (first + 1) * size) % count for first in range(number)]
+    return [{name: array[chosen] for name, array in examples.items()} for chosen in rows]
+
+
+def random_examples(specs: Mapping[str, ArraySpec], seed: int = 0) -> dict[str, np.ndarray]:
+    """Random examples of a model's inputs: floats between 0 and 1, whole numbers 0 and 1, the texts ``0`` and ``1``.
+
+    Larger numbers may be no token of the model, or no class.
+
+    Args:
+        specs: The specs of the inputs.
+        seed: Of the random numbers.
+
+    Raises:
+        ModelError: An input has a dimension of any size.
+    """
+    draws = np.random.default_rng(seed)
+    return {name: _random(name, spec, draws) for name, spec in specs.items()}
+
+
+def _random(name: str, spec: ArraySpec, draws: np.random.Generator) -> np.ndarray:
+    sides: Sequence[int | None] = spec.shape
+    if None in sides:
+        raise ModelError(f"input {name} has a dimension of any size ({spec}): give examples with --data")
+    shape = (EXAMPLES, *(side for side in sides if side is not None))
+    if spec.dtype == "string":
+        return draws.integers(0, 2, shape).astype(str).astype(object)
+    if spec.dtype.startswith(("float", "bfloat")):
+        return draws.random(shape, np.float32).astype("float32" if spec.dtype == "bfloat16" else spec.dtype)
+    return draws.integers(0, 2, shape).astype(spec.dtype)

@@ -5,6 +5,7 @@ from contextlib import suppress
 from typing import Any, TypeAlias
 
 import keras
+import numpy as np
 
 from accel_engine.private_names.keras_names import loss_takes_logits
 
@@ -145,6 +146,25 @@ def logits_note(model: Any) -> str:
         return ""
     name = loss_name(model.loss)
     return f"{name} has from_logits=True, but the model ends with a {activation}: leave out one of the two"
+
+
+def tversky_note(loss: Loss) -> str:
+    """A warning on a Tversky loss with different coefficients where Keras takes one for the other; empty elsewhere.
+
+    Keras 3.15 weighs false negatives by ``alpha``, against its documentation (keras-team/keras#23333).
+    """
+    chosen = [each for each in every_loss(loss) if isinstance(each, keras.losses.Tversky) and each.alpha != each.beta]
+    if not chosen:
+        return ""
+    of_false_positives = keras.losses.Tversky(alpha=1.0, beta=0.0)
+    if (
+        float(of_false_positives(np.array([[1.0], [0.0]]), np.ones((2, 1)))) > 0.25
+    ):  # one of two is a false positive: 0.5
+        return ""
+    return (
+        f"Keras {keras.__version__} weighs false negatives by alpha and false positives by beta, against its "
+        f"documentation: exchange alpha={chosen[0].alpha:g} and beta={chosen[0].beta:g} to get what it describes"
+    )
 
 
 def _own_name(operation: Any) -> str:

@@ -18,7 +18,7 @@ from typing import Self
 from accel_engine import clock
 from accel_engine.errors import RunError
 from accel_engine.measure.trial_process import TrialFailedError, TrialProcess
-from accel_engine.measure.trial_statistics import LEAST_ROUNDS, PlanComparison, compare_rates, in_turn, spread
+from accel_engine.measure.trial_statistics import LEAST_ROUNDS, in_turn, spread
 from accel_engine.requests.try_plan import TrialReady, TrialStart, Turn
 from accel_engine.run.directory.checkpoint_files import steps_in
 from accel_engine.run.directory.run_paths import CHECKPOINTS, make_private, runs_directory
@@ -88,11 +88,6 @@ class PlanTrial:
     def steps_per_second(self) -> float:
         """The median of the rounds."""
         return statistics.median(turn.steps_per_second for turn in self.turns)
-
-    def compared_with(self, other: "PlanTrial") -> PlanComparison:
-        """How its examples a second compare with those of another one, in the rounds of both."""
-        rounds = min(len(self.turns), len(other.turns))
-        return compare_rates(other.rates[:rounds], self.rates[:rounds])
 
     def wait_ready(self, on_progress: Callable[[str], object] = lambda _: None) -> None:
         """Wait until its steps are compiled, or cannot be, which is its ``problem``.

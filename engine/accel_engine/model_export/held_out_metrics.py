@@ -17,8 +17,7 @@ from accel_engine.requests.bench_models import BenchedModel, BenchOptions
 from accel_engine.requests.held_out_metrics import HeldOutRequest, MetricsOfModels
 from accel_engine.requests.protocol.request import Send, reports, unheard
 from accel_engine.run.store.series_names import VALIDATION_PREFIX, choose_monitor
-from accel_engine.trained.bench.device_choice import device_names, precisions
-from accel_engine.trained.bench.trained_runtime import computing_in
+from accel_engine.trained.bench.trained_runtime import computing_in, device_names, precisions
 from accel_engine.trained.open_trained import TrainedModel, open_trained
 from accel_engine.trained.run_data import SPLITS
 from accel_engine.trained.split_batches import ProgressReports, batches, target_fingerprint

@@ -7,15 +7,19 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from accel_engine.errors import PlanError
+from accel_engine.errors import ModelError, PlanError
 from accel_engine.models.applications import APPLICATIONS
 from accel_engine.models.data_description import IMAGES, SEQUENCES, SOUNDS, TEXTS, TOKENS
 from accel_engine.models.model_entry import ModelEntry, Shape
 from accel_engine.models.model_files import WEIGHTS, is_model_file, why_no_layers
 from accel_engine.text import suggestion
+from accel_engine.user_code import UserFunction
 from accel_engine.user_paths import is_file, no_file, user_path
 
-__all__ = ["CATALOGUE", "AutoModel", "ModelEntry", "Shape", "UserModel", "find", "takes_texts"]
+__all__ = ["ARGUMENTS", "CATALOGUE", "AutoModel", "ModelEntry", "Shape", "UserModel", "find", "takes_texts"]
+
+ARGUMENTS = ("input_shape", "classes", "num_classes", "class_names", "vocabulary", "element_spec")
+"""Names of the arguments that a user's function may ask for."""
 
 CATALOGUE: dict[str, ModelEntry] = {
     entry.name: entry
@@ -161,6 +165,11 @@ class UserModel:
     kind: str
     target: str
     function: str = ""
+
+    @property
+    def user_function(self) -> UserFunction:
+        """The function of a ``file`` or ``module`` model."""
+        return UserFunction(self.target, self.function, f"model {self.name}", ModelError)
 
     @property
     def modified(self) -> float | None:

@@ -11,15 +11,15 @@ from accel_engine.data.standardization_model import without_units
 from accel_engine.data.structure import Structure, describe, flatten, map_structure
 from accel_engine.errors import ModelError
 from accel_engine.keras_support.model_structure import has_custom_train_step
-from accel_engine.models import AutoModel, ModelEntry
+from accel_engine.models import ARGUMENTS, AutoModel, ModelEntry
 from accel_engine.models.choose import default_model
 from accel_engine.models.data_description import DataDescription
 from accel_engine.models.exported_model import without_labels
 from accel_engine.models.model_entry import BuildOptions, shape_text
 from accel_engine.models.pretrained_application import build_pretrained
 from accel_engine.models.saved_model import load_saved
-from accel_engine.models.user_code import ARGUMENTS, call, reason
 from accel_engine.private_names.keras_names import reset_names
+from accel_engine.user_code import reason
 from accel_engine.words import numbers
 
 DEFAULTS = BuildOptions()
@@ -33,9 +33,8 @@ def build(
 ) -> keras.Model:
     """Build a model for some data.
 
-    A custom function is called with those of :data:`~accel_engine.models.user_code.ARGUMENTS` that it has as
-    parameters. ``element_spec`` is that of a batch, as of a
-    ``tf.data.Dataset``: ``(inputs, targets)`` of ``tf.TensorSpec``.
+    A custom function is called with those of :data:`~accel_engine.models.ARGUMENTS` that it has as parameters.
+    ``element_spec`` is of a batch, as ``tf.data.Dataset`` has it: ``(inputs, targets)`` of ``tf.TensorSpec``.
 
     Args:
         spec: The ``model`` of a plan.
@@ -57,7 +56,8 @@ def build(
     if isinstance(found, ModelEntry):
         return _build_entry(found, data, options)
     is_saved = found.kind == "saved"
-    model = _saved(found.target, data, options) if is_saved else call(found, _arguments(data))
+    function = found.user_function
+    model = _saved(found.target, data, options) if is_saved else function.call(function.load(), _arguments(data))
     if not isinstance(model, keras.Model):
         raise ModelError(f"{found.name} returned {_article(model)}, not a keras.Model")
     _check_input(model, found.name, data)

@@ -1,4 +1,4 @@
-"""The plan of a run: model, data, devices and training settings, read from TOML, JSON or command-line options."""
+"""The plan of a run: model, data, devices and training settings."""
 
 import difflib
 import json
@@ -8,11 +8,10 @@ from typing import Any, Self
 
 from accel_engine import data, models, strategies
 from accel_engine.data.data_options import PLAN_FIELDS, DataOptions
-from accel_engine.errors import FieldValue, PlanError, UsageError
+from accel_engine.errors import FieldValue, PlanError
 from accel_engine.plan.field_spec import AUTO
 from accel_engine.plan.fields import DEFAULTS, SPECS, USES, WORDS, PlanFields
 from accel_engine.plan.plan_checks import errors_of_plan
-from accel_engine.plan.source_text import SourceError, parse_json, parse_toml
 from accel_engine.plan.task_choices import WEIGHT_FILES
 from accel_engine.text import shell_command
 from accel_engine.user_paths import user_path
@@ -63,35 +62,6 @@ class Plan(PlanFields):
             kept["precision"] = strategies.find(strategy).precision
         return cls.from_mapping(kept)
 
-    @classmethod
-    def from_toml(cls, text: str) -> Self:
-        """Parse a plan from TOML.
-
-        Raises:
-            PlanError: A field is invalid.
-            UsageError: The text is not valid TOML.
-        """
-        try:
-            return cls.from_mapping(parse_toml(text, 'model = "cnn"'))
-        except SourceError as error:
-            raise UsageError(f"the plan is not valid TOML: {error}") from error
-
-    @classmethod
-    def from_json(cls, text: str) -> Self:
-        """Parse a plan from a JSON object.
-
-        Raises:
-            PlanError: A field is invalid.
-            UsageError: The text is not a JSON object.
-        """
-        try:
-            values = parse_json(text)
-        except SourceError as error:
-            raise UsageError(f"the plan is not valid JSON: {error}") from error
-        if not isinstance(values, dict):
-            raise UsageError("the plan is not a JSON object")
-        return cls.from_mapping(values)
-
     def to_mapping(self) -> dict[str, Any]:
         """Return all fields by name, in types of JSON."""
         values = {name: getattr(self, name) for name in SPECS}
@@ -100,17 +70,6 @@ class Plan(PlanFields):
     def to_json(self) -> str:
         """Format the plan as a JSON object."""
         return json.dumps(self.to_mapping())
-
-    def to_toml(self) -> str:
-        """Format the plan as TOML, with comments: each field's documentation, and the reason of its default."""
-        import tomlkit  # slow to import, and rarely needed
-
-        lines = []
-        for name, value in self.to_mapping().items():
-            lines.append(f"# {SPECS[name].doc}")
-            lines.append(f"# default {default_text(name) or SPECS[name].none}: {WORDS[name].why}")
-            lines.append(tomlkit.dumps({name: SPECS[name].none if value is None else value}).strip())
-        return "\n".join(lines) + "\n"
 
     def changed(self) -> dict[str, Any]:
         """Return the fields that are not at their defaults."""

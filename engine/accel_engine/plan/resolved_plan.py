@@ -16,7 +16,7 @@ from accel_engine.data import DatasetEntry
 from accel_engine.data.pixel_scaling import choose_scaling
 from accel_engine.devices.device_types import Device
 from accel_engine.errors import AccelError, PlanError, UsageError, Words
-from accel_engine.models import AutoModel, ModelEntry, UserModel, choose, user_code
+from accel_engine.models import ARGUMENTS, AutoModel, ModelEntry, UserModel, choose
 from accel_engine.models.data_description import DataDescription, describe_entry
 from accel_engine.plan import SPECS, Plan
 from accel_engine.plan.estimate import StepCounts, count_steps
@@ -28,6 +28,7 @@ from accel_engine.plan.task_choices import IMAGENET
 from accel_engine.strategies import StrategyEntry
 from accel_engine.strategies.cluster_spec import ClusterSpec
 from accel_engine.strategies.tpu_endpoint import TpuEndpoint
+from accel_engine.user_source import check_source
 
 ALL_FIELDS = frozenset(SPECS)
 """The fields that are chosen for a new run."""
@@ -250,8 +251,8 @@ def resolve_to_train(plan: Plan, devices: Sequence[Device], *, chosen: Container
         resolved.check()  # what is wrong with the plan may be why
         raise
     resolved.check()
-    if isinstance(resolved.model, UserModel):
-        user_code.check_model_function(resolved.model)
+    if isinstance(resolved.model, UserModel) and resolved.model.function:
+        check_source(resolved.model.user_function, ARGUMENTS)
     return resolved
 
 

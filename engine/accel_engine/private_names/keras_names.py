@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
+from inspect import signature
 from typing import Any
 from unittest.mock import patch
 
@@ -281,3 +282,29 @@ def layer_of_loss(layers: Iterable[Any], loss: Any) -> Any:
     """
     every = [each for layer in layers for each in all_layers(layer) if not isinstance(each, keras.Model)]
     return next((layer for layer in every if id(loss) in getattr(layer, "_loss_ids", ())), every[0])
+
+
+@contextmanager
+def whole_configs(model: Any) -> Iterator[None]:
+    """Let Keras save the arguments of its losses and metrics that it forgets, for a block that saves a model.
+
+    Keras 3.15 saves neither ``delta`` of ``Huber`` nor ``axis`` of ``CosineSimilarity`` and of
+    ``SparseCategoricalCrossentropy`` (keras-team/keras#23286), and loads their defaults. No public name gives them.
+    """
+    given = getattr(getattr(model, "_compile_config", None), "config", {})
+    things = keras.tree.flatten([given.get(name) for name in ("loss", "metrics", "weighted_metrics")])
+    with ExitStack() as stack:
+        for thing in things:
+            if lost := _lost_arguments(thing):
+                config = {**thing.get_config(), **lost}
+                stack.enter_context(patch.object(thing, "get_config", lambda config=config: config))
+        yield
+
+
+def _lost_arguments(thing: Any) -> dict[str, Any]:
+    """The arguments of a loss or metric of Keras that its configuration does not have."""
+    arguments = getattr(thing, "_fn_kwargs", None)
+    if not arguments or not type(thing).__module__.startswith("keras."):
+        return {}
+    known, config = signature(type(thing)).parameters, thing.get_config()
+    return {name: value for name, value in arguments.items() if name in known and name not in config}

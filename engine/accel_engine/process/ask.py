@@ -13,8 +13,7 @@ from typing import Any, Generic, Self, TypeVar, cast
 from accel_engine.errors import RunError
 from accel_engine.process.engine_process import spawn
 from accel_engine.requests.protocol.channel import Channel, ProtocolError
-from accel_engine.requests.protocol.registry import name_of
-from accel_engine.requests.protocol.request import EngineRequest, FolderRequest, Problem, unheard
+from accel_engine.requests.protocol.request import EngineRequest, FolderRequest, Problem, request_name, unheard
 
 ResultT = TypeVar("ResultT")
 
@@ -53,7 +52,7 @@ class EngineConnection:
         self._log = tempfile.TemporaryFile(prefix="accel-tui-engine-")  # noqa: SIM115 (closed at the end)
         try:
             self.process = spawn(
-                *(("--request", name_of(request)) if request else ()),
+                *(("--request", request_name(request)) if request else ()),
                 stderr=self._log if new_session else None,
                 environment=environment,
                 isolated=isolated,

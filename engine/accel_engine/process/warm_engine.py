@@ -48,7 +48,7 @@ class WarmEngine:
         self._changed = threading.Condition()
         self._number = 0
         from accel_engine.process.ask import EngineConnection  # the first screen is painted without these
-        from accel_engine.requests.protocol.warm_messages import EngineReady
+        from accel_engine.requests.protocol.request import EngineReady
 
         self._connection = EngineConnection(None, (EngineReady, Description, Problem))
         self.process = self._connection.process
@@ -88,7 +88,7 @@ class WarmEngine:
         Raises:
             RunError: The engine has exited.
         """
-        from accel_engine.requests.protocol.warm_messages import RunHandedOver
+        from accel_engine.requests.protocol.request import RunHandedOver
         from accel_engine.run.runs.creation import assign_process  # slow to import, and only needed with a run
 
         assign_process(directory, self.pid)

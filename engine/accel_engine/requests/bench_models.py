@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from accel_engine.errors import UsageError
 from accel_engine.inference.candidate import SCENARIOS, Candidate
-from accel_engine.inference.live_window import LiveWindow
+from accel_engine.inference.measurement.percentiles import LiveWindow
 from accel_engine.plan.options import OptionSpec, option, parse_latency
 from accel_engine.requests.protocol.model_reference import CHECKPOINT, ModelReference
 from accel_engine.requests.protocol.request import ON_THE_CPU, EngineRequest, ExamplesDone

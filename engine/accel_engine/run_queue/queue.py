@@ -11,8 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from accel_engine.errors import AccelError, RunError, UsageError
+from accel_engine.run import find
 from accel_engine.run.directory.run_paths import runs_directory
-from accel_engine.run.engine.commands import current_user
 from accel_engine.run.engine.commands import request as send_command
 from accel_engine.run.engine.status import Status, read_info
 from accel_engine.run.store.connection import reading
@@ -30,6 +30,7 @@ from accel_engine.run_queue.queue_database import (
 )
 from accel_engine.run_queue.queue_entries import QueueEntry, QueueRequest, StoredEntry
 from accel_engine.text import printable_line
+from accel_engine.versioned_database import current_user
 
 __all__ = [
     "QueueEntry",
@@ -37,6 +38,7 @@ __all__ = [
     "cancel",
     "enqueue",
     "entries",
+    "find_run_id",
     "has_default_limit",
     "hold",
     "limit",
@@ -100,6 +102,21 @@ def enqueue(directory: Path, request: QueueRequest = PLAIN_REQUEST) -> None:
             )
         )
     wake()
+
+
+def find_run_id(reference: str) -> str:
+    """The id of a run, as the queue knows it.
+
+    Args:
+        reference: See :func:`accel_engine.run.find`.
+
+    Raises:
+        UsageError: There is none, or it is not in the directory of runs.
+    """
+    directory = find(reference)
+    if not os.path.samefile(directory.parent, runs_directory()):
+        raise UsageError(f"run {reference} is not in {runs_directory()}, so no run of the queue can wait for it")
+    return directory.name
 
 
 def entries() -> list[QueueEntry]:
@@ -209,7 +226,7 @@ def set_limit(at_once: int | None) -> None:
     if at_once is not None and at_once < 1:
         raise UsageError(f"the queue trains at least one run at once, not {at_once}; hold runs to start none")
     with changing_queue() as queue:
-        queue.set_meta(AT_ONCE, at_once)
+        queue.set_meta(**{AT_ONCE: at_once})
     wake()
 
 
@@ -219,7 +236,7 @@ def set_default_limit(at_once: int | None) -> None:
         return  # that is the default
     with open_queue() as queue:
         if queue.meta(DEFAULT_AT_ONCE) != at_once:
-            queue.set_meta(DEFAULT_AT_ONCE, at_once)
+            queue.set_meta(**{DEFAULT_AT_ONCE: at_once})
 
 
 def parse_limit(text: str) -> int | None:

@@ -3,14 +3,14 @@
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 from accel_engine.json_values import decode, encode
 from accel_engine.process.detached import leave, start_detached
 from accel_engine.run.directory import lock
 from accel_engine.run.directory.run_paths import home, make_private
 from accel_engine.run_queue.queue_entries import QueueRequest, StoredEntry
-from accel_engine.versioned_database import META, WRITING, VersionedDatabase, database_errors
+from accel_engine.versioned_database import META, WRITING, Text, VersionedDatabase, database_errors, use_wal
 
 DATABASE = "queue.db"
 """File in the program's directory with the runs that wait."""
@@ -18,7 +18,7 @@ DATABASE = "queue.db"
 SCHEMA_VERSION = 1
 """The version of the format; see *Compatibility* in ``CONTRIBUTING.md``."""
 
-CURE = "delete it and add the runs again, each with accel-tui queue release RUN"
+CURE = "Delete it and add the runs again, each with accel-tui queue release RUN"
 """What to do with a damaged queue."""
 
 AT_ONCE = "at_once"
@@ -74,39 +74,28 @@ class QueueDatabase(VersionedDatabase):
         super().__init__(path, title, SCHEMA_VERSION, synchronous="FULL", cure=CURE)
 
     @property
-    def data_version(self) -> int:
-        """A number that changes when another process has changed the queue."""
-        with self._explained():
-            return int(self._database.execute("PRAGMA data_version").fetchone()[0])
-
-    @property
     def at_once(self) -> int | None:
         """Most runs at once; ``None`` for as many as there are accelerators, or one on the CPU."""
         found = self.meta(AT_ONCE) or self.meta(DEFAULT_AT_ONCE)
-        return None if found is None else int(found)
+        return None if found is None else self.decode("meta", AT_ONCE, int, found)
 
     def entries(self) -> list[StoredEntry]:
         """All entries, in the order in which they start."""
-        with self._explained():
-            rows = self._database.execute("SELECT * FROM entry").fetchall()
-            return sorted(map(_entry, rows), key=lambda entry: entry.order)
+        return sorted(map(self._entry, self.rows("entry", _EntryRow)), key=lambda entry: entry.order)
 
     def started(self) -> list[Path]:
         """The directories of runs that were started, as far as is noted."""
-        with self._explained():
-            rows = self._database.execute("SELECT directory FROM entry WHERE state = 'started' ORDER BY run").fetchall()
-            return [Path(directory) for (directory,) in rows]
+        return [Path(row.directory) for row in self.rows("entry", _EntryRow, "WHERE state = 'started' ORDER BY run")]
 
     def last_place(self) -> int:
         """The largest number that orders entries; 0 without entries."""
-        with self._explained():
-            return int(self._database.execute("SELECT COALESCE(MAX(place), 0) FROM entry").fetchone()[0])
+        row = self.row("entry", _EntryRow, "ORDER BY place DESC")
+        return row.place if row else 0
 
     def find(self, run: str) -> StoredEntry | None:
         """The entry of a run; ``None`` if there is none."""
-        with self._explained():
-            row = self._database.execute("SELECT * FROM entry WHERE run = ?", (run,)).fetchone()
-            return _entry(row) if row else None
+        row = self.row("entry", _EntryRow, "WHERE run = ?", (run,))
+        return self._entry(row) if row else None
 
     def put(self, entry: StoredEntry) -> None:
         """Add or replace an entry."""
@@ -128,28 +117,46 @@ class QueueDatabase(VersionedDatabase):
             entry.folder,
             entry.added,
         )
-        with self._explained(WRITING):
-            self._database.execute(f"INSERT OR REPLACE INTO entry VALUES ({', '.join('?' * len(values))})", values)
+        self.execute(f"INSERT OR REPLACE INTO entry VALUES ({', '.join('?' * len(values))})", values)
 
     def remove(self, *runs: str) -> None:
         """Remove the entries of runs."""
-        with self._explained(WRITING):
-            self._database.executemany("DELETE FROM entry WHERE run = ?", [(run,) for run in runs])
+        self.execute_many("DELETE FROM entry WHERE run = ?", [(run,) for run in runs])
 
     def set_reasons(self, reasons: Mapping[str, str]) -> None:
         """Note why entries wait."""
-        with self._explained(WRITING):
-            rows = [(reason, run) for run, reason in reasons.items()]
-            self._database.executemany("UPDATE entry SET reason = ? WHERE run = ?", rows)
+        rows = [(reason, run) for run, reason in reasons.items()]
+        self.execute_many("UPDATE entry SET reason = ? WHERE run = ?", rows)
 
     def _initialize(self) -> None:
-        if self._database.execute("PRAGMA user_version").fetchone()[0]:
+        if self.value("PRAGMA user_version"):
             return
-        self._database.execute("PRAGMA journal_mode = WAL")  # or another one, where the file system refuses it
+        use_wal(self._database)
         with self.transaction():
             for statement in TABLES:
-                self._database.execute(statement)
-            self._database.execute("PRAGMA user_version = 1")
+                self.execute(statement)
+            self.execute("PRAGMA user_version = 1")
+
+    def _entry(self, row: "_EntryRow") -> StoredEntry:
+        return self.decode("entry", row.run, _decoded, row)
+
+
+class _EntryRow(NamedTuple):
+    run: Text
+    directory: Text
+    place: int
+    priority: int
+    after: Text
+    wanted_devices: int | None
+    group_name: Text
+    at_once: int
+    state: Text
+    held: Text
+    reason: Text
+    devices: Text
+    environment: Text
+    folder: Text
+    added: float
 
 
 @contextmanager
@@ -174,19 +181,19 @@ def read_entries() -> list[StoredEntry]:
         return database.entries()
 
 
-def _entry(row: Any) -> StoredEntry:
-    run, directory, place, priority, after, wanted, group, at_once, state, held, reason, devices, variables, *rest = row
+def _decoded(row: _EntryRow) -> StoredEntry:
     return StoredEntry(
-        run,
-        Path(directory),
-        QueueRequest(priority, decode(after, tuple[str, ...]), wanted, group, at_once),
-        place,
-        state,
-        held,
-        reason,
-        decode(devices, tuple[str, ...]),
-        decode(variables, dict[str, str]),
-        *rest,
+        row.run,
+        Path(row.directory),
+        QueueRequest(row.priority, decode(row.after, tuple[str, ...]), row.wanted_devices, row.group_name, row.at_once),
+        row.place,
+        row.state,
+        row.held,
+        row.reason,
+        decode(row.devices, tuple[str, ...]),
+        decode(row.environment, dict[str, str]),
+        row.folder,
+        row.added,
     )
 
 

@@ -88,7 +88,7 @@ class Waiter:
     def _signature(self) -> tuple[object, ...]:
         """Changes with the queue, and as engines exit."""
         exited = [run for run, engine in self._engines.items() if engine.poll() is not None]
-        return self._queue.data_version, exited, [lock.is_held(directory) for directory in self._queue.started()]
+        return self._queue.data_version(), exited, [lock.is_held(directory) for directory in self._queue.started()]
 
     def _recover(self) -> None:
         """Remove entries of runs that have ended, and finish what a process was killed at."""

@@ -54,10 +54,10 @@ class Confirm:
 
     def _resume(self, best: Trial) -> Confirmation:
         """Continue the runs of an earlier confirmation of the same trial."""
-        confirmation = self._scheduler.database.confirmation
+        confirmation = self._scheduler.study.database.part.confirmation
         if confirmation is None or confirmation.trial != best.number:
             confirmation = Confirmation(best.number)
-            self._scheduler.database.set_confirmation(confirmation)
+            self._scheduler.study.database.update(confirmation=confirmation)
         confirmation = self._with_created(confirmation)
         for run in confirmation.runs:
             self._resume_run(run)
@@ -79,14 +79,14 @@ class Confirm:
 
     def _start(self, confirmation: Confirmation, best: Trial) -> Confirmation:
         scheduler = self._scheduler
-        seed = best.seed or scheduler.definition.plan.get("seed", scheduler.definition.seed)
+        seed = scheduler.definition.plan.get("seed", scheduler.definition.seed)
         seed += len(confirmation.runs)
         while len(confirmation.runs) < scheduler.definition.confirm and len(self._live) < scheduler.at_once:
             seed += 1
             plan = trial_plan(scheduler.definition, best.values, seed=seed, epochs=best.epochs)
             run = scheduler.runs.create(plan, scheduler.definition.name, None)
             confirmation = replace(confirmation, runs=(*confirmation.runs, run))
-            scheduler.database.set_confirmation(confirmation)
+            scheduler.study.database.update(confirmation=confirmation)
             self._live.add(run)
         return confirmation
 
@@ -125,7 +125,7 @@ class Confirm:
         self._values[run] = value
         values = tuple(self._values[each] for each in confirmation.runs if each in self._values)
         confirmation = _summary(replace(confirmation, values=values))
-        self._scheduler.database.set_confirmation(confirmation)
+        self._scheduler.study.database.update(confirmation=confirmation)
         return confirmation
 
 

@@ -1,14 +1,15 @@
-"""Which of Optuna's samplers and pruners a search uses, and which pruned trials it continues."""
+"""Optuna's samplers, pruners and distributions of a search, and which pruned trials it continues."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.pruners import BasePruner, HyperbandPruner, MedianPruner, NopPruner, SuccessiveHalvingPruner
 from optuna.samplers import BaseSampler, GridSampler, RandomSampler, TPESampler
 
-from accel_engine.search.definition import AUTO, StudyDefinition
-from accel_engine.search.over import count_points, parameter_points
-from accel_engine.search.parameter_names import as_categorical
+from accel_engine.search.definition import AUTO, Parameter, StudyDefinition
+from accel_engine.search.over import LIST, count_points, parameter_points
 from accel_engine.search.trial_plan import most_reports
 
 MIN_REPORTS = 4
@@ -104,3 +105,35 @@ def _rank(number: int, values: Mapping[int, Sequence[float]], maximize: bool) ->
     there = [each[rung] for each in values.values() if len(each) > rung]
     mine = values[number][rung]
     return sum(value > mine if maximize else value < mine for value in there), len(there)
+
+
+def distributions(parameters: Iterable[Parameter]) -> dict[str, BaseDistribution]:
+    """The distribution of each parameter, by its name."""
+    return {parameter.name: _distribution(parameter) for parameter in parameters}
+
+
+def _distribution(parameter: Parameter) -> BaseDistribution:
+    if parameter.choices:
+        return CategoricalDistribution([as_categorical(choice) for choice in parameter.choices])
+    if parameter.low is None or parameter.high is None:
+        raise ValueError(f"{parameter.name} has neither a range nor choices")
+    if parameter.whole:
+        step = 1 if parameter.step is None else int(parameter.step)
+        return IntDistribution(int(parameter.low), int(parameter.high), log=parameter.log, step=step)
+    return FloatDistribution(parameter.low, parameter.high, log=parameter.log, step=parameter.step)
+
+
+def as_categorical(value: Any) -> Any:
+    """A choice as Optuna stores it: a list is a text."""
+    return LIST.join(value) if isinstance(value, list | tuple) else value
+
+
+def field_values(parameters: Iterable[Parameter], params: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of fields, in types of JSON, that Optuna's values stand for."""
+    return {each.name: _field_value(each, params[each.name]) for each in parameters}
+
+
+def _field_value(parameter: Parameter, value: Any) -> Any:
+    if parameter.choices:
+        return next((choice for choice in parameter.choices if as_categorical(choice) == value), value)
+    return int(value) if parameter.whole else float(value)

@@ -66,7 +66,7 @@ def plan_to_train(definition: StudyDefinition, trial: Trial) -> Plan:
     Raises:
         PlanError: The values contradict each other, or another version allowed them.
     """
-    plan = trial_plan(definition, trial.values, number=trial.number, seed=trial.seed, epochs=trial.epochs)
+    plan = trial_plan(definition, trial.values, number=trial.number, epochs=trial.epochs)
     chosen = {**definition.plan, **trial.values}
     defaults = {name: DEFAULTS[name] for name in TRIAL_DEFAULTS if name not in chosen}
     best = {} if "restore_best" in chosen else {"restore_best": "on"}

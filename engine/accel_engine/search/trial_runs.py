@@ -91,8 +91,3 @@ def reason_after(trial: Trial, observation: Observation, state: TrialState) -> s
     if state is TrialState.FINISHED:
         return ""
     return trial.reason if trial.pending and state in (TrialState.PRUNED, TrialState.STOPPED) else observation.reason
-
-
-def proposal_of(trial: Trial) -> int:
-    """The number of a trial in Optuna's storage."""
-    return trial.number if trial.proposal is None else trial.proposal

@@ -84,7 +84,7 @@ CATALOGUE: dict[str, StrategyEntry] = {
         StrategyEntry(
             "multi-worker",
             "A replica on every device of several processes, on one or more machines",
-            ("TF_CONFIG, a Slurm job, or ", FieldValue("local_workers", "2")),
+            ("TF_CONFIG, a Slurm job started with srun, or ", FieldValue("local_workers", "2")),
             "accel_engine.training.distributed.strategy_builders:multi_worker",
             reductions=("auto", "nccl", "ring"),
             processes=True,

@@ -59,8 +59,8 @@ class ClusterSpec:
         """
         if text := environment.get("TF_CONFIG", "").strip():
             return cls._from_tf_config(text, local=LOCAL in environment)
-        if environment.get("SLURM_NTASKS", "1") != "1" and "SLURM_PROCID" in environment:
-            return cls._from_slurm(environment)
+        if "SLURM_PROCID" in environment and environment.get("SLURM_NTASKS", "1") != "1":
+            return None if is_batch_shell(environment) else cls._from_slurm(environment)
         return None
 
     @property
@@ -142,19 +142,52 @@ class ClusterSpec:
     def _from_slurm(cls, environment: Mapping[str, str]) -> Self:
         try:
             nodes = environment.get("SLURM_STEP_NODELIST") or environment["SLURM_JOB_NODELIST"]
-            tasks = environment.get("SLURM_STEP_TASKS_PER_NODE") or environment["SLURM_TASKS_PER_NODE"]
-            port = BASE_PORT + int(environment.get("SLURM_JOB_ID", "0")) % 1000 * 8
-            workers = tuple(
-                f"{host}:{port + local}"
-                for host, count in zip(expand_hosts(nodes), expand_counts(tasks), strict=True)
-                for local in range(count)
-            )
+            counts = environment.get("SLURM_STEP_TASKS_PER_NODE") or environment["SLURM_TASKS_PER_NODE"]
+            hosts = expand_hosts(nodes)
+            places = _task_places(expand_counts(counts), environment)
+            port = _slurm_port(environment)
+            workers = tuple(f"{hosts[node]}:{port + local}" for node, local in places)
             index = int(environment["SLURM_PROCID"])
-        except (KeyError, ValueError) as error:
+        except (KeyError, ValueError, IndexError) as error:
             raise UsageError(f"Slurm's variables do not describe a cluster: {error}") from error
         if index >= len(workers):
             raise UsageError(f"Slurm sets the task {index}, but its nodes have only {len(workers)} tasks")
         return cls(workers, index=index, source="Slurm")
+
+
+def is_batch_shell(environment: Mapping[str, str]) -> bool:
+    """Whether this is the shell of a Slurm job, which is one process, and not a task that ``srun`` has started."""
+    return "SLURM_JOB_ID" in environment and not {"SLURM_STEP_ID", "SLURM_STEPID"} & environment.keys()
+
+
+def _slurm_port(environment: Mapping[str, str]) -> int:
+    """The first port of a step's tasks on each node, which differs by job and by step."""
+    step = environment.get("SLURM_STEP_ID") or environment.get("SLURM_STEPID") or "0"
+    return BASE_PORT + (int(environment.get("SLURM_JOB_ID", "0")) * 31 + int(step)) % 1000 * 8
+
+
+def _task_places(counts: list[int], environment: Mapping[str, str]) -> list[tuple[int, int]]:
+    """The node and the place on it of each task: in blocks of a node's, or from node to node.
+
+    Args:
+        counts: Number of tasks of each node.
+        environment: Says where this task is.
+
+    Raises:
+        ValueError: This task is at another place than either distribution gives it.
+    """
+    blocks = [(node, local) for node, count in enumerate(counts) for local in range(count)]
+    cycles = sorted(blocks, key=lambda place: (place[1], place[0]))
+    index = int(environment["SLURM_PROCID"])
+    own = tuple(int(environment.get(name, -1)) for name in ("SLURM_NODEID", "SLURM_LOCALID"))
+    if -1 in own or index >= len(blocks):
+        return blocks
+    for places in (blocks, cycles):
+        if places[index] == own:
+            return places
+    raise ValueError(
+        f"task {index} is task {own[1]} of node {own[0]}: only --distribution block and cyclic are supported"
+    )
 
 
 def expand_hosts(text: str) -> list[str]:

@@ -39,6 +39,7 @@ def machine(tmp_path: Path) -> Make:
         requirements: Sequence[str] = (),
         driver: Driver | None = None,
         tensorflow: TensorFlowDevices | None = None,
+        computing: TensorFlowDevices | None = None,
         **values: Any,
     ) -> Machine:
         installed = {"tensorflow-cpu": "2.21.0", "keras": "3.15.1"} if packages is None else packages
@@ -59,6 +60,7 @@ def machine(tmp_path: Path) -> Make:
             tensorflow=lambda: (
                 tensorflow or TensorFlowDevices("2.21.0", "/site/tensorflow/__init__.py", "3.15.1", seconds=2.5)
             ),
+            computing=lambda: computing or TensorFlowDevices(),
         )
 
     return make

@@ -17,6 +17,7 @@ def test_names_are_unique_and_in_subjects() -> None:
         "tensorflow",
         "nvidia",
         "tpu",
+        "system",
         "workers",
         "runs",
     ]

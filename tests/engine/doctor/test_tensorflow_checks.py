@@ -3,7 +3,15 @@ import os
 import pytest
 
 from accel_engine.doctor import CheckResult
-from accel_engine.doctor.tensorflow_checks import NEWEST, OLDEST, check_import, check_packages
+from accel_engine.doctor.tensorflow_checks import (
+    NEWEST,
+    OLDEST,
+    OLDEST_KERAS,
+    check_computing,
+    check_import,
+    check_packages,
+    check_requirements,
+)
 from accel_engine.doctor.tf_probe import TensorFlowDevices
 
 KERAS = {"keras": "3.15.1"}
@@ -27,6 +35,7 @@ KERAS = {"keras": "3.15.1"}
         ({"tensorflow": "2.22.0"} | KERAS, CheckResult.WARN, "2.19 to 2.21"),
         ({"tensorflow": "2.21.0", "keras": "2.15.0"}, CheckResult.FAIL, "needs Keras 3"),
         ({"tensorflow": "2.21.0"}, CheckResult.FAIL, "no keras"),
+        ({"tensorflow": "2.21.0", "keras": "3.8.0"}, CheckResult.FAIL, "keras>=3.11.3"),
     ],
 )
 def test_packages(machine, installed, verdict, words) -> None:
@@ -39,6 +48,74 @@ def test_packages(machine, installed, verdict, words) -> None:
 def test_the_versions_are_those_of_the_extras(pyproject) -> None:
     wanted = pyproject["project"]["optional-dependencies"]["cuda"][0]
     assert wanted == f"tensorflow[and-cuda]>=2.{OLDEST[1]},<2.{NEWEST[1] + 1}"
+
+
+def test_the_oldest_keras_is_that_of_the_extras(pyproject) -> None:
+    for extra in ("cpu", "cuda", "tpu"):
+        assert f"keras>={OLDEST_KERAS},<4" in pyproject["project"]["optional-dependencies"][extra]
+
+
+REQUIREMENTS = ("protobuf<8.0.0,>=6.31.1", "numpy>=1.26.0", 'nvidia-cublas-cu12<13; extra == "and-cuda"')
+
+
+@pytest.mark.parametrize(
+    ("packages", "words"),
+    [
+        ({"protobuf": "7.36.2", "numpy": "2.4.1"}, ""),
+        ({"protobuf": "4.25.8", "numpy": "2.4.1"}, "protobuf is 4.25.8, not <8.0.0,>=6.31.1"),
+        ({"protobuf": "7.36.2"}, "numpy is missing"),
+        ({"protobuf": "7.36.2", "numpy": "2.4.1", "tensorboard": "2.20.0", "setuptools": "84.2.1"}, "setuptools<82"),
+        ({"protobuf": "7.36.2", "numpy": "2.4.1", "tensorboard": "2.20.0"}, "setuptools is missing"),
+        ({"protobuf": "7.36.2", "numpy": "2.4.1", "tensorboard": "2.20.0", "setuptools": "81.0.0"}, ""),
+        ({"protobuf": "7.36.2", "numpy": "2.4.1", "tensorboard": "2.21.0", "setuptools": "84.2.1"}, ""),
+    ],
+)
+def test_packages_that_another_program_has_replaced(machine, packages, words) -> None:
+    finding = check_requirements(machine({"tensorflow-cpu": "2.21.0"} | packages, REQUIREMENTS))
+    assert (finding.verdict is CheckResult.WARN) is bool(words)
+    assert words in f"{finding.summary} {finding.fix}"
+
+
+DONE = ("a matrix product on GPU:0 in 0.1 s",)
+
+
+@pytest.mark.parametrize(
+    ("computing", "verdict", "words"),
+    [
+        (TensorFlowDevices(computed=DONE), CheckResult.PASS, DONE[0]),
+        (TensorFlowDevices(), CheckResult.WARN, "see tensorflow.import"),
+        (
+            TensorFlowDevices(trying="a convolution on GPU:0", computed=DONE, timed_out=True),
+            CheckResult.FAIL,
+            "a convolution on GPU:0: not done after 90 s",
+        ),
+        (
+            TensorFlowDevices(
+                trying="a function compiled by XLA on GPU:0",
+                computed=DONE,
+                signal="SIGABRT",
+                problem="ptxas: PTX version 8.5 does not support target 'sm_120'",
+                log="PTX version 8.5 does not support target 'sm_120'",
+            ),
+            CheckResult.WARN,
+            "ended by SIGABRT ptxas: PTX version 8.5 does not support target 'sm_120' the GPU is newer",
+        ),
+        (
+            TensorFlowDevices(
+                trying="a convolution on GPU:0",
+                computed=DONE,
+                problem="UnimplementedError: DNN library is not found",
+                log="Loaded runtime CuDNN library: 9.1.0, CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH",
+            ),
+            CheckResult.FAIL,
+            "failed UnimplementedError: DNN library is not found install the cuDNN",
+        ),
+    ],
+)
+def test_what_devices_compute(machine, computing, verdict, words) -> None:
+    finding = check_computing(machine(computing=computing))
+    assert finding.verdict is verdict
+    assert words in f"{finding.summary} {finding.cause} {finding.fix}"
 
 
 def test_without_tensorflow_its_import_is_not_tried(machine) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from accel_engine.doctor.tf_probe import probe_tensorflow, shadows
+from accel_engine.doctor.tf_probe import probe_devices, probe_tensorflow, shadows
 
 
 def script(text: str) -> tuple[str, ...]:
@@ -21,6 +21,13 @@ def test_the_true_tensorflow_is_seen() -> None:
     assert tensorflow.seconds > 0
     assert (tensorflow.signal, tensorflow.timed_out) == ("", False)
     assert len(tensorflow.capabilities) == len(tensorflow.gpus)
+
+
+def test_the_true_tensorflow_computes_on_every_device() -> None:
+    tensorflow = probe_devices()
+    assert (tensorflow.problem, tensorflow.signal, tensorflow.trying) == ("", "", ""), tensorflow.log
+    assert len(tensorflow.computed) == 3 * (len(tensorflow.gpus) or 1)
+    assert tensorflow.computed[2].startswith("a function compiled by XLA on ")
 
 
 def test_a_file_beside_the_user_is_seen_instead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from accel_engine.engine_main.supervisor import EngineSupervisor
 from accel_engine.engine_main.tensorflow_import import TensorFlowImport
 from accel_engine.events import Outcome, RunEnded
 from accel_engine.plan import Plan
-from accel_engine.training.recovery.repair import NewProcess, RecoveryAction
+from accel_engine.training.recovery.recovery_action import NewProcess, RecoveryAction
 from waiting import wait_until
 
 from .record import last

@@ -16,7 +16,7 @@ from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import resolve
 from accel_engine.process.engine_process import start
 from accel_engine.process.warm_engine import WarmEngine
-from accel_engine.training.autotuning.remembered import rates_key, save_rate
+from accel_engine.training.autotuning.run_threads import rates_key, save_rate
 from engine.engine_main.record import last, read, status
 
 Engines = list["subprocess.Popen[str]"]

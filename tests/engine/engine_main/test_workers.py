@@ -166,7 +166,7 @@ def test_a_worker_without_its_checkpoints_fails_the_run_which_loses_nothing(
 def test_the_tasks_of_a_slurm_step_train_together(engines: list["subprocess.Popen[str]"], home: Path) -> None:
     plan = ALONE.replace(strategy="multi-worker", steps_per_epoch=5)
     step = {"SLURM_NTASKS": "2", "SLURM_STEP_NODELIST": "127.0.0.1", "SLURM_STEP_TASKS_PER_NODE": "2"}
-    step["SLURM_JOB_ID"] = str(os.getpid())  # which the ports follow from
+    step |= {"SLURM_JOB_ID": str(os.getpid()), "SLURM_STEP_ID": "0"}  # which the ports follow from
     directories = [run.create(plan) for _ in range(2)]
     for task, directory in enumerate(directories):
         engines.append(start(directory, step | {"SLURM_PROCID": str(task)}))

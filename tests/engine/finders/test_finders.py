@@ -88,7 +88,14 @@ def test_local_workers_are_tried_and_a_cluster_is_not(monkeypatch: pytest.Monkey
     with pytest.raises(PlanError, match="unset TF_CONFIG, and use --local-workers 2"):
         check(PLAN.replace(strategy="multi-worker"))
     monkeypatch.delenv("TF_CONFIG")
-    slurm = {"NTASKS": "2", "PROCID": "0", "STEP_NODELIST": "a,b", "STEP_TASKS_PER_NODE": "1(x2)", "JOB_ID": "1"}
+    slurm = {
+        "NTASKS": "2",
+        "PROCID": "0",
+        "STEP_NODELIST": "a,b",
+        "STEP_TASKS_PER_NODE": "1(x2)",
+        "JOB_ID": "1",
+        "STEP_ID": "0",
+    }
     for name, value in slurm.items():
         monkeypatch.setenv(f"SLURM_{name}", value)
     with pytest.raises(PlanError, match="measure outside a job of several tasks, and use --local-workers 2"):

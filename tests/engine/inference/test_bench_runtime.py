@@ -8,10 +8,9 @@ import pytest
 from accel_engine import clock
 from accel_engine.data.structure import ArraySpec
 from accel_engine.errors import ModelError
-from accel_engine.inference.bench_runtime import BenchSettings, RuntimeBench
+from accel_engine.inference.bench_runtime import BenchSettings, RuntimeBench, batches_of, random_examples
 from accel_engine.inference.candidate import Candidate, Setup
 from accel_engine.inference.comparison import choose_model
-from accel_engine.inference.example_batches import batches_of, random_examples
 from accel_engine.inference.measurement.percentiles import Percentile
 from accel_engine.inference.runtime import Arrays
 from accel_engine.json_values import convert, to_plain

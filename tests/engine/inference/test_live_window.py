@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from accel_engine.inference.bench_runtime import BenchSettings, RuntimeBench
-from accel_engine.inference.live_window import PER_DOUBLING, LiveWindow
-from accel_engine.inference.measurement.percentiles import percentiles
+from accel_engine.inference.measurement.percentiles import PER_DOUBLING, LiveWindow, percentiles
 from accel_engine.inference.measurement.window import Window
 from accel_engine.json_values import convert, to_plain
 

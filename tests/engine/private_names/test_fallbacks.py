@@ -4,10 +4,12 @@ import inspect
 import sys
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import keras
+import numpy as np
 import pytest
 import tensorflow as tf
 from keras.src.random import seed_generator
@@ -16,7 +18,7 @@ from tensorflow.python.eager import context
 from tensorflow.python.ops import script_ops
 
 from accel_engine.errors import AccelError
-from accel_engine.private_names import keras_graph_names, keras_names, python_names, tensorflow_names, tflite_file_names
+from accel_engine.private_names import keras_graph_names, keras_names, script_names, tensorflow_names, tflite_file_names
 from accel_engine.training.core.rematerialization.division import divide_model
 
 
@@ -31,17 +33,17 @@ def test_frames_and_exceptions_of_threads(monkeypatch: pytest.MonkeyPatch) -> No
     try:
         raise error
     except ValueError:
-        assert python_names.current_exception(thread) is error
+        assert script_names.current_exception(thread) is error
         monkeypatch.setattr(sys, "_current_exceptions", lambda: {thread: (ValueError, error, None)})  # Python 3.11
-        assert python_names.current_exception(thread) is error
+        assert script_names.current_exception(thread) is error
         monkeypatch.delattr(sys, "_current_exceptions")
-        assert python_names.current_exception(thread) is None
-    frame, found = inspect.currentframe(), python_names.current_frame(thread)
+        assert script_names.current_exception(thread) is None
+    frame, found = inspect.currentframe(), script_names.current_frame(thread)
     assert frame
     assert found
     assert found.f_back is frame
     monkeypatch.delattr(sys, "_current_frames")
-    assert python_names.current_frame(thread) is None
+    assert script_names.current_frame(thread) is None
 
 
 def test_layers_of_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -53,6 +55,23 @@ def test_layers_of_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(keras.layers.Layer, "_flatten_layers")
 
     assert {layer.name for layer in keras_names.all_layers(model)} == wanted
+
+
+def test_a_saved_model_keeps_the_arguments_of_its_losses(tmp_path: Path) -> None:
+    x, y = np.full((4, 3), 3.0, "float32"), np.arange(8.0, dtype="float32").reshape(4, 2) * 10
+    for loss in (keras.losses.Huber(delta=5.0), keras.losses.CosineSimilarity(axis=0)):
+        model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)])
+        model.compile("sgd", loss, metrics=[keras.metrics.CosineSimilarity(axis=0)])
+        before = model.evaluate(x, y, verbose=0)
+
+        with keras_names.whole_configs(model):
+            model.save(tmp_path / "model.keras")
+
+        again = keras.models.load_model(tmp_path / "model.keras")
+        assert again.evaluate(x, y, verbose=0) == pytest.approx(before)
+    del model._compile_config
+    with keras_names.whole_configs(model):
+        model.save(tmp_path / "other.keras")
 
 
 def test_schedules_and_iterations_of_an_optimizer() -> None:

@@ -9,8 +9,7 @@ import pytest
 
 from accel_engine.errors import RunError
 from accel_engine.inference.candidate import Candidate, HeldOutMetrics
-from accel_engine.inference.live_window import LiveWindow
-from accel_engine.inference.measurement.percentiles import Percentile
+from accel_engine.inference.measurement.percentiles import LiveWindow, Percentile
 from accel_engine.inference.text_encoding import sidecar_of
 from accel_engine.plan import Plan
 from accel_engine.process import inference_bench

@@ -46,7 +46,7 @@ def test_what_the_machine_refuses_is_listed_with_its_reason() -> None:
     refused = {each.configuration.title: each.reason for each in configurations_of().refused}
     assert set(refused) == {"tpu", "central-storage", "multi-worker", "parameter-server", "mixed_float16"}
     assert "slower than float32 on a CPU" in refused["mixed_float16"]
-    assert refused["multi-worker"] == "needs TF_CONFIG, a Slurm job, or --local-workers 2"
+    assert refused["multi-worker"] == "needs TF_CONFIG, a Slurm job started with srun, or --local-workers 2"
     assert "different times" in refused["parameter-server"]
     assert "race with --strategy parameter-server --local-workers N" in refused["parameter-server"]
     without_xla = {each.configuration.title: each.reason for each in configurations_of(Plan(xla="off")).refused}

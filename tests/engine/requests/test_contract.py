@@ -21,8 +21,14 @@ from accel_engine.errors import AccelError, RunError
 from accel_engine.process import ask
 from accel_engine.process.ask import Asked
 from accel_engine.requests.protocol.channel import Channel, ProtocolError
-from accel_engine.requests.protocol.registry import find, name_of, names
-from accel_engine.requests.protocol.request import EngineRequest, FolderRequest, Problem
+from accel_engine.requests.protocol.request import (
+    EngineRequest,
+    FolderRequest,
+    Problem,
+    find_request,
+    request_name,
+    request_names,
+)
 
 from .samples import sample
 
@@ -58,7 +64,7 @@ class Tensorflow:
     def wait(self) -> None: ...
 
 
-@pytest.mark.parametrize("kind", [find(name) for name in names()], ids=names())
+@pytest.mark.parametrize("kind", [find_request(name) for name in request_names()], ids=request_names())
 class TestRequest:
     """Run by each request that is registered."""
 
@@ -68,7 +74,7 @@ class TestRequest:
 
         def begin(*lines: str, waits: bool = False) -> Asked[Any]:
             def spawn(*options: str, stderr: Any, **_: Any) -> "subprocess.Popen[str]":
-                assert options == ("--request", name_of(kind))
+                assert options == ("--request", request_name(kind))
                 command = [sys.executable, "-c", _STAND_IN.format(lines=lines, waits=waits)]
                 pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
                 return subprocess.Popen(command, text=True, stderr=stderr, **pipes)
@@ -114,7 +120,7 @@ class TestRequest:
             return lambda _: fail
 
         for error, text in ((AccelError("no data"), "no data"), (ValueError("oh no"), "ValueError: oh no")):
-            monkeypatch.setattr(request_server, "function_of", failing(error))
+            monkeypatch.setattr(request_server, "request_function", failing(error))
             assert answer(sample(kind), print, Tensorflow()) == Problem(text)  # type: ignore[arg-type]
         assert "Traceback" in capsys.readouterr().err  # of the unexpected one, in the log
 
@@ -177,7 +183,7 @@ def test_garbage_is_refused(line: str) -> None:
 
 
 def test_requests_know_their_names() -> None:
-    assert all(name_of(find(name)) == name for name in names())
-    assert all(inspect.getdoc(find(name)) for name in names())
+    assert all(request_name(find_request(name)) == name for name in request_names())
+    assert all(inspect.getdoc(find_request(name)) for name in request_names())
     with pytest.raises(AccelError, match="there is no request 'nosuch', but bench_models, "):
-        find("nosuch")
+        find_request("nosuch")

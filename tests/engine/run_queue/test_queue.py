@@ -266,7 +266,7 @@ def test_a_queue_that_cannot_be_read_says_so(home: Path, add: Make) -> None:
 def test_a_queue_of_a_newer_program_is_refused(add: Make) -> None:
     add("one")
     with changing_queue() as database:
-        database.set_meta("schema", 99)
+        database.set_meta(schema=99)
 
     with pytest.raises(RunError, match="was created by a newer accel-tui"):
         queue.entries()

@@ -7,7 +7,7 @@ from accel_engine.errors import PlanError, UsageError
 from accel_engine.json_values import decode, encode
 from accel_engine.search.definition import Objective, StudyDefinition
 from accel_engine.search.over import format_over, parameter_of, parse_all, parse_over
-from accel_engine.search.parameter_names import distributions, field_values
+from accel_engine.search.samplers import distributions, field_values
 
 MEANINGS = {
     "learning_rate=1e-4..1e-1:log": FloatDistribution(1e-4, 0.1, log=True),

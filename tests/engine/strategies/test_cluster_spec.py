@@ -62,24 +62,55 @@ def test_an_invalid_tf_config_is_explained(text: str, told: str) -> None:
         ClusterSpec.find({"TF_CONFIG": text})
 
 
+SLURM = {
+    "SLURM_NTASKS": "3",
+    "SLURM_PROCID": "2",
+    "SLURM_JOB_ID": "4001",
+    "SLURM_STEP_ID": "0",
+    "SLURM_JOB_NODELIST": "gpu[01-02]",
+    "SLURM_TASKS_PER_NODE": "2,1",
+}
+
+
 def test_workers_come_from_slurm() -> None:
-    found = ClusterSpec.find(
-        {
-            "SLURM_NTASKS": "3",
-            "SLURM_PROCID": "2",
-            "SLURM_JOB_ID": "4001",
-            "SLURM_JOB_NODELIST": "gpu[01-02]",
-            "SLURM_TASKS_PER_NODE": "2,1",
-        }
-    )
+    found = ClusterSpec.find(SLURM)
     assert found is not None
-    assert found.workers == ("gpu01:12353", "gpu01:12354", "gpu02:12353")
+    assert found.workers == ("gpu01:12593", "gpu01:12594", "gpu02:12593")
     assert (found.name, found.source) == ("worker 2", "Slurm")
+
+
+@pytest.mark.parametrize(
+    ("node", "local", "workers"),
+    [
+        ("1", "0", ("gpu01:12593", "gpu01:12594", "gpu02:12593")),  # --distribution block
+        ("0", "1", ("gpu01:12593", "gpu02:12593", "gpu01:12594")),  # --distribution cyclic
+    ],
+)
+def test_a_task_is_where_slurm_says(node: str, local: str, workers: tuple[str, ...]) -> None:
+    found = ClusterSpec.find(SLURM | {"SLURM_NODEID": node, "SLURM_LOCALID": local})
+    assert found is not None
+    assert found.workers == workers
+
+
+def test_a_distribution_that_is_not_known_is_refused() -> None:
+    with pytest.raises(UsageError, match="task 2 is task 1 of node 1: only --distribution block and cyclic"):
+        ClusterSpec.find(SLURM | {"SLURM_NODEID": "1", "SLURM_LOCALID": "1"})
+
+
+def test_two_steps_of_a_job_have_other_ports() -> None:
+    first, second = (ClusterSpec.find(SLURM | {"SLURM_STEP_ID": step}) for step in "01")
+    assert first is not None
+    assert second is not None
+    assert not set(first.workers) & set(second.workers)
+
+
+def test_the_batch_shell_of_a_job_does_not_wait_for_tasks_that_nobody_starts() -> None:
+    assert ClusterSpec.find({name: value for name, value in SLURM.items() if name != "SLURM_STEP_ID"}) is None
 
 
 def test_incomplete_slurm_variables_are_reported() -> None:
     with pytest.raises(UsageError, match="SLURM_JOB_NODELIST"):
-        ClusterSpec.find({"SLURM_NTASKS": "2", "SLURM_PROCID": "0"})
+        ClusterSpec.find({"SLURM_NTASKS": "2", "SLURM_PROCID": "0", "SLURM_STEP_ID": "0"})
 
 
 @pytest.mark.parametrize(

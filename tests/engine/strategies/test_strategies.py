@@ -91,7 +91,7 @@ def test_workers_multiply_the_replicas() -> None:
 
 
 def test_strategies_with_processes_need_a_cluster() -> None:
-    with pytest.raises(PlanError, match="TF_CONFIG, a Slurm job, or --local-workers 2"):
+    with pytest.raises(PlanError, match="TF_CONFIG, a Slurm job started with srun, or --local-workers 2"):
         resolve_placement(Plan(strategy="multi-worker"), (CPU,), {})
     config = '{"cluster": {"worker": ["a:1", "b:1"]}, "task": {"type": "worker", "index": 0}}'
     assert resolve_placement(Plan(strategy="multi-worker"), (CPU,), {"TF_CONFIG": config}).workers == 2

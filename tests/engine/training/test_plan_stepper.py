@@ -4,12 +4,14 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import keras
 import numpy as np
 import pytest
 
 from accel_engine.errors import RunError
 from accel_engine.plan import Plan
 from accel_engine.strategies.cluster_spec import ClusterSpec
+from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.distributed.worker_sync import WorkerSync
 from accel_engine.training.plan_stepper import PlanStepper
 
@@ -135,10 +137,15 @@ def test_a_worker_takes_the_same_steps_and_ends_a_turn_with_the_chief(
     assert worker.take_for(600.0).seconds < 600.0
 
 
+def random_states(assembly: Assembly) -> list[keras.Variable]:
+    """The state of random generators that are no part of the model."""
+    return [*assembly.unseeded, *(assembly.augmentation.states if assembly.augmentation else ())]
+
+
 def variables_of(trial: PlanStepper) -> dict[str, np.ndarray]:
     """Every variable of a trial: weights, statistics, random states, and those of the optimizer."""
     assembly = trial.assembly
-    found = [*assembly.model.variables, *assembly.model.optimizer.variables, *assembly.random_states]
+    found = [*assembly.model.variables, *assembly.model.optimizer.variables, *random_states(assembly)]
     return {f"{index} {each.path}": np.asarray(each) for index, each in enumerate(found)}
 
 

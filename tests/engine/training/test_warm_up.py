@@ -10,7 +10,7 @@ import pytest
 def test_the_number_of_threads_can_still_be_set() -> None:
     script = """
         from pathlib import Path
-        from accel_engine.training.warm_up import warm_up
+        from accel_engine.training.measure_model import warm_up
         import tensorflow as tf
 
         def threads():
@@ -32,7 +32,7 @@ def test_the_number_of_threads_can_still_be_set() -> None:
 def test_devices_can_still_be_configured() -> None:
     script = """
         from accel_engine.private_names.tensorflow_names import devices_are_configurable
-        from accel_engine.training.warm_up import warm_up
+        from accel_engine.training.measure_model import warm_up
         import sys
         import tensorflow as tf
 

@@ -18,7 +18,7 @@ from accel_engine.events import EpochEnded, Validated
 from accel_engine.plan import Plan
 from accel_engine.process import engine_process
 from accel_engine.run import Command, RunReader, create
-from accel_tui.cli import engine_ahead, main
+from accel_tui.cli import main, train
 from tui import fake_engine
 from tui.fake_engine import FakeEngine
 from waiting import wait_until
@@ -151,7 +151,7 @@ def engines(monkeypatch: pytest.MonkeyPatch) -> Engines:
     """Start stand-ins instead of engines."""
     stand_in = Engines()
     monkeypatch.setattr(engine_process, "start", stand_in.start)
-    monkeypatch.setattr(engine_ahead, "WarmEngine", no_warm_engine)
+    monkeypatch.setattr(train, "WarmEngine", no_warm_engine)
     monkeypatch.setattr(engine_process, "find_installation", lambda: engine_process.Installation("tensorflow", "2"))
     monkeypatch.setattr(
         "accel_engine.process.start_run.detect", lambda: Inventory((Device("cpu:0", "cpu", "A processor"),))

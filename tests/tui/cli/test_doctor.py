@@ -28,7 +28,7 @@ def found(monkeypatch):
     """Find what is made up, instead of this machine."""
 
     def put(*checks):
-        monkeypatch.setattr("accel_tui.cli.doctor.checks_of", lambda: checks)
+        monkeypatch.setattr("accel_tui.cli.doctor.checks_of", lambda *, deep: checks)
         monkeypatch.setattr(terminal_checks, "checks", lambda: ())
 
     put(*FINDINGS)
@@ -150,3 +150,28 @@ def test_this_machine_is_looked_at_by_the_true_command():
     assert findings["tensorflow.import"]["verdict"] == "pass"
     assert findings["runs.database"]["verdict"] != "fail"
     assert done.returncode == int(any(finding["verdict"] == "fail" for finding in findings.values()))
+
+
+def test_passed_checks_of_a_subject_that_say_the_same_are_counted(run_command, found):
+    found(
+        *(Check(f"nvidia.{name}", lambda: passed("no GPU")) for name in ("driver", "files", "links")),
+        Check("tpu.lock", lambda: passed("no GPU")),
+    )
+    assert run_command("doctor").out.splitlines() == [
+        "\N{CHECK MARK} nvidia.driver  no GPU",
+        "                 2 more checks: the same",
+        "\N{CHECK MARK} tpu.lock       no GPU",
+        "",
+        "4 passed",
+    ]
+
+
+@pytest.mark.parametrize("words", ["--deep", "tensorflow.computing"])
+def test_devices_compute_only_where_it_is_asked_for(run_command, monkeypatch, words):
+    asked = []
+    monkeypatch.setattr(terminal_checks, "checks", lambda: ())
+    check = Check("tensorflow.computing", lambda: passed("done"))
+    monkeypatch.setattr("accel_tui.cli.doctor.checks_of", lambda *, deep: asked.append(deep) or (check,))
+    run_command("doctor")
+    run_command(f"doctor {words}")
+    assert asked == [False, True]

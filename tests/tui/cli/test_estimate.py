@@ -11,7 +11,7 @@ from accel_engine.errors import FieldValue, RunError
 from accel_engine.plan import SPECS, Plan
 from accel_engine.requests.describe_model import Description, ModelRequest
 from accel_engine.run import create
-from accel_tui.cli import estimate
+from accel_tui.cli import chosen_plan, estimate
 from accel_tui.plan import memory_text
 
 MIB, GIB = 1 << 20, 1 << 30
@@ -93,7 +93,7 @@ def test_json_is_one_object(run_command, described, monkeypatch):
 
 def test_a_gpu_has_its_own_memory_and_what_was_not_measured_is_said(run_command, described, monkeypatch):
     gpu = Device("gpu:0", "gpu", "NVIDIA L4", memory=300 * MIB)
-    monkeypatch.setattr(estimate, "detect", lambda: Inventory((*detect().devices, gpu)))
+    monkeypatch.setattr(chosen_plan, "detect", lambda: Inventory((*detect().devices, gpu)))
     result = run_command("estimate")
     assert result.lines[-2].startswith("256 MiB to 371 MiB may not fit in the 300 MiB of gpu:0: --micro-batches 2 fits")
     assert result.lines[-1].startswith("Without the CUDA context")

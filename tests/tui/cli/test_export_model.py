@@ -44,7 +44,7 @@ def asked(monkeypatch):
         )
         return Export(request.model.path.name, 40, "test", 200, ("a note",), ORIGINAL, exported)
 
-    monkeypatch.setattr("accel_tui.cli.export_model.ask", answer)
+    monkeypatch.setattr("accel_tui.cli.export.ask", answer)
     return requests
 
 
@@ -122,7 +122,7 @@ def test_a_savedmodel_gets_the_next_version(run_command, run, asked, here):
 def test_a_savedmodel_is_batched_within_a_latency(run_command, run, asked, here, monkeypatch):
     (here / "digits").mkdir()
     (here / "digits" / "batching.config").touch()  # of a version that was removed
-    monkeypatch.setattr("accel_tui.cli.export_model.ask", lambda request: batched(asked, request))
+    monkeypatch.setattr("accel_tui.cli.export.ask", lambda request: batched(asked, request))
     result = run_command("export last --to savedmodel -o digits --target-latency 20ms")
     assert asked[0] == 0.02
     assert result.lines[-2:] == [str(here / "digits" / "1"), "batching.config"]

@@ -17,7 +17,7 @@ from accel_engine.finders.throughput import FoundSize, SizeOptions, SizeProgress
 from accel_engine.measure.trial_process import TrialCancelledError
 from accel_engine.plan import SPECS, Plan
 from accel_engine.run.engine.status import Status
-from accel_tui.cli import find_rate, find_size
+from accel_tui.cli import finder_output
 from accel_tui.formatting.finders import size_progress
 from tui.finder_results import found_rate, found_size, nothing_found
 
@@ -90,9 +90,9 @@ class Asked:
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
     made = Asked()
-    monkeypatch.setattr(find_rate, "find_learning_rate", made.find_rate)
-    monkeypatch.setattr(find_rate, "find_rate_of_run", made.find_rate)
-    monkeypatch.setattr(find_size, "find_batch_size", made.find_size)
+    monkeypatch.setattr(finder_output, "find_learning_rate", made.find_rate)
+    monkeypatch.setattr(finder_output, "find_rate_of_run", made.find_rate)
+    monkeypatch.setattr(finder_output, "find_batch_size", made.find_size)
     return made
 
 
@@ -198,7 +198,7 @@ def test_the_last_line_of_json_has_the_error(run_command, asked, what):
 def test_a_live_run_gets_the_rate_of_its_optimizer(run_command, asked, monkeypatch, status, schedule, command):
     asked.rate = replace(found_rate(), factor=2.0, has_schedule=schedule)
     monkeypatch.setattr("accel_tui.cli.find.find_run", lambda _: Path("of-2"))
-    monkeypatch.setattr(find_rate, "read_run", lambda _: SimpleNamespace(status=status))
+    monkeypatch.setattr(finder_output, "read_run", lambda _: SimpleNamespace(status=status))
     words = run_command("find learning-rate --run of-2").lines[-1].split()
     assert asked.rate.optimizer_rate == pytest.approx(2 * asked.rate.learning_rate, rel=0.01)
     assert words[:4] == ["accel-tui", command, "of-2", "--learning-rate"]
@@ -214,7 +214,7 @@ def test_a_live_run_gets_the_rate_of_its_optimizer(run_command, asked, monkeypat
         ("learning-rate plan.toml --run last", "leave PLAN.toml"),
         ("learning-rate --run last --epochs 3", "leave PLAN.toml and its options out"),
         ("batch-size --smallest 64 --largest 8", "must not be above the largest"),
-        ("batch-size --strategy multi-worker", "needs TF_CONFIG, a Slurm job, or --local-workers 2"),
+        ("batch-size --strategy multi-worker", "needs TF_CONFIG, a Slurm job started with srun, or --local-workers 2"),
         ("batch-size --batch-size 0", "batch-size"),
         ("bs", "no such command"),
         ("", "accel-tui: give what to find: batch-size or learning-rate\n"),

@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
-from accel_tui.cli import interrupts
-from accel_tui.cli.interrupts import Interrupts
+from accel_tui.cli import follow_run
+from accel_tui.cli.follow_run import Interrupts
 from tui.fake_engine import close_all
 
 STUBBORN = """
@@ -61,7 +61,7 @@ def test_each_signal_is_harder_than_the_one_before(info, stubborn, number):
 
 
 def test_an_engine_that_does_not_obey_in_time_is_killed(info, stubborn, monkeypatch):
-    monkeypatch.setattr(interrupts, "TIMEOUTS", (None, 0.0, 0.0, None))
+    monkeypatch.setattr(follow_run, "TIMEOUTS", (None, 0.0, 0.0, None))
     with Interrupts() as watched:
         signal.raise_signal(signal.SIGINT)
         assert len(list(watched.escalate(info))) == 1

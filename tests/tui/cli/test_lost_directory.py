@@ -8,8 +8,7 @@ import pytest
 
 from accel_engine.errors import RunError
 from accel_engine.run import RunReader
-from accel_tui.cli.follow_run import follow
-from accel_tui.cli.interrupts import Interrupts
+from accel_tui.cli.follow_run import Interrupts, follow
 from accel_tui.cli.progress import Log
 from tui.fake_engine import close_all
 

@@ -15,8 +15,8 @@ from accel_engine.plan import SPECS, Plan
 from accel_engine.race.configuration import Best, Configuration, ConfigurationResult, ConfigurationState
 from accel_engine.race.race import Race
 from accel_engine.words import numbers
-from accel_tui.cli import race
-from accel_tui.cli.race_view import LiveBars
+from accel_tui.cli import chosen_plan, race
+from accel_tui.cli.race import LiveBars
 from accel_tui.formatting import race as race_text
 from engine.race.stand_ins import CPU, Behaviour, StandInTrials, no_meters
 
@@ -40,7 +40,7 @@ def trials(home, monkeypatch):
 
     monkeypatch.setattr(race, "Race", make)
     monkeypatch.setattr(race, "require_installation", lambda: None)
-    monkeypatch.setattr(race, "detect", lambda: Inventory(CPU))
+    monkeypatch.setattr(chosen_plan, "detect", lambda: Inventory(CPU))
     return trials
 
 
@@ -151,7 +151,7 @@ def test_nothing_measured_is_a_failure(run_command, trials) -> None:
         ("--seconds nan", "'nan' must be a number from 0.1"),
         ("--batch-size none", "--batch-size"),
         ("no-such.toml", "no-such.toml"),
-        ("--strategy multi-worker", "needs TF_CONFIG, a Slurm job, or --local-workers 2"),
+        ("--strategy multi-worker", "needs TF_CONFIG, a Slurm job started with srun, or --local-workers 2"),
     ],
 )
 def test_wrong_usage_ends_before_any_process(run_command, trials, words, why) -> None:

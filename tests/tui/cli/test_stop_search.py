@@ -9,7 +9,8 @@ from accel_engine.plan import Plan
 from accel_engine.run import create
 from accel_engine.run.directory.lock import WriterLock
 from accel_engine.search.results import search_ended
-from accel_engine.search.study_database import StudyDatabase, create_study
+from accel_engine.search.storage import create_study
+from accel_engine.search.study_database import StudyDatabase
 from accel_engine.search.study_paths import LOCK, study_directory
 from accel_tui.cli import control
 from engine.search.searching import define
@@ -31,7 +32,7 @@ def answering(directory: Path, answer: str, *, obeyed: bool) -> threading.Thread
     def reply() -> None:
         with StudyDatabase(directory) as database:
             wait_until(database.unanswered)
-            (command,) = database.unanswered()
+            (command,) = database.commands()
             database.answer(command.id, f"{command.name}: {answer}", obeyed=obeyed)
 
     thread = threading.Thread(target=reply)
@@ -64,17 +65,19 @@ def test_a_search_that_does_not_run_has_nobody_to_ask(run_command) -> None:
     assert result.status == 1
     assert f"is interrupted; continue it with accel-tui search --resume {directory.name}" in result.err
     with StudyDatabase(directory) as database:
-        database.set_ended(search_ended(database.definition, [], "finished", "all trials are done"))
+        database.update(ended=search_ended(define(directory.name), [], "finished", "all trials are done"))
     assert f"the search {directory.name} is finished" in run_command(f"stop {directory.name}").err
 
 
 def test_a_search_without_the_version_of_its_format_is_damaged(run_command) -> None:
     directory = new_search()
     with StudyDatabase(directory) as database:
-        database.set_meta("schema", None)
+        database.set_meta(schema=None)
     result = run_command(f"stop {directory.name}")
     assert (result.status, result.out) == (1, "")
-    assert result.err == f"accel-tui: the search {directory.name} is damaged (it has no version of its format)\n"
+    assert result.err.startswith(
+        f"accel-tui: the search {directory.name} cannot be read: study.db is damaged (it has no version"
+    )
 
 
 @pytest.mark.parametrize("command", ["pause", "resume", "checkpoint", "set --learning-rate 1"])

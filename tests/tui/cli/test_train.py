@@ -544,7 +544,7 @@ def test_a_reader_that_goes_away_leaves_the_run_going(tmp_path):
         from tui.cli import conftest
         from accel_engine.process import engine_process
         from accel_engine.run import list_runs
-        from accel_tui.cli import engine_ahead, main
+        from accel_tui.cli import main, train
 
         def act(engine):
             engine.begin()
@@ -556,7 +556,7 @@ def test_a_reader_that_goes_away_leaves_the_run_going(tmp_path):
         gone = conftest.threading.Event()
         engines = conftest.Engines(act)
         engine_process.start = engines.start
-        engine_ahead.WarmEngine = conftest.no_warm_engine
+        train.WarmEngine = conftest.no_warm_engine
         engine_process.find_installation = lambda: engine_process.Installation("tensorflow", "2")
         status = main(["train", "--json"])
         live = list_runs()[0].status.live

@@ -11,8 +11,7 @@ from textual.pilot import Pilot
 
 from accel_engine.errors import RunError
 from accel_engine.inference.candidate import Candidate
-from accel_engine.inference.live_window import LiveWindow
-from accel_engine.inference.measurement.percentiles import Percentile
+from accel_engine.inference.measurement.percentiles import LiveWindow, Percentile
 from accel_engine.requests.bench_models import BenchOptions
 from accel_engine.requests.protocol.request import ExamplesDone
 from accel_engine.run import list_runs

@@ -1,17 +1,19 @@
-"""The plan of a command: that of a plan file, with options over it and the defaults of the settings that fit."""
+"""The plan of a command: from a plan file, with options over it and the defaults of the settings that fit."""
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import replace
 from typing import Any, TypeVar
 
 from accel_engine.devices import detect
 from accel_engine.devices.device_types import Device
-from accel_engine.errors import AccelError, PlanError
+from accel_engine.errors import AccelError, PlanError, UsageError
 from accel_engine.plan import USES, Plan
 from accel_engine.plan.plan_checks import alternatives_to, without_ignored
 from accel_engine.plan.plan_file import InvalidPlanError, PlanFile, refers_to, valid_part
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
+from accel_engine.process.start_run import for_a_new_run
+from accel_engine.run import RunReader, find
 from accel_tui.cli.output import print_to_stderr
 from accel_tui.plan.relevance import is_relevant
 from accel_tui.settings.user_settings import Settings
@@ -23,7 +25,7 @@ def with_chosen_plan(
     settings: Settings,
     file: PlanFile | None,
     flags: Mapping[str, Any],
-    use: Callable[[Plan, Sequence[Device] | None], Result],
+    use: Callable[[Plan, Sequence[Device]], Result],
 ) -> Result:
     """Call a function with the plan that a user has chosen.
 
@@ -31,21 +33,19 @@ def with_chosen_plan(
         settings: Have defaults.
         file: The plan file; ``None`` without one. Its table ``[search]``, which is for a search, is left out.
         flags: The options that are given.
-        use: Called with the plan and the machine's devices, ``None`` if they have not been detected; may raise the
-            plan's errors.
+        use: Called with the plan and the machine's devices; may raise the plan's errors.
 
     Returns:
         What ``use`` returns.
 
     Raises:
-        InvalidPlanError: The plan has errors; those of the settings and of the file with their lines.
+        InvalidPlanError: The plan has errors; in the settings and in the file with their lines.
     """
     file = file and _without_search(file)
     written = file.values if file else {}
-    chosen, devices, left_out = {**written, **flags}, None, list[PlanError]()
+    chosen, devices, left_out = {**written, **flags}, detect().devices, list[PlanError]()
     values: Mapping[str, Any] = chosen
     if settings.plan:
-        devices = detect().devices
         values, left_out = with_fitting_defaults(settings.plan, chosen, devices)
 
     def located(error: PlanError) -> str:
@@ -58,7 +58,7 @@ def with_chosen_plan(
     plan, invalid = valid_part(values)
     try:
         if invalid:
-            raise InvalidPlanError([*invalid.values(), *_further_errors(plan, invalid)])
+            raise InvalidPlanError([*invalid.values(), *_further_errors(plan, invalid, devices)])
         result = use(plan, devices)
     except (PlanError, InvalidPlanError) as error:
         lines = file.lines if file else {}
@@ -76,12 +76,12 @@ def _without_search(file: PlanFile) -> PlanFile:
     return replace(file, values={name: value for name, value in file.values.items() if name != "search"})
 
 
-def _further_errors(plan: Plan, invalid: Container[str]) -> Iterator[PlanError]:
+def _further_errors(plan: Plan, invalid: Container[str], devices: Sequence[Device]) -> Iterator[PlanError]:
     """What does not fit the machine or the data, as far as it does not depend on invalid fields."""
     if any(name in invalid for name in ("model", "data", "task", "strategy")):
         return
     with suppress(AccelError):
-        for error in resolve(plan, detect().devices).with_survey().plan_errors:
+        for error in resolve(plan, devices).with_survey().plan_errors:
             if error.field not in invalid and not refers_to(error, invalid):
                 yield error
 
@@ -127,3 +127,16 @@ def _surveyed(plan: Plan, devices: Sequence[Device]) -> ResolvedPlan:
     with suppress(AccelError):
         return resolved.with_survey()
     return resolved
+
+
+def plan_of_run(reference: str) -> dict[str, Any]:
+    """The fields of a run's plan, without what has no effect on this machine.
+
+    Raises:
+        UsageError: There is no such run, or it was not trained from a plan.
+    """
+    with closing(RunReader(find(reference))) as reader:
+        info = reader.info()
+    if not info.has_engine or info.plan is None:
+        raise UsageError(f"run {info.id} has no plan: give the run of a plan, or a plan file")
+    return dict(for_a_new_run(info.plan).to_mapping())

@@ -9,10 +9,8 @@ from accel_engine.plan import SPECS
 from accel_engine.run import RunSummary, find
 from accel_engine.run.runs.listing import summarize
 from accel_engine.run.runs.plan_changes import CHANGEABLE
-from accel_tui.cli.engine_ahead import engine_ahead
 from accel_tui.cli.plan_options import PlanCommand, check_option, given, plan_option
-from accel_tui.cli.queue_options import queue_options, take_queue_flags
-from accel_tui.cli.train import output_options, refuse_two_outputs
+from accel_tui.cli.train import output_options, take_outputs, train_or_queue
 from accel_tui.plan.trained_run import TrainedRun, parse_epochs
 
 EPILOG = """\b
@@ -29,29 +27,19 @@ Exit status:
 """
 
 
-@click.command("continue", cls=PlanCommand, epilog=EPILOG)
+@click.command("continue", cls=PlanCommand, fields=(), epilog=EPILOG)
 @click.argument("run")
 @output_options
-@queue_options
-def continue_(run: str, as_json: bool, plain: bool, detach: bool, **flags: Any) -> int:
+def continue_(run: str, **flags: Any) -> int:
     """Continue an ended RUN from its last checkpoint.
 
     The run keeps its id, its curves and its plan; options change the plan from here on. --epochs
     counts from the start of the run, and +N means N more. A paused run is resumed with 'accel-tui resume'.
     """
-    queued = take_queue_flags(flags)
-    refuse_two_outputs(as_json, plain, detach, queued is not None)
+    outputs = take_outputs(flags)
     if isinstance(flags["epochs"], str):
         flags["epochs"] = _epochs_in_total(flags["epochs"], summarize(find(run)))
-    if queued is not None:
-        from accel_tui.cli import training_run  # slow to import
-
-        return training_run.queue_continuation(run, given(flags), queued)
-    with engine_ahead() as engine:
-        from accel_tui.cli import training_run  # slow to import: the engine starts before
-
-        directory = training_run.reopen_run(run, given(flags))
-        return training_run.train_run(directory, engine, as_json=as_json, plain=plain, detach=detach)
+    return train_or_queue(run, None, given(flags), **outputs)
 
 
 def _epochs_in_total(text: str, run: RunSummary) -> int | None:

@@ -15,7 +15,7 @@ from accel_engine.data.dataset_entry import EntryColumn
 from accel_engine.data_profile.described_data import DescribedData, describe_loaded
 from accel_engine.data_profile.picture import ColumnValues, DataPicture, ShownPicture, ShownSound
 from accel_engine.errors import AccelError, DataError, FieldValue
-from accel_engine.plan import DEFAULTS, Plan
+from accel_engine.plan import Plan
 from accel_engine.process.ask import ask
 from accel_engine.requests.describe_data import DataRequest
 from accel_engine.words import numbers
@@ -23,7 +23,7 @@ from accel_engine.words.numbers import percent
 from accel_tui.cli.catalogue import list_data
 from accel_tui.cli.live import reading_bar
 from accel_tui.cli.output import json_option, readable, table, terminal_columns, write, write_json
-from accel_tui.cli.plan_options import PlanCommand, given, plan_option
+from accel_tui.cli.plan_options import PlanCommand, given
 from accel_tui.formatting.text import shorten
 from accel_tui.settings.user_settings import load
 from accel_tui.widgets.devices.device_lines import sparkline
@@ -48,7 +48,7 @@ _PICTURE = 24
 _NAMED = 6
 
 
-@click.command(cls=PlanCommand, epilog=EPILOG)
+@click.command(cls=PlanCommand, fields=PLAN_FIELDS, epilog=EPILOG)
 @click.argument("data", metavar="[DATA]", required=False)
 @click.option("--brief", is_flag=True, help="Look at names, headers and first rows only, which is faster.")
 @json_option
@@ -247,6 +247,3 @@ def _balance(names: Sequence[str], counts: Sequence[int]) -> Iterator[str]:
             rows.append((f"({gap} more)", "", "", ""))
         rows.append((shorten(name, _NAME), numbers.count(count), percent(count / max(total, 1)), bar))
     yield table(("CLASS", "EXAMPLES", "SHARE", ""), rows)
-
-
-data.params[1:1] = [plan_option(name, default=DEFAULTS[name]) for name in PLAN_FIELDS]

@@ -15,8 +15,7 @@ from accel_engine.race.configuration import ConfigurationKind, ConfigurationResu
 from accel_engine.race.race import Race, RaceOptions
 from accel_tui.cli.options import FiniteNumber
 from accel_tui.cli.output import paragraph, print_to_stderr, write, write_json
-from accel_tui.cli.race import race_page
-from accel_tui.cli.race_view import LiveBars, StateLines, configuration_values
+from accel_tui.cli.race import LiveBars, StateLines, configuration_values, race_page
 from accel_tui.cli.signals import INTERRUPTED, interruptible
 from accel_tui.formatting.runs import device_warnings
 

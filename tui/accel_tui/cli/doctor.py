@@ -1,6 +1,7 @@
 """``accel-tui doctor``: checks this machine and suggests fixes."""
 
 import os
+import platform
 import sys
 import textwrap
 from collections import Counter
@@ -9,9 +10,12 @@ from collections.abc import Iterator, Sequence
 import click
 from rich.text import Text
 
-from accel_engine.doctor import Check, CheckReport, CheckResult, checks_of, run_checks
+from accel_engine.doctor import DEEP_CHECKS, Check, CheckReport, CheckResult, checks_of, run_checks
+from accel_engine.doctor.machine import installed_version
+from accel_engine.doctor.tensorflow_checks import installed_packages
 from accel_engine.errors import UsageError
 from accel_engine.text import printable_fields, suggestion
+from accel_engine.version import __version__
 from accel_engine.words import numbers
 from accel_tui.appearance.glyphs import has_unicode
 from accel_tui.cli import terminal_checks
@@ -22,6 +26,7 @@ EPILOG = """\b
 Examples:
   accel-tui doctor                        run all checks
   accel-tui doctor tensorflow terminal    run only these
+  accel-tui doctor --deep                 let every device compute, too
   accel-tui doctor tpu.lock --json        one finding per line, for a script
 
 \b
@@ -44,15 +49,17 @@ SYMBOLS = {
 
 @click.command(epilog=EPILOG)
 @click.argument("names", nargs=-1, metavar="[CHECK]...")
+@click.option("--deep", is_flag=True, help="Let every device compute, too, which takes up to a minute.")
 @json_option
-def doctor(names: Sequence[str], as_json: bool) -> int:
+def doctor(names: Sequence[str], deep: bool, as_json: bool) -> int:
     """Diagnose this machine and suggest fixes.
 
-    CHECK is the name of a check, or the part before the dot: python, tensorflow, nvidia, tpu, runs,
-    terminal. Checks run in parallel, each with its own time limit. TensorFlow is imported in a
-    separate process.
+    CHECK is the name of a check, or the part before the dot: python, tensorflow, nvidia, tpu,
+    system, workers, runs, terminal. Checks run in parallel, each with its own time limit.
+    TensorFlow is imported in a separate process.
     """
-    chosen = _choose(names, (*checks_of(), *terminal_checks.checks()))
+    deep = deep or any(name == check for name in names for check, *_ in DEEP_CHECKS)
+    chosen = _choose(names, (*checks_of(deep=deep), *terminal_checks.checks()))
     show = _Json() if as_json else _Text([check.name for check in chosen])
     verdicts: Counter[CheckResult] = Counter()
     for report in show.all(run_checks(chosen)):
@@ -75,6 +82,19 @@ def _choose(names: Sequence[str], known: Sequence[Check]) -> list[Check]:
             hint = f"; {near}" if near.startswith("did you mean") else ""
             raise UsageError(f"no check {name!r}{hint}\n{listed}")
     return [check for check in known if not names or {check.name, check.name.partition(".")[0]} & set(names)]
+
+
+def versions() -> str:
+    """The version of accel-tui and a line for each dependency, without importing the packages."""
+    tensorflow = ", ".join(f"{name} {version}" for name, version in installed_packages().items())
+    rows = {
+        "python": f"{platform.python_version()}, {platform.python_implementation()}",
+        "system": platform.platform(),
+        "tensorflow": tensorflow or "not installed",
+        **{name: installed_version(name) or "not installed" for name in ("keras", "textual")},
+        "terminal": str(terminal_checks.Terminal.here()),
+    }
+    return "\n".join([f"accel-tui {__version__}", *(f"{name:12}{value}" for name, value in rows.items())])
 
 
 class _Json:
@@ -112,12 +132,20 @@ class _Text:
 
     def all(self, reports: Iterator[CheckReport]) -> Iterator[CheckReport]:
         verdicts: Counter[CheckResult] = Counter()
+        last: CheckReport | None = None
+        same = 0
         for name in self._names:
             self._show_running(name)
             report = next(reports)
-            self._print(report)
+            if last is not None and _is_like(report, last):
+                same += 1
+            else:
+                self._print_same(same)
+                self._print(report)
+                last, same = report, 0
             verdicts[report.finding.verdict] += 1
             yield report
+        self._print_same(same)
         failed, warned, passed = (verdicts[each] for each in (CheckResult.FAIL, CheckResult.WARN, CheckResult.PASS))
         texts = (
             (failed, f"{failed} failed"),
@@ -132,6 +160,11 @@ class _Text:
         if self._live:
             self._live.show(cut_line(f"  {name} ..."))
 
+    def _print_same(self, count: int) -> None:
+        """Print how many more checks of the subject said the same."""
+        if count:
+            self._print_lines("", f"{' ' * (self._column + 4)}{numbers.counted(count, 'more check')}: the same")
+
     def _print(self, report: CheckReport) -> None:
         finding = printable_fields(report.finding)
         in_unicode, in_ascii, colour = SYMBOLS[finding.verdict]
@@ -142,6 +175,9 @@ class _Text:
         lines = [first.rstrip(), *(f"{lead}{line}" for line in found[1:])]
         lines += self._indented("cause", finding.cause) + self._indented("fix", finding.fix)
         text = "\n".join(lines if self._has_unicode else map(_plain, lines))
+        self._print_lines(symbol, text, colour)
+
+    def _print_lines(self, symbol: str, text: str, colour: str = "") -> None:
         if self._live:
             self._live.show(None, [Text.assemble((symbol, colour), text)])
         else:
@@ -151,6 +187,12 @@ class _Text:
     def _indented(self, label: str, text: str) -> list[str]:
         lead = f"    {label}:".ljust(11)
         return _wrapped(text, self._width, lead, " " * 11) if text else []
+
+
+def _is_like(report: CheckReport, other: CheckReport) -> bool:
+    """Whether two checks of a subject have passed with the same words."""
+    subject, of_other = (each.check.partition(".")[0] for each in (report, other))
+    return report.finding.verdict is CheckResult.PASS and (subject, report.finding) == (of_other, other.finding)
 
 
 def _wrapped(text: str, width: int, first: str = "", rest: str = "") -> list[str]:

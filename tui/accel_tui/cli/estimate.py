@@ -1,16 +1,14 @@
 """``accel-tui estimate``: shows the steps, the parameters and the memory of a plan without training it."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import click
 
-from accel_engine.devices import detect
 from accel_engine.devices.device_types import Device
-from accel_engine.errors import FieldValue, UsageError
-from accel_engine.plan import DEFAULTS, SPECS, Plan, resolved_plan
+from accel_engine.errors import FieldValue
+from accel_engine.plan import Plan, resolved_plan
 from accel_engine.plan.estimate import count_steps
 from accel_engine.plan.memory_estimate import MemoryEstimate, Training, estimate_memory
 from accel_engine.plan.memory_remedies import PlanChange, cheapest_change
@@ -18,13 +16,11 @@ from accel_engine.plan.plan_file import PlanFile, read_plan_file
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.process.ask import ask
 from accel_engine.process.engine_process import require_installation
-from accel_engine.process.start_run import for_a_new_run
-from accel_engine.race.remembered import recall
+from accel_engine.race.remembered import RememberedResult, recall
 from accel_engine.requests.describe_model import Description, ModelRequest
-from accel_engine.run import RunReader, find
-from accel_tui.cli.chosen_plan import with_chosen_plan
+from accel_tui.cli.chosen_plan import plan_of_run, with_chosen_plan
 from accel_tui.cli.output import table, write, write_json
-from accel_tui.cli.plan_options import PlanCommand, given, plan_option
+from accel_tui.cli.plan_options import PlanCommand, given
 from accel_tui.plan import measured_text, memory_text, plan_preview
 from accel_tui.settings.user_settings import load
 
@@ -55,12 +51,12 @@ def estimate(plan_or_run: str | None, as_json: bool, **flags: Any) -> None:
     fits is shown: micro-batches, a mixed precision (not on a CPU) or a smaller batch size.
     """
     chosen = given(flags)
-    resolved, description = with_chosen_plan(load(), _plan_file(plan_or_run, chosen), chosen, _describe)
+    resolved, description, measured = with_chosen_plan(load(), _plan_file(plan_or_run, chosen), chosen, _describe)
     training = memory_text.training_of(resolved, description)
     if as_json:
-        write_json(_object(resolved, description, training))
+        write_json(_object(resolved, description, measured, training))
     else:
-        write("\n".join(_page(resolved, description, training)))
+        write("\n".join(_page(resolved, description, measured, training)))
 
 
 def _plan_file(plan_or_run: str | None, chosen: dict[str, Any]) -> PlanFile | None:
@@ -70,34 +66,31 @@ def _plan_file(plan_or_run: str | None, chosen: dict[str, Any]) -> PlanFile | No
     path = Path(plan_or_run)
     if path.suffix in (".toml", ".json") or path.exists():
         return read_plan_file(path)
-    directory = find(plan_or_run)
-    with closing(RunReader(directory)) as reader:
-        info = reader.info()
-    if not info.has_engine or info.plan is None:
-        raise UsageError(f"run {info.id} has no plan: give the run of a plan, or a plan file")
-    for name, value in for_a_new_run(info.plan).to_mapping().items():
+    for name, value in plan_of_run(plan_or_run).items():
         chosen.setdefault(name, value)
     return None
 
 
-def _describe(plan: Plan, devices: Sequence[Device] | None) -> tuple[ResolvedPlan, Description]:
-    """Check a plan as a new run's, and have an engine describe its model.
+def _describe(plan: Plan, devices: Sequence[Device]) -> tuple[ResolvedPlan, Description, RememberedResult | None]:
+    """Check a plan as a new run's, have an engine describe its model, and recall what a race has measured of it.
 
     Raises:
         AccelError: The plan does not fit the machine, the data or the model, or TensorFlow is missing.
     """
-    resolved = resolved_plan.resolve_to_train(plan, detect().devices if devices is None else devices)
+    resolved = resolved_plan.resolve_to_train(plan, devices)
     require_installation()
     description = ask(ModelRequest(resolved.with_chosen_model().plan))
     replicas = resolved.placement.replicas if resolved.placement else None
     if resolved.step_counts is None and description.examples is not None and replicas is not None:
         resolved = resolved.with_step_counts(count_steps(plan, description.examples, replicas))
-    return resolved, description
+    return resolved, description, recall(resolved, devices)
 
 
-def _page(resolved: ResolvedPlan, description: Description, training: Training | None) -> Iterator[str]:
+def _page(
+    resolved: ResolvedPlan, description: Description, measured: RememberedResult | None, training: Training | None
+) -> Iterator[str]:
     rows = [row for row in plan_preview.rows(resolved, description, "unknown") if row.name != "memory"]
-    rows += measured_text.measured_rows(recall(resolved, detect().devices), resolved)
+    rows += measured_text.measured_rows(measured, resolved)
     width = max(len(row.name) for row in rows)
     yield f"{resolved.plan.title}"
     yield ""
@@ -124,7 +117,9 @@ def _verdict(training: Training) -> str:
     return f" of {memory_text.memory_of(training)}: fits"
 
 
-def _object(resolved: ResolvedPlan, description: Description, training: Training | None) -> dict[str, Any]:
+def _object(
+    resolved: ResolvedPlan, description: Description, measured: RememberedResult | None, training: Training | None
+) -> dict[str, Any]:
     counts, plan = resolved.step_counts, resolved.plan
     return {
         "model": plan.model,
@@ -137,15 +132,11 @@ def _object(resolved: ResolvedPlan, description: Description, training: Training
         "steps_per_epoch": (counts.steps_per_epoch or None) if counts else None,
         "total_steps": (counts.total_steps or None) if counts else None,
         "memory": _memory(training) if training else None,
-        "measured": _measured(resolved),
+        "measured": _measured(resolved, measured) if measured else None,
     }
 
 
-def _measured(resolved: ResolvedPlan) -> dict[str, Any] | None:
-    """What a race has measured of the plan on this machine; ``None`` without one."""
-    found = recall(resolved, detect().devices)
-    if found is None:
-        return None
+def _measured(resolved: ResolvedPlan, found: RememberedResult) -> dict[str, Any]:
     return {
         "examples_per_second": found.examples_per_second,
         "between": found.between,
@@ -180,6 +171,3 @@ def _range(found: MemoryEstimate) -> dict[str, int]:
 def _change(change: PlanChange) -> dict[str, Any]:
     options = " ".join(str(FieldValue(name, str(value))) for name, value in change.values.items())
     return {"plan": dict(change.values), "options": options, **_range(change.estimate)}
-
-
-estimate.params[1:1] = [plan_option(name, default=DEFAULTS[name]) for name in SPECS]

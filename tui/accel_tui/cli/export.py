@@ -2,25 +2,44 @@
 
 import io
 import sys
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import TextIO, cast
 
 import click
 
-from accel_engine.errors import RunError, UsageError
+from accel_engine.errors import ModelError, RunError, UsageError
 from accel_engine.files import replacing
 from accel_engine.formats import all_formats
-from accel_engine.model_export.export_targets import STANDARD_OUTPUT, ExportOptions, refused_for_tables
+from accel_engine.model_export.export_targets import (
+    STANDARD_OUTPUT,
+    ExportOptions,
+    check_target,
+    chosen_targets,
+    existing_folder,
+    overwritten,
+    refused_for_tables,
+)
 from accel_engine.models.model_files import is_model_file
 from accel_engine.plan import Plan
+from accel_engine.process.ask import ask
+from accel_engine.requests.export_model import Export, ExportRequest, MeasuredModel
+from accel_engine.requests.protocol.model_reference import ModelReference
 from accel_engine.run import RunReader, find
 from accel_engine.user_paths import exists, is_directory
-from accel_tui.cli.export_model import export_trained_model
 from accel_tui.cli.options import takes
-from accel_tui.cli.output import print_to_stderr, write
+from accel_tui.cli.output import print_to_stderr, table, write, write_json
 from accel_tui.cli.trained_models import find_model
-from accel_tui.formatting.runs import left_out
+from accel_tui.formatting.model_export import (
+    SIGNATURE,
+    export_headline,
+    model_header,
+    model_rows,
+    problems,
+    signature_rows,
+)
+from accel_tui.formatting.runs import device_warnings, left_out
 
 _ABOUT_FORMATS = "\n".join(f"  {each.name:<12} {each.about}" for each in all_formats())
 
@@ -66,7 +85,7 @@ def export(run: str, options: ExportOptions, data: str, as_json: bool) -> None:
     if len(options.formats) > 1:  # the last would be written, and the others not
         raise click.BadParameter("takes one format: export to each, or to all", param_hint="'--to'")
     if options.is_of_model:
-        export_trained_model(_model(run, data, options.checkpoint), options, as_json=as_json)
+        _export_model(_model(run, data, options.checkpoint), options, as_json=as_json)
         return
     (file_format,), table = options.formats, options.table or "steps"
     if as_json:
@@ -88,6 +107,75 @@ def _model(run: str, data: str, checkpoint: str) -> Path | Plan:
     if not isinstance(model, Path) and checkpoint != "auto":
         raise click.UsageError("--checkpoint is for runs; a file has its weights")
     return model
+
+
+def _export_model(model: Path | Plan, options: ExportOptions, *, as_json: bool) -> None:
+    """Export a trained model, and print what was measured.
+
+    Args:
+        model: The directory of its run, or a plan with its file and its data.
+        options: They have one format of models.
+        as_json: Whether to print a JSON object for each format instead of a table.
+
+    Raises:
+        ModelError: Nothing was written; why.
+        UsageError: The output cannot be written there.
+    """
+    targets = chosen_targets(Path(model.model).stem if isinstance(model, Plan) else model.name, options)
+    for target in targets:
+        check_target(target)
+        if isinstance(model, Plan) and Path(target.path).resolve() == Path(model.model).resolve():
+            raise UsageError(f"{target.path} is the model that is exported: choose another path with --output")
+        if not options.force and (there := overwritten(target)):
+            raise UsageError(
+                f"{there[0]} already exists: choose another path with --output, or overwrite it with --force"
+            )
+    folder = existing_folder(Path(targets[0].path).parent)
+    for warning in device_warnings(("cpu",), can_choose=False):
+        print_to_stderr(warning)
+    reference = ModelReference.of(model)
+    found = ask(ExportRequest(reference, tuple(targets), options.checkpoint, options.target_latency, folder=folder))
+    for note in found.notes:
+        print_to_stderr(note)
+    if as_json:
+        for each in (found.original, *found.exported):
+            write_json(_model_values(found, each))
+    elif found.written:
+        write("\n\n".join(_export_page(found)))
+    if not found.written:
+        raise ModelError("nothing was written: " + "; ".join(problems(found)))
+
+
+def _export_page(found: Export) -> Iterator[str]:
+    yield export_headline(found)
+    yield table(SIGNATURE, list(signature_rows(found.written[0])))
+    metrics = list(found.original.metrics)
+    yield table(model_header(metrics), model_rows(found, metrics))
+    if reasons := list(problems(found)):
+        yield "\n".join(("not written:", *(f"  {reason}" for reason in reasons)))
+    yield "\n".join(found.paths)
+
+
+def _model_values(found: Export, model: MeasuredModel) -> dict[str, object]:
+    """What is known of a model, as a JSON object."""
+    return {
+        "run": found.name,
+        "step": found.step,
+        "split": found.split,
+        "examples": found.examples,
+        "model": model.name,
+        "path": model.path if not model.problem else None,
+        "batching": model.batching or None,
+        "problem": model.problem or None,
+        "fastest": model is found.fastest,
+        "inputs": model.inputs,
+        "outputs": model.outputs,
+        "largest_difference": model.largest,
+        "mean_difference": model.mean,
+        "size": model.size,
+        "latency": model.latency,
+        "metrics": model.metrics,
+    }
 
 
 def _export_tables(directory: Path, file_format: str, table: str, options: ExportOptions) -> None:

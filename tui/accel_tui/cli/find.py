@@ -1,23 +1,20 @@
 """``accel-tui find``: finds a batch size or a learning rate by measuring."""
 
 from collections.abc import Callable, Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import click
 
 from accel_engine.devices.device_types import Device
-from accel_engine.errors import UsageError
 from accel_engine.finders.learning_rate_finder import RampOptions
 from accel_engine.finders.throughput import SizeOptions
-from accel_engine.plan import DEFAULTS, SPECS, Plan
+from accel_engine.plan import Plan
 from accel_engine.plan.plan_file import read_plan_file
-from accel_engine.run import RunReader
 from accel_engine.run import find as find_run
 from accel_tui.cli.options import takes
 from accel_tui.cli.output import json_option, print_to_stderr
-from accel_tui.cli.plan_options import PlanCommand, given, plan_option
+from accel_tui.cli.plan_options import PlanCommand, given
 
 EPILOG = """\b
 Examples:
@@ -91,7 +88,7 @@ def learning_rate(
     paused meanwhile, and trains on as if nothing had happened.
     """
     from accel_engine.finders.learning_rate_finder import check_plan
-    from accel_tui.cli.find_rate import find_of_plan, find_of_run
+    from accel_tui.cli.finder_output import find_of_plan, find_of_run
 
     if run is None:
         return find_of_plan(_checked(plan_file, given(flags), check_plan), options, as_json=as_json)
@@ -120,7 +117,8 @@ def batch_size(
     within 10% of the fastest; it is measured again in a fresh process, with a validation.
     """
     from accel_engine.finders.batch_size_finder import check_plan
-    from accel_tui.cli.find_size import find_size
+    from accel_tui.cli.chosen_plan import plan_of_run
+    from accel_tui.cli.finder_output import find_size
 
     def check(plan: Plan, _: int) -> None:
         check_plan(plan)
@@ -129,10 +127,8 @@ def batch_size(
         return find_size(_checked(plan_file, given(flags), check), options, None, as_json=as_json)
     if plan_file is not None:
         raise click.UsageError("--run uses the run's own plan: leave PLAN.toml out")
-    directory = find_run(run)
-    return find_size(
-        _checked(None, {**_plan_of(directory), **given(flags)}, check), options, directory, as_json=as_json
-    )
+    plan = _checked(None, {**plan_of_run(run), **given(flags)}, check)
+    return find_size(plan, options, find_run(run), as_json=as_json)
 
 
 def _checked(plan_file: Path | None, flags: dict[str, Any], check_for: Callable[[Plan, int], object]) -> Plan:
@@ -146,7 +142,6 @@ def _checked(plan_file: Path | None, flags: dict[str, Any], check_for: Callable[
     Raises:
         AccelError: It does not fit, or TensorFlow is missing.
     """
-    from accel_engine.devices import detect
     from accel_engine.measure.trial_room import devices_of
     from accel_engine.plan import isolation, resolved_plan
     from accel_engine.process.engine_process import require_installation
@@ -154,8 +149,8 @@ def _checked(plan_file: Path | None, flags: dict[str, Any], check_for: Callable[
     from accel_tui.formatting.runs import device_warnings
     from accel_tui.settings.user_settings import load
 
-    def check(plan: Plan, devices: Sequence[Device] | None) -> Plan:
-        resolved = resolved_plan.resolve_to_train(plan, detect().devices if devices is None else devices)
+    def check(plan: Plan, devices: Sequence[Device]) -> Plan:
+        resolved = resolved_plan.resolve_to_train(plan, devices)
         check_for(plan, resolved.step_counts.total_steps if resolved.step_counts else 0)
         require_installation()
         return resolved.with_chosen_model().plan
@@ -164,18 +159,3 @@ def _checked(plan_file: Path | None, flags: dict[str, Any], check_for: Callable[
     for warning in filter(None, (*device_warnings(devices_of(plan)), isolation.warning(resolved_plan.resolve(plan)))):
         print_to_stderr(warning)
     return plan
-
-
-def _plan_of(directory: Path) -> dict[str, Any]:
-    """The plan of a run, as options."""
-    from accel_engine.process.start_run import for_a_new_run
-
-    with closing(RunReader(directory)) as reader:
-        info = reader.info()
-    if not info.has_engine or info.plan is None:
-        raise UsageError(f"run {info.id} has no plan: give the run of a plan, or a plan file")
-    return dict(for_a_new_run(info.plan).to_mapping())
-
-
-for _command in (learning_rate, batch_size):
-    _command.params[1:1] = [plan_option(name, default=DEFAULTS[name]) for name in SPECS]

@@ -1,16 +1,21 @@
-"""Follows a run until it ends and shows it as log lines, a progress bar or JSON lines."""
+"""Follows a run until it ends, and stops it on Ctrl-C in stages: stop, stop now, terminate, kill."""
 
+import contextlib
+import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Protocol, TextIO
+from typing import Protocol, Self, TextIO
 
+import psutil
+
+from accel_engine.errors import RunError
 from accel_engine.events import RunEnded
-from accel_engine.run import RunInfo, RunReader, Status, Update
+from accel_engine.run import RunInfo, RunReader, Status, Update, request
 from accel_engine.run.directory.log_file import lines_of
 from accel_engine.run.directory.run_paths import LOG, latest_checkpoint
-from accel_tui.cli.interrupts import Interrupts
 from accel_tui.cli.output import print_to_stderr
+from accel_tui.cli.signals import signal_handlers
 from accel_tui.formatting.runs import DIRECTORY_LOST, how_lost, left_out
 
 INTERVAL = 0.1
@@ -21,6 +26,10 @@ STARTING_INTERVAL = 0.03
 
 _QUEUE_INTERVAL = 1.0
 """Seconds between two looks at the queue."""
+
+
+TIMEOUTS = (None, 15.0, 5.0, None)
+"""Seconds to wait after each stage before the next one; ``None`` for no limit."""
 
 
 class ProgressView(Protocol):
@@ -55,7 +64,7 @@ def view_for(stream: TextIO, *, as_json: bool, plain: bool) -> ProgressView:
 def follow(
     reader: RunReader,
     view: ProgressView,
-    interrupts: Interrupts | None = None,
+    interrupts: "Interrupts | None" = None,
     restart: Callable[[Path], bool] | None = None,
 ) -> int:
     """Show a run until it ends.
@@ -173,3 +182,78 @@ class QueueReasons:
         said = why_waits(run)
         is_new, self._said = said != self._said, said
         return [f"run {run} waits: {said}"] if is_new else []
+
+
+class Interrupts:
+    """Counts Ctrl-C (and SIGTERM) and stops the run in stages, one per signal.
+
+    The stages: stop with a checkpoint; stop now; SIGTERM; SIGKILL. After a timeout, the next stage follows
+    without another signal.
+    """
+
+    def __init__(self) -> None:
+        self._signals = 0
+        self._stage = 0
+        self._stage_started = 0.0
+        self._handlers = signal_handlers(dict.fromkeys((signal.SIGINT, signal.SIGTERM), self._on_signal))
+
+    def __enter__(self) -> Self:
+        self._handlers.__enter__()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._handlers.__exit__(None, None, None)
+
+    def escalate(self, info: RunInfo) -> Iterator[str]:
+        """Perform the due stages on a live run; yield a message for each."""
+        while self._stage < len(TIMEOUTS) and (self._stage < self._signals or self._is_overdue()):
+            stage = (_stop, _stop_now, _terminate, _kill)[self._stage]
+            self._stage += 1
+            self._stage_started = time.monotonic()
+            with contextlib.suppress(RunError, psutil.Error):  # the run has just ended
+                yield stage(info)
+
+    def _is_overdue(self) -> bool:
+        timeout = TIMEOUTS[self._stage - 1] if self._stage else None
+        return timeout is not None and time.monotonic() - self._stage_started > timeout
+
+    def _on_signal(self, *_: object) -> None:
+        self._signals += 1
+
+
+def _stop(info: RunInfo) -> str:
+    if info.is_directory_lost:
+        return f"{DIRECTORY_LOST}: its engine stops by itself (press Ctrl-C or send SIGTERM again to stop it now)"
+    request(info.directory, "stop")
+    return "stopping with a checkpoint (press Ctrl-C or send SIGTERM again to stop now, without one)"
+
+
+def _stop_now(info: RunInfo) -> str:
+    if info.is_directory_lost:
+        return _terminate(info)
+    request(info.directory, "stop_now")
+    limit = sum(filter(None, TIMEOUTS))
+    return (
+        f"stopping now; the last checkpoint is kept (an engine that does not stop is killed after {limit:g} s; "
+        "press Ctrl-C or send SIGTERM again to terminate it)"
+    )
+
+
+def _terminate(info: RunInfo) -> str:
+    for process in _engine_processes(info):
+        process.terminate()
+    return "the engine does not stop: sent SIGTERM"
+
+
+def _kill(info: RunInfo) -> str:
+    for process in _engine_processes(info):
+        process.kill()
+    return "the engine does not exit: sent SIGKILL; the last checkpoint is kept"
+
+
+def _engine_processes(info: RunInfo) -> list[psutil.Process]:
+    """The live processes of the engine on this machine, its children first."""
+    if info.pid is None:
+        return []
+    engine = psutil.Process(info.pid)
+    return [*engine.children(recursive=True), engine]

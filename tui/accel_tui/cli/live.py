@@ -16,6 +16,7 @@ from rich.text import Text
 from accel_engine.text import printable, printable_line
 from accel_engine.words import numbers
 from accel_tui.appearance.glyphs import has_unicode
+from accel_tui.cli.output import print_to_stderr
 
 Size = Callable[[], tuple[int, int]]
 """Tells the columns and the lines of a terminal."""
@@ -98,6 +99,32 @@ class LiveArea:
             self._live.transient = not stays
             self._live.stop()
             self._live, self._drawn = None, []
+
+
+class StatusLine:
+    """A line on standard error that is overwritten, on a terminal; elsewhere, a line for what begins.
+
+    Args:
+        stream: Standard error.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._live = LiveArea(stream) if is_live(stream) else None
+
+    def show(self, text: str) -> None:
+        """Show a text in place of the one before."""
+        if self._live:
+            self._live.show(cut_line(text))
+
+    def begin(self, text: str) -> None:
+        """Note that something begins, in a line of its own, unless :meth:`show` shows it."""
+        if not self._live:
+            print_to_stderr(text)
+
+    def clear(self) -> None:
+        """Remove the text."""
+        if self._live:
+            self._live.clear()
 
 
 @contextmanager

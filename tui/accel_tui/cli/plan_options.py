@@ -1,12 +1,12 @@
 """The fields of a plan as command-line options, and their sections in the help."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import click
 
 from accel_engine.errors import FieldValue, PlanError
-from accel_engine.plan import GROUPS, SPECS, WORDS
+from accel_engine.plan import DEFAULTS, GROUPS, SPECS, WORDS
 from accel_engine.plan.field_spec import AUTO
 from accel_engine.plan.options import problem_of
 from accel_engine.plan.plan import default_text
@@ -34,10 +34,17 @@ Check = Callable[[click.Context, click.Parameter, str | None], Any]
 
 
 class PlanCommand(click.Command):
-    """A command whose help lists its options by section, and whose on/off options need no value."""
+    """A command with plan fields as options, whose help lists them by section; on/off options need no value.
 
-    def __init__(self, *args: Any, **settings: Any) -> None:
+    Args:
+        args: Those of :class:`click.Command`.
+        fields: The fields; the command gets ``None`` for one that is not given.
+        settings: Those of :class:`click.Command`.
+    """
+
+    def __init__(self, *args: Any, fields: Iterable[str] = SPECS, **settings: Any) -> None:
         super().__init__(*args, **settings)
+        self.params[1:1] = [plan_option(name, default=DEFAULTS[name]) for name in fields]
         self.context_settings.setdefault("max_content_width", 110)  # it has many options
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:

@@ -10,7 +10,6 @@ from accel_engine.run.runs.listing import summarize
 from accel_engine.run_queue import queue as run_queue
 from accel_engine.run_queue.queue_entries import QueueEntry
 from accel_tui.cli.output import json_option, table, write, write_json
-from accel_tui.cli.queue_options import run_id
 from accel_tui.run_list.columns import run_title
 from accel_tui.settings.user_settings import load
 
@@ -123,7 +122,7 @@ def _each(references: tuple[str, ...], change: Callable[[str], object], done: st
 def _find(reference: str) -> str:
     """The id of a run; a prefix may be ambiguous among all runs, but not among those of the queue."""
     found = [entry.run for entry in run_queue.entries() if entry.run.startswith(reference)]
-    return found[0] if len(found) == 1 else run_id(reference)
+    return found[0] if len(found) == 1 else run_queue.find_run_id(reference)
 
 
 def _row(entry: QueueEntry) -> tuple[str, ...]:

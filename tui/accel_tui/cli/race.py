@@ -1,27 +1,33 @@
 """``accel-tui race``: measures the configurations of a plan on this machine side by side."""
 
+import shutil
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import click
+from rich.text import Text
 
-from accel_engine.devices import detect
 from accel_engine.devices.device_types import Device
-from accel_engine.plan import DEFAULTS, SPECS, Plan, isolation, resolved_plan
+from accel_engine.plan import Plan, isolation, resolved_plan
 from accel_engine.plan.plan_file import read_plan_file
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.process.engine_process import require_installation
 from accel_engine.race.comparison import find_best
-from accel_engine.race.configuration import Best, ConfigurationResult
+from accel_engine.race.configuration import Best, ConfigurationResult, ConfigurationState
 from accel_engine.race.configurations import check_raceable
 from accel_engine.race.race import Race, RaceOptions
+from accel_engine.text import printable_line
+from accel_engine.words import numbers
+from accel_tui.appearance.glyphs import to_ascii
 from accel_tui.cli.chosen_plan import with_chosen_plan
+from accel_tui.cli.live import LiveArea, Size
 from accel_tui.cli.options import takes
-from accel_tui.cli.output import print_to_stderr, write, write_json
-from accel_tui.cli.plan_options import PlanCommand, given, plan_option
-from accel_tui.cli.race_view import LiveBars, Show, StateLines, configuration_values, results_page, show_json
+from accel_tui.cli.output import paragraph, print_to_stderr, table, write, write_json
+from accel_tui.cli.plan_options import PlanCommand, given
 from accel_tui.cli.signals import INTERRUPTED, interruptible
 from accel_tui.formatting import race as race_text
 from accel_tui.formatting.runs import device_warnings
@@ -41,6 +47,19 @@ Exit status:
   2    the plan or the command is wrong
   130  interrupted by Ctrl-C, after the results so far
 """
+
+
+REDRAW_SECONDS = 0.1
+"""Seconds between two pictures of the bars, at least."""
+
+_COLOURS = {"success": "green", "primary": "cyan", "note": "bright_black", "error": "red"}
+"""Colours of a terminal for colours of a theme."""
+
+_WITHOUT_LINE = (ConfigurationState.WAITING, ConfigurationState.MEASURING, ConfigurationState.NOT_MEASURED)
+"""States without a line of their own while a race runs; the page at the end lists what is not measured."""
+
+Show = Callable[[ConfigurationResult], object]
+"""Shows the result of a configuration that has changed."""
 
 
 @click.command(cls=PlanCommand, epilog=EPILOG)
@@ -78,16 +97,15 @@ def race(plan_file: Path | None, options: RaceOptions, as_json: bool, **flags: A
     return INTERRUPTED if raced.was_stopped else int(not any(each.is_measured for each in raced.results))
 
 
-def _checked(plan: Plan, devices: Sequence[Device] | None) -> tuple[ResolvedPlan, Sequence[Device]]:
+def _checked(plan: Plan, devices: Sequence[Device]) -> tuple[ResolvedPlan, Sequence[Device]]:
     """Check a plan as a new run's, and that it can be raced.
 
     Raises:
         AccelError: It does not fit the machine, the data or the model.
     """
-    found = detect().devices if devices is None else devices
-    resolved = resolved_plan.resolve_to_train(plan, found)
+    resolved = resolved_plan.resolve_to_train(plan, devices)
     check_raceable(resolved)
-    return resolved, found
+    return resolved, devices
 
 
 def race_page(results: Sequence[ConfigurationResult], *, with_command: bool = True) -> list[str]:
@@ -118,4 +136,109 @@ def _ended(results: Sequence[ConfigurationResult], *, is_stopped: bool) -> dict[
     }
 
 
-race.params[1:1] = [plan_option(name, default=DEFAULTS[name]) for name in SPECS]
+class LiveBars:
+    """Draws bars over those before.
+
+    Args:
+        stream: The terminal.
+        size: Tells its columns and lines.
+        clock: Monotonic seconds.
+    """
+
+    def __init__(
+        self,
+        stream: TextIO,
+        size: Size = shutil.get_terminal_size,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._live, self._clock = LiveArea(stream, size), clock
+        self._results: dict[str, ConfigurationResult] = {}
+        self._due = 0.0
+
+    def show(self, result: ConfigurationResult) -> None:
+        """Take a result, and draw if that is due, or if it is more than another turn."""
+        self._results[result.title] = result
+        if result.state is not ConfigurationState.WAITING and (
+            result.state is not ConfigurationState.MEASURING or self._clock() >= self._due
+        ):
+            self._draw()
+
+    def end(self) -> None:
+        """Draw all bars for the last time; they stay."""
+        self._draw()
+        self._live.leave()
+
+    def _draw(self) -> None:
+        self._due = self._clock() + REDRAW_SECONDS
+        shown = [each for each in self._results.values() if each.state is not ConfigurationState.REFUSED]
+        lines = race_text.bars(shown, min(self._live.width, 150))
+        self._live.show(Text("\n", no_wrap=True, overflow="crop").join(map(self._painted, lines)))
+
+    def _painted(self, line: Sequence[tuple[str, str]]) -> Text:
+        plain = str if self._live.has_unicode else to_ascii
+        return Text.assemble(*((plain(text), _COLOURS.get(style, "")) for text, style in line))
+
+
+class StateLines:
+    """Writes a line to standard error when a configuration begins, is compiled or ends."""
+
+    def __init__(self) -> None:
+        self._states: dict[str, ConfigurationState] = {}
+
+    def show(self, result: ConfigurationResult) -> None:
+        """Write a line, if the state is another one than before."""
+        is_new = self._states.get(result.title) is not result.state
+        self._states[result.title] = result.state
+        if is_new and result.state not in _WITHOUT_LINE:
+            _show_line(result)
+
+
+def _show_line(result: ConfigurationResult) -> None:
+    text = race_text.state_text(result)
+    if result.state is ConfigurationState.FINISHED and result.examples_per_second is not None:
+        text = f"{numbers.compact(result.examples_per_second)} examples/s ({race_text.tolerance_text(result)})"
+    print_to_stderr(f"{printable_line(result.title)}: {text}")
+
+
+def results_page(results: Sequence[ConfigurationResult]) -> list[str]:
+    """The table of what was measured, and what it means."""
+    header, rows = race_text.table_of(results)
+    return [*([table(header, rows), ""] if rows else []), *map(paragraph, race_text.notes_on(results))]
+
+
+def show_json(result: ConfigurationResult) -> None:
+    """Write a JSON object for each change."""
+    write_json(
+        {
+            "event": f"configuration_{result.state.value.replace(' ', '_').replace('measuring', 'measured')}",
+            **configuration_values(result),
+        }
+    )
+
+
+def configuration_values(result: ConfigurationResult) -> dict[str, Any]:
+    """What is known of a configuration, in types of JSON."""
+    check, compared = result.losses, result.against_reference
+    plan = result.configuration.plan.to_mapping()
+    return {
+        "configuration": result.title,
+        "state": result.state.value,
+        "reason": result.reason,
+        "plan": {name: plan[name] for name in result.configuration.changes},
+        "options": result.configuration.options,
+        "changes_training": result.configuration.changes_training,
+        "examples_per_second": result.examples_per_second,
+        "between": result.between,
+        "rounds": len(result.rates),
+        "speed": compared.value if compared else 1.0 if result.configuration.is_reference and result.rates else None,
+        "compile_seconds": result.compile_seconds,
+        "memory": result.memory,
+        "memory_of": result.memory_of,
+        "joules_per_example": result.joules,
+        "energy_of": result.energy_of,
+        "energy_problem": result.energy_problem,
+        "losses": race_text.losses_text(result) or None,
+        "loss_difference": check.difference if check else None,
+        "loss_steps": check.steps if check else 0,
+        **({"learned": asdict(result.learned)} if result.learned else {}),
+    }

@@ -183,7 +183,7 @@ def discard_output() -> None:
 
 def _print_versions(context: click.Context, _: click.Parameter, wanted: bool) -> None:
     if wanted:
-        from accel_tui.cli.version import versions
+        from accel_tui.cli.doctor import versions
 
         write(versions())
         context.exit()

@@ -12,8 +12,9 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, NoReturn, Self
 
 from accel_engine.errors import RunError
-from accel_engine.recording.supervised.wire import MessageReader, pack_message
+from accel_engine.recording.wire import MessageReader, pack_message
 from accel_tui.cli.output import print_to_stderr
+from accel_tui.cli.signals import Handler, signal_handlers
 
 _FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 """Signals to this process that are meant for the script."""
@@ -94,22 +95,20 @@ class ScriptTerminal:
 
     @contextmanager
     def _handling_signals(self) -> Iterator[None]:
-        handlers = dict.fromkeys(_FORWARDED, self._forward) | {
+        handlers: dict[signal.Signals, Handler] = {
+            **dict.fromkeys(_FORWARDED, self._forward),
             signal.SIGTSTP: lambda *_: self._send({"signal": signal.SIGSTOP, "group": True}),
             signal.SIGWINCH: lambda *_: self._send_size(),
             signal.SIGCONT: lambda *_: self._continue(),
         }
-        previous: dict[int, Any] = {}
-        for number, handler in handlers.items():
-            if signal.getsignal(number) is not signal.SIG_IGN:  # as after nohup, or in the background of a script
-                previous[number] = signal.signal(number, handler)
-        wakeup = signal.set_wakeup_fd(self._woken, warn_on_full_buffer=False)
-        try:
-            yield
-        finally:
-            signal.set_wakeup_fd(wakeup)
-            for number, handler in previous.items():
-                signal.signal(number, handler)
+        # A signal may be ignored, as after nohup, or in the background of a script.
+        heeded = {each: handler for each, handler in handlers.items() if signal.getsignal(each) is not signal.SIG_IGN}
+        with signal_handlers(heeded):
+            wakeup = signal.set_wakeup_fd(self._woken, warn_on_full_buffer=False)
+            try:
+                yield
+            finally:
+                signal.set_wakeup_fd(wakeup)
 
     def _forward(self, number: int, _frame: object) -> None:
         """Forward a signal: Ctrl-C to the script's whole process group, as a terminal does."""

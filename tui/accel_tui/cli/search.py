@@ -6,10 +6,10 @@ from typing import Any
 
 import click
 
-from accel_engine.plan import DEFAULTS, SPECS
+from accel_engine.plan import SPECS
 from accel_engine.search.definition import SearchOptions
 from accel_tui.cli.options import takes
-from accel_tui.cli.plan_options import PlanCommand, given, plan_option
+from accel_tui.cli.plan_options import PlanCommand, given
 from accel_tui.cli.train import refuse_two_outputs
 
 EPILOG = """\b
@@ -28,19 +28,16 @@ Exit status:
 
 OVER_HELP = "A field that varies: FIELD=LOW..HIGH, with :log or :step=X after it, or FIELD=A,B,C; once for each field."
 
-_OPTIONS = (
-    click.option("--over", "over", metavar="FIELD=VALUES", multiple=True, help=OVER_HELP),
-    click.option("--join", metavar="PATH|URL", help="Join a search on another machine's --storage."),
-    click.option("--resume", metavar="NAME", help="Continue a search; last for the newest one."),
-    click.option("--list", "list_them", is_flag=True, help="Same as accel-tui searches."),
-    click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line; the last has the best plan."),
-    click.option("--plain", is_flag=True, help="Print log lines, on a terminal too."),
-    click.option("--detach", is_flag=True, help="Print the search's name and return; search in the background."),
-)  # fmt: skip
 
-
-@click.command(cls=PlanCommand, epilog=EPILOG)
+@click.command(cls=PlanCommand, fields=[name for name in SPECS if name != "name"], epilog=EPILOG)
 @click.argument("plan_file", metavar="[PLAN.toml]", required=False, type=click.Path(path_type=Path))
+@click.option("--over", "over", metavar="FIELD=VALUES", multiple=True, help=OVER_HELP)
+@click.option("--join", metavar="PATH|URL", help="Join a search on another machine's --storage.")
+@click.option("--resume", metavar="NAME", help="Continue a search; last for the newest one.")
+@click.option("--list", "list_them", is_flag=True, help="Same as accel-tui searches.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line; the last has the best plan.")
+@click.option("--plain", is_flag=True, help="Print log lines, on a terminal too.")
+@click.option("--detach", is_flag=True, help="Print the search's name and return; search in the background.")
 @takes(SearchOptions, "options", if_given=True)
 def search(
     plan_file: Path | None,
@@ -79,8 +76,3 @@ def search(
     else:
         directory = search_run.define_search(plan_file, over, options, chosen)
     return search_run.follow_search(directory, as_json=as_json, plain=plain, detach=detach)
-
-
-for _option in reversed(_OPTIONS):
-    search = _option(search)
-search.params += [plan_option(name, default=DEFAULTS[name]) for name in SPECS if name != "name"]

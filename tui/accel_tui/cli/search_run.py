@@ -4,12 +4,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from accel_engine.devices import detect
 from accel_engine.devices.device_types import Device
@@ -24,14 +22,17 @@ from accel_engine.search.definition import SearchOptions
 from accel_engine.search.over import check_several, parse_over
 from accel_engine.search.progress import check_enough
 from accel_engine.search.search_table import events_between, report_event, split_table
-from accel_engine.search.study_database import StudyDatabase
 from accel_engine.search.study_paths import LOG, find_study
 from accel_engine.search.trial_plan import without_effect
 from accel_tui.cli.chosen_plan import with_chosen_plan
 from accel_tui.cli.live import is_live
 from accel_tui.cli.output import print_to_stderr, write
 from accel_tui.cli.search_view import SearchBar, SearchLines, SearchLog, SearchNow, SearchView
+from accel_tui.cli.signals import signal_handlers
 from accel_tui.settings.user_settings import load
+
+if TYPE_CHECKING:  # it imports Optuna
+    from accel_engine.search.study_reader import StudyReader
 
 _RESUMED = ("trials", "within", "at_once", "confirm", "patience")
 """Those that a continued search takes."""
@@ -64,9 +65,9 @@ def define_search(
     chosen = replace(written, parameters=tuple(parameters.values()), **options)
     given = {**(file.values if file else {}), **flags}
 
-    def begin(plan: Plan, devices: Sequence[Device] | None) -> Path:
+    def begin(plan: Plan, devices: Sequence[Device]) -> Path:
         definition = new_study.define(plan, given, chosen)
-        directory = new_study.begin_study(definition, detect().devices if devices is None else devices)
+        directory = new_study.begin_study(definition, devices)
         for sentence in without_effect(definition):
             print_to_stderr(f"warning: {sentence}")
         return directory
@@ -90,15 +91,14 @@ def resume_search(name: str, options: Mapping[str, Any]) -> Path:
     if launch.is_search_running(directory):
         raise UsageError(f"the search {directory.name} is running: show it with --resume {directory.name} alone")
     launch.require_optuna()
-    new_study.check_numbers(replace(SearchOptions(), **changes))
     if "within" in changes:
         changes["within"] = parse_duration("within", changes["within"])
-    with StudyDatabase(directory) as database:
+    with launch.open_study(directory) as study:
         if "trials" in changes:
-            check_enough(changes["trials"], database.trials())
+            check_enough(changes["trials"], study.trials.values())
         within = changes.get("within")
-        changes |= {"within": database.spent + within} if within is not None else {}
-        database.set_definition(replace(database.definition, **changes))
+        changes |= {"within": study.database.part.spent + within} if within is not None else {}
+        study.redefine(**changes)
     return directory
 
 
@@ -121,10 +121,9 @@ def follow_search(directory: Path, *, as_json: bool, plain: bool, detach: bool) 
     Returns:
         The exit status.
     """
-    launch.require_optuna()  # before anything is written
-    with StudyDatabase(directory) as database:
+    with launch.open_study(directory) as study:
         if not launch.is_search_running(directory):
-            database.set_ended(None)
+            study.database.update(ended=None)
         set_default_limit(load().queue_at_once)
         process = launch.start_search_process(directory)
         if detach:
@@ -132,8 +131,11 @@ def follow_search(directory: Path, *, as_json: bool, plain: bool, detach: bool) 
             write(directory.name)
             return 0
         view = _view(as_json=as_json, plain=plain)
-        with _interrupts() as interrupts:
-            return _Follower(database, view, process, interrupts).follow()
+        interrupts: list[int] = []  # grows with each Ctrl-C
+        with signal_handlers(
+            dict.fromkeys((signal.SIGINT, signal.SIGTERM), lambda number, _: interrupts.append(number))
+        ):
+            return _Follower(study, view, process, interrupts).follow()
 
 
 def _view(*, as_json: bool, plain: bool) -> SearchView:
@@ -146,22 +148,22 @@ class _Follower:
     """Follows a search until it ends.
 
     Args:
-        database: The search.
+        study: The search.
         view: Shows it.
         process: Its process; ends at once if another one runs the search.
         interrupts: Grows with each Ctrl-C.
     """
 
     def __init__(
-        self, database: StudyDatabase, view: SearchView, process: "subprocess.Popen[str]", interrupts: list[int]
+        self, study: "StudyReader", view: SearchView, process: "subprocess.Popen[str]", interrupts: list[int]
     ) -> None:
-        self._database = database
+        self._study = study
+        self._database = study.database
         self._view = view
         self._process = process
         self._interrupts = interrupts
-        self._changes = database.changes()  # before the trials: one that changes meanwhile is read again
-        self._trials = {trial.number: trial for trial in database.trials()}
-        self._last_report, _ = database.reports()
+        self._trials = study.trials
+        self._reports = dict(study.reports)
         self._is_stopping = False
 
     def follow(self) -> int:
@@ -169,7 +171,7 @@ class _Follower:
         while True:
             is_gone = self._process.poll() is not None and not launch.is_search_running(self._database.directory)
             self._look()
-            if (ended := self._database.ended) is not None:
+            if (ended := self._database.part.ended) is not None:
                 break
             if is_gone:
                 self._view.clear()
@@ -187,17 +189,16 @@ class _Follower:
         return int(ended["outcome"] == "failed")
 
     def _look(self) -> SearchNow:
-        database, events = self._database, list[dict[str, Any]]()
-        definition, changes = database.definition, database.changes()
-        for trial in database.trials(self._changes):
-            events += events_between(self._trials.get(trial.number), trial)
-            self._trials[trial.number] = trial
-        self._changes = changes
-        self._last_report, reports = database.reports(self._last_report)
-        events += [report_event(each, definition.objectives[0].name) for each in reports]
+        study, events = self._study, list[dict[str, Any]]()
+        for number in study.refresh():
+            events += events_between(self._trials.get(number), study.trials[number])
+            before, after = self._reports.get(number, {}), study.reports[number]
+            monitor = study.definition.objectives[0].name
+            events += [report_event(each, monitor) for index, each in after.items() if before.get(index) != each]
+        self._trials, self._reports = study.trials, dict(study.reports)
         events.sort(key=lambda event: float(event["time"]))
-        trials = [self._trials[number] for number in sorted(self._trials)]
-        now = SearchNow(definition, trials, database.spent, database.spent_at_end, database.confirmation)
+        part, trials = self._database.part, tuple(study.trials.values())
+        now = SearchNow(study.definition, trials, part.spent, part.spent_at_end, part.confirmation)
         self._view.show(events, now)
         return now
 
@@ -224,19 +225,3 @@ class _Follower:
         why = f": {last.removeprefix('accel-tui: ')}" if last else ""
         again = f"Its trials go on. Continue it: accel-tui search --resume {name}"
         return f"the process of the search {name} has ended{why}\n{again}"
-
-
-@contextmanager
-def _interrupts() -> Iterator[list[int]]:
-    """A list that grows with each SIGINT and SIGTERM."""
-    seen: list[int] = []
-
-    def note(number: int, _frame: FrameType | None) -> None:
-        seen.append(number)
-
-    previous = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield seen
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)

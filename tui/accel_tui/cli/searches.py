@@ -58,14 +58,15 @@ def _summary_or_problem(directory: Path) -> dict[str, Any]:
 
 
 def _summary(directory: Path) -> dict[str, Any]:
-    with StudyDatabase(directory) as database:
-        definition, trials, ended, created = database.definition, database.trials(), database.ended, database.created
-    state = str(ended["outcome"]) if ended else "interrupted"
+    with launch.open_study(directory) as study:
+        definition, trials = study.definition, tuple(study.trials.values())
+        part = study.database.part
+    state = str(part.ended["outcome"]) if part.ended else "interrupted"
     best, monitor = best_trial(definition, trials), definition.objectives[0].name
     return {
         "search": directory.name,
         "state": "running" if launch.is_search_running(directory) else state,
-        "created": created,
+        "created": part.created,
         "trials": definition.trials,
         "ended": trials_done(trials),
         "monitor": monitor,
@@ -147,5 +148,6 @@ def stop_search(directory: Path, patience: float, *, wait: bool) -> int:
 
 def _state(database: StudyDatabase) -> str:
     """What a search is that no process runs."""
-    state = database.ended["outcome"] if database.ended else "interrupted"
+    ended = database.part.ended
+    state = ended["outcome"] if ended else "interrupted"
     return f"the search {database.directory.name} is {state}"

@@ -1,12 +1,26 @@
-"""Turns signals that end a command into an event, so that it can end what it has started."""
+"""Handles signals while a command runs."""
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 INTERRUPTED = 130
 """The exit status after Ctrl-C."""
+
+Handler = Callable[..., object]
+"""Takes the number of a signal and a stack frame."""
+
+
+@contextmanager
+def signal_handlers(handlers: Mapping[signal.Signals, Handler]) -> Iterator[None]:
+    """Handle signals, and afterwards as before."""
+    previous = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+    try:
+        yield
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
 
 
 @contextmanager
@@ -14,9 +28,5 @@ def interruptible() -> Iterator[threading.Event]:
     """An event that SIGINT, SIGTERM and SIGHUP set; they raise no exception, so that no process is left behind."""
     interrupted = threading.Event()
     signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    previous = [signal.signal(each, lambda *_: interrupted.set()) for each in signals]
-    try:
+    with signal_handlers(dict.fromkeys(signals, lambda *_: interrupted.set())):
         yield interrupted
-    finally:
-        for each, handler in zip(signals, previous, strict=True):
-            signal.signal(each, handler)

@@ -1,17 +1,19 @@
 """``accel-tui train``: trains a model in the foreground or in the background."""
 
-from collections.abc import Callable
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
 import click
 
-from accel_engine.plan import DEFAULTS, SPECS
+from accel_engine.errors import EngineMissingError
+from accel_engine.process.warm_engine import WarmEngine
+from accel_engine.run_queue.queue_entries import QueueRequest
 from accel_engine.user_paths import is_named_pipe
-from accel_tui.cli.engine_ahead import engine_ahead
+from accel_tui.cli.options import Command, takes
 from accel_tui.cli.output import print_to_stderr
-from accel_tui.cli.plan_options import PlanCommand, given, plan_option
-from accel_tui.cli.queue_options import queue_options, take_queue_flags
+from accel_tui.cli.plan_options import PlanCommand, given
 
 EPILOG = """\b
 Examples:
@@ -36,11 +38,15 @@ _OUTPUTS = (
     ),
     click.option("--plain", is_flag=True, help="Print log lines, on a terminal too."),
     click.option("--detach", is_flag=True, help="Print the run's id and return; train in the background."),
+    click.option(
+        "--queue", "queued", is_flag=True, help="Print the run's id and return; it trains when its turn comes."
+    ),
+    takes(QueueRequest, "request", if_given=True),
 )
 
 
-def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --json, --plain and --detach to a command."""
+def output_options(command: Command) -> Command:
+    """Add --json, --plain, --detach, --queue and the options of the queue to a command."""
     for option in reversed(_OUTPUTS):
         command = option(command)
     return command
@@ -51,14 +57,10 @@ def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--resume", metavar="RUN", help="Same as accel-tui continue RUN.")
 @click.option("--from", "start_from", metavar="RUN", help="Start from a run's weights; same as --initial-weights RUN.")
 @output_options
-@queue_options
 def train(
     plan_file: Path | None,
     resume: str | None,
     start_from: str | None,
-    as_json: bool,
-    plain: bool,
-    detach: bool,
     **flags: Any,
 ) -> int:
     """Train a model and show its progress.
@@ -70,8 +72,7 @@ def train(
     Training runs in a separate process: it keeps running when the terminal closes, and
     'accel-tui watch last' shows it again. With --queue it waits until what it needs is free; see 'accel-tui queue'.
     """
-    queued = take_queue_flags(flags)
-    refuse_two_outputs(as_json, plain, detach, queued is not None)
+    outputs = take_outputs(flags)
     if start_from is not None:
         if flags.get("initial_weights") is not None:
             raise click.UsageError("--from and --initial-weights exclude each other")
@@ -80,20 +81,73 @@ def train(
         raise click.UsageError("--resume uses the run's own plan: leave PLAN.toml out")
     if plan_file and is_named_pipe(plan_file):
         print_to_stderr(f"waiting for a plan from the pipe {plan_file}")
-    if queued is not None:
-        from accel_tui.cli import training_run  # slow to import
+    return train_or_queue(resume, plan_file, given(flags), **outputs)
 
-        if resume is not None:
-            return training_run.queue_continuation(resume, given(flags), queued)
-        return training_run.queue_new(plan_file, given(flags), queued)
-    with engine_ahead() as engine:
+
+def take_outputs(flags: dict[str, Any]) -> dict[str, Any]:
+    """Remove what :func:`output_options` adds from a command's flags.
+
+    Returns:
+        The arguments of :func:`train_or_queue` of the same names.
+
+    Raises:
+        click.UsageError: Two exclude each other, or there are options of the queue without --queue.
+    """
+    queued, request = flags.pop("queued"), flags.pop("request")
+    shown = {name: flags.pop(name) for name in ("as_json", "plain", "detach")}
+    if request and not queued:
+        raise click.UsageError("--priority, --after and --devices-each go with --queue")
+    refuse_two_outputs(*shown.values(), queued)
+    return {**shown, "request": QueueRequest(**request) if queued else None}
+
+
+def train_or_queue(
+    run: str | None,
+    plan_file: Path | None,
+    fields: Mapping[str, Any],
+    *,
+    request: QueueRequest | None,
+    as_json: bool,
+    plain: bool,
+    detach: bool,
+) -> int:
+    """Continue a run, or train a new one; now, or when its turn in the queue comes.
+
+    Args:
+        run: The run to continue; ``None`` for a new one.
+        plan_file: The plan of a new run; ``None`` for that of the settings.
+        fields: Plan fields that are given as options.
+        request: Asked of the queue; ``None`` to train now. ``after`` may have names of runs.
+        as_json: Whether to print JSON lines.
+        plain: Whether to print log lines on a terminal too.
+        detach: Whether to train in the background.
+
+    Returns:
+        The exit status.
+    """
+    ahead: AbstractContextManager[WarmEngine | None] = warm_engine() if request is None else nullcontext()
+    with ahead as engine:
         from accel_tui.cli import training_run  # slow to import: the engine starts before
 
-        if resume is not None:
-            directory = training_run.reopen_run(resume, given(flags))
-        else:
-            directory = training_run.create_run(plan_file, given(flags))
+        if request is not None:
+            return training_run.queue_run(run, plan_file, fields, request)
+        directory = training_run.prepare(run, plan_file, fields)
         return training_run.train_run(directory, engine, as_json=as_json, plain=plain, detach=detach)
+
+
+@contextmanager
+def warm_engine() -> Iterator[WarmEngine | None]:
+    """Start an engine, which imports TensorFlow meanwhile; it is killed at the end of the block unless it has a run.
+
+    ``None`` if no usable TensorFlow is installed, which preparing a run reports after the errors of its plan.
+    """
+    try:
+        engine = WarmEngine()
+    except EngineMissingError:
+        yield None
+        return
+    with closing(engine):
+        yield engine
 
 
 def refuse_two_outputs(*chosen: bool) -> None:
@@ -101,6 +155,3 @@ def refuse_two_outputs(*chosen: bool) -> None:
     if sum(chosen) > 1:
         names = ("--json", "--plain", "--detach", "--queue")[: len(chosen)]
         raise click.UsageError(f"{', '.join(names[:-1])} and {names[-1]} exclude each other")
-
-
-train.params[1:1] = [plan_option(name, default=DEFAULTS[name]) for name in SPECS]

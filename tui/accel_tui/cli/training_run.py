@@ -25,48 +25,36 @@ from accel_engine.run_queue.dependencies import end_cancelled
 from accel_engine.run_queue.needs import find_need
 from accel_engine.run_queue.queue_entries import QueueRequest
 from accel_tui.cli.chosen_plan import with_chosen_plan
-from accel_tui.cli.follow_run import follow, view_for
-from accel_tui.cli.interrupts import Interrupts
+from accel_tui.cli.follow_run import Interrupts, follow, view_for
 from accel_tui.cli.output import print_to_stderr, write
-from accel_tui.cli.queue_options import run_id
 from accel_tui.settings.user_settings import load
 
 EXIT_SECONDS = 10.0
 """Seconds to wait for the engine process to exit after its run has ended."""
 
 
-def create_run(plan_file: Path | None, flags: Mapping[str, Any], *, queued: bool = False) -> Path:
-    """Create a run with the plan of a plan file, the options over it, and the defaults of the settings that fit.
+def prepare(run: str | None, plan_file: Path | None, fields: Mapping[str, Any], *, queued: bool = False) -> Path:
+    """Reopen an ended run, to continue it from its last checkpoint, or create one, with the chosen plan.
 
     Args:
-        plan_file: A TOML or JSON file.
-        flags: The given options: plan fields.
-        queued: Whether it waits in the queue.
-
-    Raises:
-        InvalidPlanError: It has errors; those of the settings and of the file with their lines.
-    """
-    return with_chosen_plan(
-        load(),
-        read_plan_file(plan_file) if plan_file else None,
-        flags,
-        lambda plan, devices: prepare_run(plan, devices, print_to_stderr, queued=queued),
-    )
-
-
-def reopen_run(reference: str, changes: Mapping[str, Any], *, queued: bool = False) -> Path:
-    """Reopen an ended run, to continue it from its last checkpoint.
-
-    Args:
-        reference: The run, as :func:`accel_engine.run.find` takes it.
-        changes: New values of plan fields.
+        run: The run to continue, as :func:`accel_engine.run.find` takes it; ``None`` for a new one.
+        plan_file: A TOML or JSON file with the plan of a new run.
+        fields: Plan fields that are given as options.
         queued: Whether it waits in the queue.
 
     Raises:
         RunError: The run is live, has no checkpoint, or cannot be continued here.
         PlanError: A changed field must not change, or all epochs are already trained.
+        InvalidPlanError: The plan has errors; in the settings and in the file with their lines.
     """
-    return prepare_continuation(find(reference), changes, print_to_stderr, queued=queued)
+    if run is not None:
+        return prepare_continuation(find(run), fields, print_to_stderr, queued=queued)
+    return with_chosen_plan(
+        load(),
+        read_plan_file(plan_file) if plan_file else None,
+        fields,
+        lambda plan, devices: prepare_run(plan, devices, print_to_stderr, queued=queued),
+    )
 
 
 def train_run(directory: Path, engine: WarmEngine | None, *, as_json: bool, plain: bool, detach: bool) -> int:
@@ -117,27 +105,10 @@ def _train_in_foreground(directory: Path, engine: WarmEngine | None, *, as_json:
         raise
 
 
-def queue_new(plan_file: Path | None, fields: Mapping[str, Any], asked: QueueRequest) -> int:
-    """Create a run, add it to the queue and print its id; returns the exit status."""
-    request = replace(asked, after=tuple(dict.fromkeys(map(run_id, asked.after))))
-    directory = create_run(plan_file, fields, queued=True)
-    try:
-        _enqueue(directory, request)
-    except AccelError:
-        remove(directory)
-        raise
-    return 0
-
-
-def queue_continuation(reference: str, changes: Mapping[str, Any], asked: QueueRequest) -> int:
-    """Reopen an ended run, add it to the queue and print its id; returns the exit status."""
-    request = replace(asked, after=tuple(dict.fromkeys(map(run_id, asked.after))))
-    _enqueue(reopen_run(reference, changes, queued=True), request)
-    return 0
-
-
-def _enqueue(directory: Path, request: QueueRequest) -> None:
-    """Add a run to the queue, after a check of what it asks for; a run that cannot be added has ended."""
+def queue_run(run: str | None, plan_file: Path | None, fields: Mapping[str, Any], request: QueueRequest) -> int:
+    """Add a run to the queue and print its id; see :func:`prepare`. Returns the exit status."""
+    request = replace(request, after=tuple(dict.fromkeys(map(queue.find_run_id, request.after))))
+    directory = prepare(run, plan_file, fields, queued=True)
     try:
         with reading(directory) as database:
             plan = read_info(database).plan
@@ -147,5 +118,8 @@ def _enqueue(directory: Path, request: QueueRequest) -> None:
         queue.enqueue(directory, request)
     except AccelError:
         end_cancelled(directory, "it could not be queued")
+        if run is None:
+            remove(directory)
         raise
     write(directory.name)
+    return 0

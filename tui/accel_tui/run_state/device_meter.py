@@ -14,15 +14,12 @@ UNREAD = Reading.missing("was not read")
 
 @dataclass(frozen=True, slots=True)
 class Meter:
-    """A device's latest sample and its history.
-
-    Attributes:
-        sample: The latest sample.
-        history: The last :data:`HISTORY` utilizations in %, oldest first; ``None`` where missing.
-    """
+    """A device's latest sample and its history."""
 
     sample: Sample
+    """The latest sample."""
     history: tuple[float | None, ...]
+    """The last :data:`HISTORY` utilizations in %, oldest first; ``None`` where missing."""
 
     def reading(self, name: str) -> Reading:
         """The latest reading of that name, or one that says why there is none."""

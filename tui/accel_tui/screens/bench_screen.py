@@ -11,7 +11,7 @@ from textual.widgets import Static
 
 from accel_engine.errors import RunError
 from accel_engine.inference.candidate import Candidate
-from accel_engine.inference.live_window import LiveWindow
+from accel_engine.inference.measurement.percentiles import LiveWindow
 from accel_engine.process.inference_bench import InferenceBench
 from accel_engine.requests.bench_models import BenchOptions
 from accel_engine.requests.protocol.request import ExamplesDone

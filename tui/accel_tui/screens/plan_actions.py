@@ -106,7 +106,7 @@ async def ask_to_search(
 
 def _start_search(plan: Plan, given: Collection[str], options: SearchOptions) -> Path:
     """Start a search, in a thread: its imports are slow."""
-    from accel_engine.search.start_study import start_study
+    from accel_engine.search.new_study import start_study
 
     return start_study(plan, given, options)
 

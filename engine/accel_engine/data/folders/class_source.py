@@ -2,8 +2,9 @@
 
 import os
 from abc import abstractmethod
-from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -12,11 +13,10 @@ import numpy.typing as npt
 
 from accel_engine.data.changes import Change
 from accel_engine.data.data_options import DataOptions, Progress
-from accel_engine.data.dataset import Dataset, Split
+from accel_engine.data.dataset import Split
 from accel_engine.data.dataset_entry import DatasetEntry, EntryColumn
-from accel_engine.data.folders.files import FileArray, FileForm, FilesSeen, look_at, read_splits
+from accel_engine.data.folders.files import FileForm, FilesSeen, look_at
 from accel_engine.data.folders.folder_source import FolderSource, SplitFiles, subfolders
-from accel_engine.data.pixel_scaling import ValueRange
 from accel_engine.data.structure import ArraySpec, Batch
 from accel_engine.errors import DataError
 
@@ -50,32 +50,39 @@ class ClassFolderSource(FolderSource[str]):
         class_names: Names of the classes' folders, sorted, once they were found.
     """
 
+    task = "classification"
     targets = "classes"
     column: ClassVar[str]
     form_type: ClassVar[type[ClassFileForm[Any]]]
     ignored: ClassVar[tuple[str, ...]] = ()
     class_names: tuple[str, ...] = ()
 
+    @cached_property
+    def looks(self) -> Sequence[tuple[FilesSeen[str, Any], ClassFileForm[Any]]]:
+        """What some files are, and how all are read."""
+        files = [file for split in self.splits.values() for file in split.files]
+        seen = look_at(files, self.form_type.check, self.options, self.form_type.looked_at)
+        return [(seen, self.form_type.of(seen, self.options))]
+
+    def files_of(self, examples: SplitFiles[str]) -> Sequence[Sequence[str]]:
+        """The files of some examples."""
+        return [examples.files]
+
+    def finish(self, splits: Mapping[str, Split], progress: Progress) -> tuple[str, ...]:
+        """The names of the classes, which are those of the folders."""
+        del splits, progress
+        return self.class_names
+
     def describe(self) -> DatasetEntry:
         """Complete the entry with names, counts, and what some headers tell."""
-        seen, form = self._look()
-        train, names = self.splits.train, self.class_names
-        examples, validation, test = self.splits.counts
-        labels = [_labels(split) for split in self.splits.each if split is not None]
+        form = self.looks[0][1]
+        train, names = self.splits["train"], self.class_names
+        labels = [_labels(split) for split in self.splits.values()]
         counts = np.bincount(np.concatenate(labels), minlength=len(names)).tolist()
         shown = np.linspace(0, len(train) - 1, min(_SAMPLES, len(train))).astype(int)
         return replace(
-            self.entry,
-            shape=form.shape,
+            super().describe(),
             classes=len(names),
-            examples=examples,
-            validation_examples=validation,
-            test_examples=test,
-            value_range=form.value_range,
-            sample_rate=form.sample_rate,
-            notes=(*self.entry.notes, *self.notes, *seen.notes),
-            changes=(*self.left_out, *form.changes(seen.counts, is_sampled=seen.is_sampled)),
-            task="classification",
             spec=Batch(form.spec, ArraySpec((), "int32")),
             columns=(
                 EntryColumn(self.column, self.column, "input", detail=form.detail or str(form.spec)),
@@ -89,36 +96,6 @@ class ClassFolderSource(FolderSource[str]):
     def sample(self, file: str, label: str) -> tuple[str, str]:
         """What is shown of an example and its class."""
         return os.path.relpath(file, self.root), label
-
-    def load(self, progress: Progress) -> Dataset:
-        """Read the files into memory if they fit; otherwise they are read as they are needed."""
-        _, form = self._look()
-        headers = Counter[Any]()
-        lazy = [
-            Split(FileArray(part.files, form, headers), part.labels) if part is not None else None
-            for part in self.splits.each
-        ]
-        (train, validation, test), warnings = read_splits(lazy, self.options, progress)
-        assert train is not None  # noqa: S101 (a folder has training files)
-        return Dataset(
-            self.entry.name,
-            train,
-            validation,
-            test,
-            class_names=self.class_names,
-            task="classification",
-            kind=self.entry.kind,
-            notes=tuple(self.notes),
-            changes=(*self.left_out, *form.changes(headers)),
-            warnings=tuple(warnings),
-            value_range=form.value_range or ValueRange(),
-            sample_rate=form.sample_rate,
-        )
-
-    def _look(self) -> tuple[FilesSeen[str, Any], ClassFileForm[Any]]:
-        """What some files are, and how all are read."""
-        seen = look_at(self.splits.files, self.form_type.check, self.options, self.form_type.looked_at)
-        return seen, self.form_type.of(seen, self.options)
 
     def has_targets(self, root: Path) -> bool:
         """Whether a folder has folders of classes."""

@@ -4,7 +4,7 @@ import math
 import os
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cache, cached_property, partial
@@ -276,8 +276,8 @@ class FileArray(Generic[F, H]):
 
 
 def read_splits(
-    splits: Sequence[Split | None], options: DataOptions, progress: Progress
-) -> tuple[list[Split | None], list[str]]:
+    splits: Mapping[str, Split], options: DataOptions, progress: Progress
+) -> tuple[dict[str, Split], list[str]]:
     """Read the files of splits into memory if all of them fit; otherwise they stay lazy.
 
     Args:
@@ -292,9 +292,8 @@ def read_splits(
         DataError: A file cannot be read, and the plan does not skip it; or not one training example can be read, or
             fewer than half of all unless the plan says to skip.
     """
-    present = [split for split in splits if split is not None]
-    in_memory = fits_in_memory(sum(split.nbytes for split in present))
-    arrays = [array for split in present for array in split.arrays if isinstance(array, FileArray)]
+    in_memory = fits_in_memory(sum(split.nbytes for split in splits.values()))
+    arrays = [array for split in splits.values() for array in split.arrays if isinstance(array, FileArray)]
     done = 0
     damaged: dict[object, DataError] = {}
     read: dict[int, Any] = {}
@@ -307,17 +306,18 @@ def read_splits(
         done += len(array)
         damaged |= {array.files[row]: problem for row, problem in problems.items()}
         read[id(array)] = values, problems
-    result = [_without_damaged(split, read) if split is not None else None for split in splits]
-    if result[0] is None or not len(result[0]):
-        raise DataError(f"not one of {len(present[0])} training examples can be read: {next(iter(damaged.values()))}")
-    total = sum(map(len, present))
-    left_out = total - sum(len(split) for split in result if split)
-    if not left_out:
+    result = {use: _without_damaged(split, read) for use, split in splits.items()}
+    if not len(result["train"]):
+        count = len(splits["train"])
+        raise DataError(f"not one of {count} training examples can be read: {next(iter(damaged.values()))}")
+    total, left = (sum(map(len, each.values())) for each in (splits, result))
+    if left == total:
         return result, []
-    said = f"{left_out} of {total} examples that cannot be read"
-    if options.invalid_examples == "auto" and 2 * left_out > total:
+    said = f"{total - left} of {total} examples that cannot be read"
+    if options.invalid_examples == "auto" and 2 * left < total:
         raise or_skip(DataError(f"{said} are more than half: {next(iter(damaged.values()))}"))
-    return [split or None for split in result], [f"skipped {said}: {listed_files(list(damaged))}"]
+    some = {use: split for use, split in result.items() if len(split)}
+    return some, [f"skipped {said}: {listed_files(list(damaged))}"]
 
 
 def listed_files(files: Sequence[object]) -> str:

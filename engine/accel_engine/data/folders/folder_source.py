@@ -3,21 +3,23 @@
 import os
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import ClassVar, Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from accel_engine.data.changes import Change
-from accel_engine.data.data_options import DataOptions
+from accel_engine.data.data_options import SPLIT_NAMES, DataOptions, Progress
+from accel_engine.data.dataset import Dataset, Split
 from accel_engine.data.dataset_entry import DatasetEntry
-from accel_engine.data.folders.layout import TEST, TRAIN, VALIDATION
+from accel_engine.data.folders.files import FileArray, FileForm, FilesSeen, read_splits
+from accel_engine.data.pixel_scaling import ValueRange
 from accel_engine.data.source import Source
-from accel_engine.data.splits import SplitRows, has_other_validation, split_rows
+from accel_engine.data.splits import has_other_validation, split_rows, validate_on_test, without_shares
 from accel_engine.errors import DataError, PlanError
 from accel_engine.user_paths import is_directory, user_path
 
@@ -52,36 +54,6 @@ class SplitFiles(Generic[F]):
         return len(self.files)
 
 
-@dataclass(frozen=True, slots=True)
-class FolderSplits(Generic[F]):
-    """The splits of a folder.
-
-    Attributes:
-        train: The training files.
-        validation: The validation files; ``None`` if there are none.
-        test: The test files; ``None`` if there are none.
-    """
-
-    train: SplitFiles[F]
-    validation: SplitFiles[F] | None
-    test: SplitFiles[F] | None
-
-    @property
-    def each(self) -> tuple[SplitFiles[F] | None, ...]:
-        """The three splits."""
-        return self.train, self.validation, self.test
-
-    @property
-    def files(self) -> list[F]:
-        """The files of all splits."""
-        return [file for split in self.each if split for file in split.files]
-
-    @property
-    def counts(self) -> list[int]:
-        """The number of examples of each split."""
-        return [len(split) if split is not None else 0 for split in self.each]
-
-
 class FolderSource(Source, Generic[F]):
     """A folder of files, split into subfolders or by the plan.
 
@@ -89,6 +61,7 @@ class FolderSource(Source, Generic[F]):
     is taken from the training files; but a test split is used for validation if the plan does not ask for another.
 
     Attributes:
+        task: What is learned.
         noun: What the examples are called, in the plural.
         targets: What is predicted of them, in the plural.
         suffixes: Suffixes of their files, in lower case.
@@ -97,6 +70,7 @@ class FolderSource(Source, Generic[F]):
         left_out: What was left out.
     """
 
+    task: ClassVar[str]
     noun: ClassVar[str]
     targets: ClassVar[str]
     suffixes: ClassVar[tuple[str, ...]]
@@ -121,34 +95,109 @@ class FolderSource(Source, Generic[F]):
         """Whether the examples of a folder have what is to be predicted; those of some test folders have not."""
 
     @cached_property
-    def splits(self) -> FolderSplits[F]:
-        """The files of each split.
+    @abstractmethod
+    def looks(self) -> Sequence[tuple[FilesSeen[Any, Any], FileForm[Any, Any]]]:
+        """What some files of the inputs are, and how all are read; then the same of targets that are files.
+
+        Raises:
+            DataError: They cannot be read together.
+            PlanError: An option does not fit them.
+        """
+
+    @abstractmethod
+    def files_of(self, examples: SplitFiles[F]) -> Sequence[Sequence[Any]]:
+        """The files of the inputs of some examples; then those of targets that are files."""
+
+    @abstractmethod
+    def finish(self, splits: Mapping[str, Split], progress: Progress) -> tuple[str, ...]:
+        """Complete what was read of the targets.
+
+        Returns:
+            The names of the classes.
+        """
+
+    def describe(self) -> DatasetEntry:
+        """Complete the entry with counts, and what some headers tell."""
+        inputs = self.looks[0][1]
+        counts = [len(self.splits.get(use, ())) for use in SPLIT_NAMES]
+        changes = (
+            change for seen, form in self.looks for change in form.changes(seen.counts, is_sampled=seen.is_sampled)
+        )
+        return replace(
+            self.entry,
+            shape=inputs.shape,
+            examples=counts[0],
+            validation_examples=counts[1],
+            test_examples=counts[2],
+            value_range=inputs.value_range,
+            sample_rate=inputs.sample_rate,
+            notes=(*self.entry.notes, *self.notes, *(note for seen, _ in self.looks for note in seen.notes)),
+            changes=(*self.left_out, *changes),
+            task=self.task,
+        )
+
+    def load(self, progress: Progress) -> Dataset:
+        """Read the files into memory if they fit; otherwise they are read as they are needed."""
+        forms = [form for _, form in self.looks]
+        headers = [Counter[Any]() for _ in forms]
+        lazy: dict[str, Split] = {}
+        for use, examples in self.splits.items():
+            files = zip(self.files_of(examples), forms, headers, strict=True)
+            inputs, *targets = (FileArray(each, form, seen) for each, form, seen in files)
+            lazy[use] = Split(inputs, targets[0] if targets else examples.labels)
+        splits, warnings = read_splits(lazy, self.options, progress)
+        class_names = self.finish(splits, progress)
+        changes = (change for form, seen in zip(forms, headers, strict=True) for change in form.changes(seen))
+        return Dataset(
+            self.entry.name,
+            splits["train"],
+            splits.get("validation"),
+            splits.get("test"),
+            class_names=class_names,
+            task=self.task,
+            kind=self.entry.kind,
+            notes=tuple(self.notes),
+            changes=(*self.left_out, *changes),
+            warnings=tuple(warnings),
+            value_range=forms[0].value_range or ValueRange(),
+            sample_rate=forms[0].sample_rate,
+        )
+
+    @cached_property
+    def splits(self) -> dict[str, SplitFiles[F]]:
+        """The files of ``train``, and of the other splits that there are.
 
         Raises:
             DataError: The folder cannot be read.
             PlanError: The split does not fit the folder.
         """
         children = {path.name.lower(): path for path in subfolders(self.root)}
-        train_root, *roots = (
-            next((children[name] for name in names if name in children), None) for names in (TRAIN, VALIDATION, TEST)
-        )
-        options, has_other = self.options, has_other_validation(self.options)
-        train = self.find(train_root or self.root)
-        validation, test = (self._find_held_out(each) if train_root and each else None for each in roots)
-        if validation is None and test is not None and options.split == "auto" and not has_other:
-            validation, test = test, None
-            self.notes.append(f"validating on {roots[1]}, as there is no validation folder")
-        found = (validation is not None or has_other, test is not None)
-        if options.validation_data:
-            validation = self.find(_validation_folder(options))
-        rows = _rows_of_the_rest(train, options, found, self.noun)
-        if not found[0]:
-            self.notes.append(f"validation split: {len(rows.validation)} of {len(train)} {self.noun}")
-        if len(rows.test):
-            self.notes.append(f"test split: {len(rows.test)} of {len(train)} {self.noun}")
+        roots = {
+            use: next((children[name] for name in names if name in children), None)
+            for use, names in SPLIT_NAMES.items()
+        }
+        train = self.find(roots["train"] or self.root)
+        splits = {"train": train}
+        for use in ("validation", "test"):
+            if roots["train"] and (root := roots[use]) and (held_out := self._find_held_out(root)):
+                splits[use] = held_out
+        self.notes += validate_on_test(splits, self.options, str(roots["test"]))
+        shares = without_shares(self.options, validation="validation" in splits, test="test" in splits)
+        has_validation = "validation" in splits or has_other_validation(self.options)
+        if self.options.validation_data:
+            splits["validation"] = self.find(_validation_folder(self.options))
+        if self.options.split == "ordered" and not (has_validation and "test" in splits):
+            reason = f"would keep whole classes from training: {self.noun} are ordered by class"
+            raise PlanError("split", self.options.split, reason)
+        for use, rows in split_rows(len(train), shares, train.labels)._asdict().items():
+            if use == "train":
+                splits["train"] = train.select(rows)
+            elif len(rows):
+                splits.setdefault(use, train.select(rows))
+            if len(rows) if use == "test" else use == "validation" and not has_validation:
+                self.notes.append(f"{use} split: {len(rows)} of {len(train)} {self.noun}")
         self.left_out += _with_other_suffixes(self._found)
-        chosen = [train.select(part) if len(part) else None for part in rows[1:]]
-        return FolderSplits(train.select(rows.train), validation or chosen[0], test or chosen[1])
+        return splits
 
     def _find_held_out(self, root: Path) -> SplitFiles[F] | None:
         """The files of a validation or test folder; ``None`` if they have no targets."""
@@ -225,21 +274,6 @@ def _with_other_suffixes(found: Mapping[Path, FoundFiles]) -> tuple[Change, ...]
     total = count + sum(len(each.files) for each in found.values())
     detail = "; ".join([*listed[:_NAMED], *(["…"] if len(listed) > _NAMED else [])])
     return (Change("left out", "files", count, total, f"their suffixes are not read: {detail}"),)
-
-
-def _rows_of_the_rest(train: SplitFiles[F], options: DataOptions, found: tuple[bool, bool], noun: str) -> SplitRows:
-    """Choose rows for those of the validation and the test split that are not found elsewhere."""
-    everything = np.arange(len(train))
-    if all(found):
-        return SplitRows(everything, everything[:0], everything[:0])
-    if options.split == "ordered":
-        raise PlanError("split", options.split, f"would keep whole classes from training: {noun} are ordered by class")
-    shares = replace(
-        options,
-        validation_split=0.0 if found[0] else options.validation_split,
-        test_split=0.0 if found[1] else options.test_split,
-    )
-    return split_rows(len(train), shares, train.labels)
 
 
 def _validation_folder(options: DataOptions) -> Path:

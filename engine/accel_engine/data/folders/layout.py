@@ -6,10 +6,7 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-TRAIN = ("train", "training")
-VALIDATION = ("validation", "valid", "val")
-TEST = ("test", "testing")
-"""Names of subfolders with a split, preferred ones first."""
+from accel_engine.data.data_options import SPLIT_NAMES
 
 IMAGE_SUFFIXES = (
     ".png", ".jpg", ".jpeg", ".jfif", ".gif", ".bmp", ".webp", ".tif", ".tiff", ".pgm", ".ppm", ".pbm", ".pnm",
@@ -45,7 +42,10 @@ def find_folder_reader(folder: Path) -> tuple[str, str]:
         return "prepared.hugging_face:ParquetFolder", "arrays"
     if any(".tfrecord" in name for name in names):
         return "prepared.tfrecord:TFRecord", "arrays"
-    if any(_has_masks(each) for each in (folder, *(folder / name for name in _names(folder) if name.lower() in TRAIN))):
+    if any(
+        _has_masks(each)
+        for each in (folder, *(folder / name for name in _names(folder) if name.lower() in SPLIT_NAMES["train"]))
+    ):
         return "folders.mask_folder:MaskFolder", "images"
     suffixes = Counter(Path(name).suffix.lower() for name in islice(_files(folder), _LOOKED_AT))
     found = Counter({kind: sum(suffixes[suffix] for suffix in _KINDS[kind]) for kind in _KINDS})

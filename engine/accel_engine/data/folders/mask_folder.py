@@ -2,23 +2,24 @@
 
 import os
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from accel_engine.data.changes import Change
 from accel_engine.data.data_options import Progress, or_skip
-from accel_engine.data.dataset import Dataset, Split
+from accel_engine.data.dataset import Split
 from accel_engine.data.dataset_entry import DatasetEntry, EntryColumn
-from accel_engine.data.folders.files import FileArray, FileForm, FilesSeen, listed_files, look_at, read_splits
+from accel_engine.data.folders.files import FileArray, FileForm, FilesSeen, listed_files, look_at
 from accel_engine.data.folders.folder_source import FolderSource, SplitFiles, subfolders
 from accel_engine.data.folders.image_folder import ImageForm
 from accel_engine.data.folders.layout import IMAGE_NAMES, IMAGE_SUFFIXES, MASK_NAMES
 from accel_engine.data.folders.mask_classes import MaskClasses
-from accel_engine.data.pixel_scaling import PIXELS
 from accel_engine.data.structure import Batch
 from accel_engine.errors import DataError
 from accel_engine.image_files import ImageHeader, check_image, read_header, read_labels
@@ -104,92 +105,69 @@ class MaskForm(FileForm[MaskPair, MaskHeader]):
         return (sides[::-1] if swapped else sides) != self.shape
 
 
+_Looks: TypeAlias = tuple[
+    tuple[FilesSeen[str, ImageHeader], ImageForm], tuple[FilesSeen[MaskPair, MaskHeader], MaskForm]
+]
+
+
 class MaskFolder(FolderSource[MaskPair]):
     """Images, ``[n, height, width, channels]``, and masks, class indices uint8 ``[n, height, width]``.
 
     The folder has ``images`` and ``masks``, or ``train``, ``val`` and ``test`` that have these.
     """
 
+    task = "segmentation"
     noun = "images"
     targets = "masks"
     suffixes = IMAGE_SUFFIXES
     resizes_images = True
 
-    def describe(self) -> DatasetEntry:
-        """Complete the entry with counts and shapes; only reading tells the classes, unless the folder names them."""
-        images, masks, seen, pairs = self._forms()
-        class_names = _class_names(self.root)
-        examples, validation, test = self.splits.counts
-        damaged = [pair for pair in pairs.damaged if pair.image not in seen.damaged]
-        changes = images.changes(seen.counts, is_sampled=seen.is_sampled)
-        spec = Batch(images.spec, masks.spec)
-        return replace(
-            self.entry,
-            shape=images.shape,
-            classes=len(class_names) or None,
-            examples=examples,
-            validation_examples=validation,
-            test_examples=test,
-            value_range=images.value_range,
-            notes=(*self.entry.notes, *self.notes, *seen.notes, *replace(pairs, damaged=tuple(damaged)).notes),
-            changes=(*self.left_out, *changes, *masks.changes(pairs.counts, is_sampled=pairs.is_sampled)),
-            task="segmentation",
-            spec=spec,
-            columns=(
-                EntryColumn("image", "image", "input", detail=str(spec.inputs)),
-                EntryColumn("mask", "mask", "target", missing=0, detail=str(spec.targets)),
-            ),
-            class_names=class_names,
-            samples=tuple((Path(pair.image).name, Path(pair.mask).name) for pair in self.splits.train.files[:3]),
-        )
-
-    def load(self, progress: Progress) -> Dataset:
-        """Read images and masks into memory if they fit; otherwise they are read as they are needed."""
-        images, masks, _, _ = self._forms()
-        seen, headers = Counter[ImageHeader](), Counter[MaskHeader]()
-
-        lazy = [
-            Split(FileArray([pair.image for pair in part.files], images, seen), FileArray(part.files, masks, headers))
-            if part is not None
-            else None
-            for part in self.splits.each
-        ]
-        splits, warnings = read_splits(lazy, self.options, progress)
-        for split in splits:  # the classes are only known after all masks were decoded
-            if split is not None and isinstance(split.targets, FileArray):
-                split.targets.read_through(progress)
-        class_names, mapped = masks.classes.finish(_class_names(self.root))
-        for split in splits:
-            if split is not None and isinstance(split.targets, np.ndarray):
-                masks.classes.apply(split.targets)
-        train, validation, test = splits
-        assert train is not None  # noqa: S101 (a folder has training images)
-        return Dataset(
-            self.entry.name,
-            train,
-            validation,
-            test,
-            class_names=class_names,
-            task="segmentation",
-            kind="images",
-            value_range=images.value_range or PIXELS,
-            notes=(*self.notes, *mapped),
-            changes=(*self.left_out, *images.changes(seen), *masks.changes(headers)),
-            warnings=tuple(warnings),
-        )
-
-    def _forms(
-        self,
-    ) -> tuple[ImageForm, MaskForm, FilesSeen[str, ImageHeader], FilesSeen[MaskPair, MaskHeader]]:
-        """How images and masks are read, and what some of them are."""
-        every = self.splits.files
+    @cached_property
+    def looks(self) -> "_Looks":
+        """What some images and masks are, and how all are read."""
+        every = [pair for split in self.splits.values() for pair in split.files]
         seen = look_at([pair.image for pair in every], ImageForm.check, self.options)
         pairs = look_at(every, MaskForm.check, self.options)
         images = ImageForm.of(seen, self.options)
         turned = [header for header in pairs.headers.values() if header.image.orientation != 1]
         stored = sum(header.fits_stored and not header.fits_shown for header in turned)
         shown = sum(header.fits_shown and not header.fits_stored for header in turned)
-        return images, MaskForm(images.shape[:2], stored > shown, MaskClasses()), seen, pairs
+        damaged = tuple(pair for pair in pairs.damaged if pair.image not in seen.damaged)
+        masks = MaskForm(images.shape[:2], stored > shown, MaskClasses())
+        return (seen, images), (replace(pairs, damaged=damaged), masks)
+
+    def files_of(self, examples: SplitFiles[MaskPair]) -> Sequence[Sequence[Any]]:
+        """The images of some examples, and their masks."""
+        return [pair.image for pair in examples.files], examples.files
+
+    def describe(self) -> DatasetEntry:
+        """Complete the entry with counts and shapes; only reading tells the classes, unless the folder names them."""
+        (_, images), (_, masks) = self.looks
+        class_names = _class_names(self.root)
+        return replace(
+            super().describe(),
+            classes=len(class_names) or None,
+            spec=Batch(images.spec, masks.spec),
+            columns=(
+                EntryColumn("image", "image", "input", detail=str(images.spec)),
+                EntryColumn("mask", "mask", "target", missing=0, detail=str(masks.spec)),
+            ),
+            class_names=class_names,
+            samples=tuple((Path(pair.image).name, Path(pair.mask).name) for pair in self.splits["train"].files[:3]),
+        )
+
+    def finish(self, splits: Mapping[str, Split], progress: Progress) -> tuple[str, ...]:
+        """Number the classes, which are only known after all masks were decoded."""
+        masks, classes = [split.targets for split in splits.values()], self.looks[1][1].classes
+        for each in masks:
+            if isinstance(each, FileArray):
+                each.read_through(progress)
+        class_names, notes = classes.finish(_class_names(self.root))
+        self.notes += notes
+        for each in masks:
+            if isinstance(each, np.ndarray):
+                classes.apply(each)
+        return class_names
 
     def has_targets(self, root: Path) -> bool:
         """Whether a folder has a folder of masks."""

@@ -20,7 +20,8 @@ from accel_engine.data.folders.image_folder import ImageDecoder
 from accel_engine.data.prepared.columns import ColumnSource, Rows, fixed, numpy_type, pad
 from accel_engine.data.prepared.features import read_json
 from accel_engine.data.prepared.prepared_source import LOOKED_AT, Layout, PreparedSource, padding, size_images
-from accel_engine.data.prepared.roles import choose_roles, choose_splits
+from accel_engine.data.roles import check_names, choose_roles
+from accel_engine.data.splits import choose_splits
 from accel_engine.data.structure import ArraySpec
 from accel_engine.errors import DataError, PlanError
 from accel_engine.files import regular
@@ -84,6 +85,7 @@ class HuggingFace(PreparedSource):
         if left_out:
             notes += (f"columns left out: {', '.join(left_out)}",)
         labels = [name for name in specs if features[name].get("_type") == "ClassLabel"]
+        check_names(options, specs)
         roles = choose_roles(tuple(specs), options, labels if len(labels) == 1 else None)
         padded = {name: specs[name].shape[0] for name in self._padded if name in roles.names}
         changes = padding(padded, options.window)

@@ -13,13 +13,14 @@ import numpy.typing as npt
 from accel_engine.data.changes import Change
 from accel_engine.data.data_options import DataOptions, Progress
 from accel_engine.data.dataset import Dataset, Split, fits_in_memory
-from accel_engine.data.dataset_entry import DatasetEntry, parse_size
+from accel_engine.data.dataset_entry import DatasetEntry, EntryColumn, parse_size
 from accel_engine.data.folders.image_folder import image_changes
+from accel_engine.data.pixel_scaling import PIXELS, ValueRange, is_image
 from accel_engine.data.prepared.columns import ColumnSource, SourceColumn, SourceColumns, decode_columns, row_bytes
-from accel_engine.data.prepared.roles import Roles, describe_columns, kind_and_range, task_of
+from accel_engine.data.roles import Roles
 from accel_engine.data.source import Source
 from accel_engine.data.splits import split_rows, split_sizes, without_shares
-from accel_engine.data.structure import ArraySpec, map_structure
+from accel_engine.data.structure import ArraySpec, Batch, map_structure
 from accel_engine.data.targets import named_classes
 from accel_engine.errors import DataError
 from accel_engine.image_files import parse_header
@@ -92,9 +93,9 @@ class PreparedSource(Source):
         if counts["train"] is not None:
             known = {use: count or 0 for use, count in counts.items()}
             sizes = dict(zip(("train", "validation", "test"), split_sizes(known, options), strict=True))
-        kind, values = kind_and_range(layout.roles, layout.specs, layout.images)
-        task = task_of(layout.roles, layout.specs, options, layout.class_names)
-        spec = layout.roles.spec(layout.specs, task)
+        kind, values = _kind_and_range(layout.roles, layout.specs, layout.images)
+        task = _task_of(layout.roles, layout.specs, options, layout.class_names)
+        spec = _spec_of(layout.roles, layout.specs, task)
         return replace(
             self.entry,
             name=layout.name or self.entry.name,
@@ -109,7 +110,7 @@ class PreparedSource(Source):
             kind=kind,
             task=task,
             spec=spec,
-            columns=describe_columns(layout.roles, layout.specs, layout.images),
+            columns=_describe_columns(layout.roles, layout.specs, layout.images),
             class_names=layout.class_names,
         )
 
@@ -120,13 +121,13 @@ class PreparedSource(Source):
         size = row_bytes(layout.specs[name] for name in layout.roles.names)
         reader = _Reader(layout, options, progress, fits_in_memory(size * sum(map(len, sources.values()))))
         splits = {use: reader.read(sources[use]) for use in ("train", "validation", "test") if use in sources}
-        task = task_of(layout.roles, layout.specs, options, layout.class_names)
+        task = _task_of(layout.roles, layout.specs, options, layout.class_names)
         names, found = layout.class_names, tuple(splits)
         if task == "classification" and len(layout.roles.targets) == 1:
             splits, names = _with_classes(splits, names, layout.roles.targets[0])
         unlabelled = [f"the {use} split has no labels: it is not used" for use in found if use not in splits]
         splits, notes = _divided(splits, options, is_labelled=bool(names))
-        kind, values = kind_and_range(layout.roles, layout.specs, layout.images)
+        kind, values = _kind_and_range(layout.roles, layout.specs, layout.images)
         return Dataset(
             layout.name or self.entry.name,
             splits["train"],
@@ -228,6 +229,60 @@ def _select(split: Split, rows: npt.NDArray[np.intp]) -> Split:
         return array[rows] if isinstance(array, np.ndarray) else array.select(rows)
 
     return Split(*map_structure(select, split.batch))
+
+
+def _spec_of(roles: Roles, specs: Mapping[str, ArraySpec], task: str) -> Batch:
+    """The specs of an example; labels of classes become int32."""
+    if task == "classification" and len(roles.targets) == 1:
+        specs = {**specs, roles.targets[0]: replace(specs[roles.targets[0]], dtype="int32")}
+    return roles.batch(specs)
+
+
+def _task_of(roles: Roles, specs: Mapping[str, ArraySpec], options: DataOptions, class_names: Sequence[str]) -> str:
+    """The task that the targets suggest."""
+    if options.task != "auto":
+        return options.task
+    if len(roles.targets) != 1:
+        return "auto"
+    spec = specs[roles.targets[0]]
+    integers = "int" in spec.dtype or spec.dtype == "bool"
+    if class_names or integers or spec.dtype == "string":
+        return "classification" if not spec.shape else "auto"
+    return "regression" if spec.dtype.startswith("float") else "auto"
+
+
+def _kind_and_range(roles: Roles, specs: Mapping[str, ArraySpec], images: Sequence[str]) -> tuple[str, ValueRange]:
+    """What an example is, and the range of its values.
+
+    Args:
+        roles: The columns.
+        specs: Their specs.
+        images: Names of the columns that the data says are images.
+    """
+    if len(roles.inputs) != 1:
+        return "arrays", ValueRange()
+    spec = specs[roles.inputs[0]]
+    if spec.dtype == "string":
+        return "text", ValueRange()
+    if roles.inputs[0] in images:
+        return "images", ValueRange("uint16", 65_535, pixels=True) if spec.dtype == "uint16" else PIXELS
+    shape = tuple(side or 0 for side in spec.shape)
+    values = ValueRange.of_array(spec.dtype, shape)
+    return ("images" if values.pixels and is_image(shape) else "arrays"), values
+
+
+def _describe_columns(roles: Roles, specs: Mapping[str, ArraySpec], images: Sequence[str]) -> tuple[EntryColumn, ...]:
+    """What is known of each column."""
+    known = roles.by_name()
+    return tuple(
+        EntryColumn(
+            name,
+            "image" if name in images else "text" if spec.dtype == "string" else "number",
+            known.get(name, "unused"),
+            detail=str(spec),
+        )
+        for name, spec in specs.items()
+    )
 
 
 def size_images(

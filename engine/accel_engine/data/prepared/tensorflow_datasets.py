@@ -16,8 +16,9 @@ from accel_engine.data.prepared.columns import ColumnSource, pad_of
 from accel_engine.data.prepared.features import Feature, read_json
 from accel_engine.data.prepared.prepared_source import LOOKED_AT, Layout, PreparedSource, padding
 from accel_engine.data.prepared.records import first_records, open_records
-from accel_engine.data.prepared.roles import choose_roles, choose_splits
 from accel_engine.data.prepared.tfrecord import columns_of, specs_of
+from accel_engine.data.roles import check_names, choose_roles
+from accel_engine.data.splits import choose_splits
 from accel_engine.errors import DataError
 
 
@@ -49,7 +50,8 @@ class TensorFlowDatasets(PreparedSource):
         labels = [name for name, each in found.items() if each.kind == "ClassLabel"]
         with self._understood():
             inputs, targets = _supervised_keys(self._info) or ((), labels if len(labels) == 1 else None)
-        roles = choose_roles(tuple(usable), self.options, targets, inputs=inputs)
+        check_names(self.options, usable, "feature")
+        roles = choose_roles(inputs or tuple(usable), self.options, targets)
         records = first_records(self._files["train"][0], LOOKED_AT)
         specs, changes = specs_of(usable, records, self.count()["train"], self.options, roles)
         padded = {name: usable[name].shape[0] for name in roles.names if usable[name].pad is not None}

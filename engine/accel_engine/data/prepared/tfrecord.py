@@ -25,7 +25,8 @@ from accel_engine.data.prepared.features import (
 )
 from accel_engine.data.prepared.prepared_source import LOOKED_AT, Layout, PreparedSource, size_images
 from accel_engine.data.prepared.records import Records, first_records, is_packed, open_records, unpacked
-from accel_engine.data.prepared.roles import Roles, choose_roles, choose_splits
+from accel_engine.data.roles import Roles, check_names, choose_roles
+from accel_engine.data.splits import choose_splits
 from accel_engine.data.structure import ArraySpec
 from accel_engine.errors import DataError, PlanError
 from accel_engine.user_paths import is_directory, user_path
@@ -74,7 +75,9 @@ class TFRecord(PreparedSource):
     def layout(self) -> Layout:
         """What the description and the first records tell."""
         features = self.description.features
-        roles = choose_roles(tuple(features), self.options, self.description.target, self.description.weight)
+        check_names(self.options, features, "feature")
+        weight = self.description.weight or None
+        roles = choose_roles(tuple(features), self.options, self.description.target, weight=weight)
         specs, changes = specs_of(features, self._first_records(LOOKED_AT), None, self.options, roles)
         lists = {name: features[name].shape for name in roles.names if features[name].pad is not None}
         padded = [f"{name} to {list(shape)}" for name, shape in lists.items()]

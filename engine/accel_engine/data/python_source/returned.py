@@ -11,12 +11,11 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
-from accel_engine.data.data_options import TASKS
+from accel_engine.data.data_options import SPLIT_NAMES, TASKS
 from accel_engine.data.pixel_scaling import is_image
 from accel_engine.data.structure import ArraySpec, Batch, Structure, flatten, named_leaves
 from accel_engine.errors import DataError
 
-SPLIT_NAMES = ("train", "validation", "test")
 _LISTS = ("class_names", "vocabulary", "feature_names", "target_names")
 KEYS = (*SPLIT_NAMES, *_LISTS, "task")
 """Keys of a dictionary of splits."""

@@ -10,7 +10,7 @@ import keras
 import tensorflow as tf
 
 from accel_engine.data.arrays import converted, example_kind, make_dataset
-from accel_engine.data.data_options import DataOptions
+from accel_engine.data.data_options import SPLIT_NAMES, DataOptions
 from accel_engine.data.dataset import BoundedStream, Dataset, Examples, Split
 from accel_engine.data.dataset_entry import DatasetEntry, parse_size
 from accel_engine.data.pixel_scaling import ValueRange
@@ -18,7 +18,6 @@ from accel_engine.data.python_source import missing_image_size, user_function
 from accel_engine.data.python_source.iterable_streams import IterableStream, PyDatasetStream, is_data_loader, set_pass
 from accel_engine.data.python_source.pass_stream import PassStream
 from accel_engine.data.python_source.returned import (
-    SPLIT_NAMES,
     Returned,
     is_stream,
     one_split,

@@ -10,18 +10,17 @@ from accel_engine.data.array_file import Header
 from accel_engine.data.data_options import DataOptions
 from accel_engine.data.dataset import Dataset
 from accel_engine.data.dataset_entry import DatasetEntry, EntryColumn
-from accel_engine.data.series.series import SeriesColumns, check_kind, choose_columns, role_of
+from accel_engine.data.roles import Roles
+from accel_engine.data.series.series import check_kind, choose_series_roles
 from accel_engine.data.series.series_parts import describe_windows
 from accel_engine.data.series.windowed import windowed
+from accel_engine.data.splits import split_names, validate_on_test
 from accel_engine.errors import DataError, FieldValue, PlanError, join_words
 
 T = TypeVar("T")
 
 _LISTED = 8
 """Maximum number of columns that a note lists."""
-
-_SPLITS = {"_train": "train", "_val": "validation", "_test": "test"}
-"""The split of an array, by the end of its name."""
 
 
 def windowed_arrays(
@@ -72,9 +71,8 @@ def windowed_splits(name: str, splits: Mapping[str, Mapping[str, npt.NDArray[Any
     }
     chosen = _with_columns(names["train"], options)
     made = windowed(name, tables["train"], chosen, validation=tables.get("validation"), test=tables.get("test"))
-    columns = SeriesColumns(made.feature_names, made.target_names)
-    notes = () if options.features else _unused(tables["train"], columns, chosen)
-    return replace(made, notes=(*notes, *made.notes))
+    roles = choose_series_roles(tuple(tables["train"]), chosen)
+    return replace(made, notes=(*_unused(tables["train"], roles, chosen), *made.notes))
 
 
 def survey_arrays(
@@ -100,30 +98,29 @@ def survey_arrays(
     rows = {split: next(iter(own.values()))[0][0] for split, own in splits.items()}
     chosen = _with_columns(names["train"], options)
     dtypes = {column: splits["train"][each][1] for each, columns in names["train"].items() for column in columns}
-    columns = choose_columns(dtypes, chosen)
-    for name in {*columns.inputs, *columns.targets}:
+    roles = choose_series_roles(tuple(dtypes), chosen)
+    for name in roles.names:
         check_kind(name, dtypes[name], chosen)
     described = describe_windows(
         entry,
-        columns,
+        roles,
         rows["train"],
         chosen,
         validation_rows=rows.get("validation", 0),
         test_rows=rows.get("test", 0),
     )
+    known = roles.by_name()
     listed = (
-        EntryColumn(
-            each, "number" if dtype.kind in "buif" else "other", role_of(each, columns, chosen), None, str(dtype)
-        )
+        EntryColumn(each, "number" if dtype.kind in "buif" else "other", known.get(each, "unused"), None, str(dtype))
         for each, dtype in dtypes.items()
     )
-    notes = () if options.features else _unused(dtypes, columns, chosen)
-    return replace(described, columns=tuple(listed), notes=notes)
+    return replace(described, columns=tuple(listed), notes=_unused(dtypes, roles, chosen))
 
 
-def _unused(table: Iterable[str], columns: SeriesColumns, options: DataOptions) -> tuple[str, ...]:
-    """A note on columns that are not used although the plan does not ignore them."""
-    unused = [name for name in table if role_of(name, columns, options) == "unused" and name not in options.ignore]
+def _unused(names: Iterable[str], roles: Roles, options: DataOptions) -> tuple[str, ...]:
+    """A note on columns that are not used although the plan neither ignores them nor chooses others."""
+    known = {*roles.by_name(), *options.ignore}
+    unused = [name for name in names if name not in known]
     listed = ", ".join(map(repr, unused[:_LISTED])) + (", ..." if len(unused) > _LISTED else "")
     return (f"columns that are not used: {listed}",) if unused else ()
 
@@ -137,21 +134,16 @@ def _by_split(
 
 
 def _in_one_file(arrays: Mapping[str, T], options: DataOptions) -> dict[str, dict[str, T]]:
-    if options.split.startswith("column:"):
+    if options.split_column:
         raise PlanError("split", options.split, "needs a table with this column")
-    used = {name: array for name, array in arrays.items() if name not in options.ignore}
-    if not used:
+    splits = split_names(name for name in arrays if name not in options.ignore)
+    if not splits["train"]:
         raise DataError("there are no arrays")
-    if not any(name.endswith("_train") for name in used):
-        return {"train": used}
-    splits: dict[str, dict[str, T]] = {}
-    for name, array in used.items():
-        stem, _, end = name.rpartition("_")
-        if split := _SPLITS.get(f"_{end}"):
-            splits.setdefault(split, {})[stem] = array
-    if "validation" not in splits and "test" in splits and not options.validation_data:
-        splits["validation"] = splits.pop("test")
-    return splits
+    if len(splits) > 1:
+        everywhere = set.intersection(*(set(own) for own in splits.values()))
+        splits["train"] = {name: own for name, own in splits["train"].items() if name in everywhere}
+    validate_on_test(splits, options, "the test arrays")
+    return {split: {name: arrays[stored] for name, stored in own.items()} for split, own in splits.items()}
 
 
 def column_names(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[str, ...]]:

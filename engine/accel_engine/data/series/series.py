@@ -1,16 +1,16 @@
 """The columns of time series: chosen, checked, and in the order of time."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from accel_engine.data.changes import Change
 from accel_engine.data.data_options import DataOptions
-from accel_engine.errors import DataError, FieldValue, PlanError, join_words
-from accel_engine.text import suggestion
+from accel_engine.data.roles import Roles, check_names, choose_roles
+from accel_engine.errors import DataError, FieldValue, join_words
 from accel_engine.words import numbers
 
 _LARGEST = float(np.finfo(np.float32).max)
@@ -19,20 +19,13 @@ _TOLERANCE = 0.1
 """Relative difference from the usual step up to which a step is regular, as months of 28 to 31 days are."""
 
 
-class SeriesColumns(NamedTuple):
-    """Names of the columns of the inputs, and of those to predict."""
-
-    inputs: tuple[str, ...]
-    targets: tuple[str, ...]
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Series:
     """One or several time series, one after another.
 
     Attributes:
         values: The numbers of each column that is used, ``[rows]`` each.
-        columns: What the columns are used for.
+        roles: What the columns are used for.
         lengths: Number of rows of each series, ``[series]``.
         valid: Whether all numbers of a row are finite, ``[rows]``.
         order: Number of each row before the rows were put in order, ``[rows]``.
@@ -41,7 +34,7 @@ class Series:
     """
 
     values: Mapping[str, npt.NDArray[Any]]
-    columns: SeriesColumns
+    roles: Roles
     lengths: npt.NDArray[np.intp]
     valid: npt.NDArray[np.bool_]
     order: npt.NDArray[np.intp]
@@ -60,11 +53,10 @@ def order_series(table: Mapping[str, npt.NDArray[Any]], options: DataOptions) ->
         DataError: A column cannot be used, or a row while the plan does not skip invalid ones.
         PlanError: There is no such column.
     """
-    columns = choose_columns(table, options)
-    used = dict.fromkeys((*columns.inputs, *columns.targets))
-    for name in used:
+    roles = choose_series_roles(tuple(table), options)
+    for name in roles.names:
         check_kind(name, table[name].dtype, options)
-    rows = len(table[columns.inputs[0]])
+    rows = len(table[roles.inputs[0]])
     group = np.zeros(rows, np.intp)
     if options.group:
         names = table[options.group]
@@ -82,7 +74,7 @@ def order_series(table: Mapping[str, npt.NDArray[Any]], options: DataOptions) ->
         hint = "" if options.group else f" ({FieldValue('group')} names the column that tells series apart)"
         problems += _count(~first, order, f"{options.time!r} repeats a time{hint}")
         order = order[first]
-    values = {name: table[name][order] for name in used}
+    values = {name: table[name][order] for name in roles.names}
     valid = np.ones(len(order), bool)
     for name, column in values.items():
         finite = _finite(column)
@@ -92,10 +84,10 @@ def order_series(table: Mapping[str, npt.NDArray[Any]], options: DataOptions) ->
         skip = FieldValue("invalid_examples", "skip")
         raise DataError(join_words(("; ".join(problems), ". To leave out windows with such rows, use ", skip)))
     changes = (Change("left out", "windows with invalid rows", detail="; ".join(problems)),) if problems else ()
-    return Series(values, columns, np.bincount(group[order]), valid, order, tuple(notes), changes)
+    return Series(values, roles, np.bincount(group[order]), valid, order, tuple(notes), changes)
 
 
-def choose_columns(names: Iterable[str], options: DataOptions) -> SeriesColumns:
+def choose_series_roles(names: Sequence[str], options: DataOptions) -> Roles:
     """Choose columns as a plan says.
 
     By default, the inputs are all columns, those to predict included, as a forecast needs their past. Without a target,
@@ -106,25 +98,12 @@ def choose_columns(names: Iterable[str], options: DataOptions) -> SeriesColumns:
         options: The plan's target, features, ignored columns, time and group.
 
     Raises:
-        PlanError: There is no such column, or none is left.
+        PlanError: There is no such column.
+        DataError: No column is left for the inputs.
     """
-    names = tuple(names)
-    for field in ("time", "group", "target", "features", "ignore"):
-        value = getattr(options, field)
-        for name in (value,) if isinstance(value, str) else value:
-            if name and name not in names:
-                raise PlanError(field, value, f"no column {name!r}; {suggestion(name, names)}")
-    unused = {options.time, options.group, *options.ignore}
-    inputs = options.features or tuple(name for name in names if name not in unused)
-    if not inputs:
-        raise PlanError("features", options.features, "no column is left for the inputs")
-    return SeriesColumns(inputs, options.target or inputs)
-
-
-def role_of(name: str, columns: SeriesColumns, options: DataOptions) -> str:
-    """The role of a column, for :class:`accel_engine.data.dataset_entry.EntryColumn`."""
-    roles = {options.time: "time", options.group: "group", **dict.fromkeys(columns.inputs, "input")}
-    return {**roles, **dict.fromkeys(columns.targets, "target")}.get(name, "unused")
+    check_names(options, names)
+    roles = choose_roles(names, replace(options, target=()), (), weight="")
+    return replace(roles, targets=options.target or roles.inputs)
 
 
 def check_kind(name: str, dtype: np.dtype[Any], options: DataOptions) -> None:

@@ -11,7 +11,7 @@ from accel_engine.data.changes import Change
 from accel_engine.data.data_options import DataOptions
 from accel_engine.data.dataset_entry import DatasetEntry
 from accel_engine.data.pixel_scaling import ValueRange
-from accel_engine.data.series.series import SeriesColumns
+from accel_engine.data.roles import Roles
 from accel_engine.data.splits import choose_split, has_other_validation, split_counts, without_shares
 from accel_engine.data.structure import ArraySpec, Batch
 from accel_engine.errors import FieldValue, PlanError
@@ -110,20 +110,20 @@ def too_few_rows(rows: int, options: DataOptions) -> PlanError:
     return PlanError("window", options.window, f"{each} {least}; use fewer or ", FieldValue("split", "none"))
 
 
-def example_shapes(columns: SeriesColumns, options: DataOptions) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def example_shapes(roles: Roles, options: DataOptions) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Shapes of one example's inputs and targets.
 
     Inputs are ``[window, columns]``. Targets are ``[horizon]`` for one column, ``[columns]`` for several columns and a
     horizon of 1, and ``[horizon, columns]`` otherwise.
     """
-    count, horizon = len(columns.targets), options.horizon
+    count, horizon = len(roles.targets), options.horizon
     targets = (horizon,) if count == 1 else (count,) if horizon == 1 else (horizon, count)
-    return (window_of(options), len(columns.inputs)), targets
+    return (window_of(options), len(roles.inputs)), targets
 
 
 def describe_windows(
     entry: DatasetEntry,
-    columns: SeriesColumns,
+    roles: Roles,
     rows: int | None,
     options: DataOptions,
     *,
@@ -134,7 +134,7 @@ def describe_windows(
 
     Args:
         entry: The entry of the file.
-        columns: What the columns are used for.
+        roles: What the columns are used for.
         rows: Number of rows; ``None`` if it is unknown.
         options: The plan's window, horizon and split.
         validation_rows: Number of rows of separate validation data; 0 if there is none.
@@ -144,7 +144,7 @@ def describe_windows(
         PlanError: The split does not fit a series, or there are too few rows.
     """
     options = without_shares(options, validation=validation_rows > 0, test=test_rows > 0)
-    inputs, targets = example_shapes(columns, options)
+    inputs, targets = example_shapes(roles, options)
     examples = validation_examples = test_examples = None
     if rows is not None and not options.group:  # otherwise only reading tells where each series ends
         examples, validation_examples, test_examples = window_counts(rows, options)

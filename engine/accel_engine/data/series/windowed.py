@@ -9,7 +9,8 @@ import numpy.typing as npt
 
 from accel_engine.data.data_options import DataOptions
 from accel_engine.data.dataset import Dataset, Split, materialise
-from accel_engine.data.series.series import Series, SeriesColumns, order_series
+from accel_engine.data.roles import Roles
+from accel_engine.data.series.series import Series, order_series
 from accel_engine.data.series.series_parts import STANDARDIZED, divide, example_shapes, span_of, too_few_rows, window_of
 from accel_engine.data.splits import without_shares
 from accel_engine.data.standardization import Standardization, WindowNormalization
@@ -63,14 +64,13 @@ def windowed(
     splits = list(map(_reader(series, scalings, options), of_part))
     changes = list(series.changes)
     for number, own_table in others.items():
-        other = _other_series(own_table, _NAMES[number], series.columns, options)
+        other = _other_series(own_table, _NAMES[number], series.roles, options)
         starts = _window_starts(other, np.zeros_like(other.order), options)
         _check_count(len(starts), f"{_NAMES[number]} data", other, options)
         splits[number] = _reader(other, scalings, options)(starts)
         notes += tuple(f"{_NAMES[number]} data: {note}" for note in other.notes)
         changes += [replace(each, what=f"{each.what} of the {_NAMES[number]} data") for each in other.changes]
     splits = materialise(splits)
-    inputs, targets = series.columns
     return Dataset(
         name,
         splits[TRAIN],
@@ -78,8 +78,8 @@ def windowed(
         splits[TEST] if len(splits[TEST]) else None,
         task="regression",
         kind="series",
-        feature_names=inputs,
-        target_names=targets,
+        feature_names=series.roles.inputs,
+        target_names=series.roles.targets,
         preprocess=scalings and _normalization(series, part == TRAIN, scalings, options),
         target_scaling=scalings and scalings.targets,
         notes=(*series.notes, *notes, *_notes(splits, options)),
@@ -97,7 +97,10 @@ class _Scalings(NamedTuple):
 def _scalings(series: Series, rows: npt.NDArray[np.bool_]) -> _Scalings:
     """The statistics of some rows."""
     return _Scalings(
-        *(Standardization.of_columns([series.values[name][rows] for name in names]) for names in series.columns)
+        *(
+            Standardization.of_columns([series.values[name][rows] for name in names])
+            for names in (series.roles.inputs, series.roles.targets)
+        )
     )
 
 
@@ -105,7 +108,7 @@ def _normalization(
     series: Series, rows: npt.NDArray[np.bool_], scalings: _Scalings, options: DataOptions
 ) -> WindowNormalization:
     """Standardises raw windows, in float64 where float32 would lose digits of the training rows."""
-    columns = [series.values[name][series.valid & rows] for name in series.columns.inputs]
+    columns = [series.values[name][series.valid & rows] for name in series.roles.inputs]
     return WindowNormalization(
         window_of(options), scalings.inputs, is_precise=any(scalings.inputs.lost_by_float32(columns))
     )
@@ -141,9 +144,9 @@ def _reader(
     """A function that makes the examples whose windows start at some rows."""
     inputs, targets = (
         _matrix([series.values[name] for name in names], scaling)
-        for names, scaling in zip(series.columns, scalings or (None, None), strict=True)
+        for names, scaling in zip((series.roles.inputs, series.roles.targets), scalings or (None, None), strict=True)
     )
-    input_shape, target_shape = example_shapes(series.columns, options)
+    input_shape, target_shape = example_shapes(series.roles, options)
 
     def examples_at(starts: npt.NDArray[np.intp]) -> Split:
         return Split(
@@ -164,10 +167,11 @@ def _matrix(columns: list[npt.NDArray[Any]], scaling: Standardization | None) ->
     return matrix
 
 
-def _other_series(table: Table, name: str, columns: SeriesColumns, options: DataOptions) -> Series:
+def _other_series(table: Table, name: str, roles: Roles, options: DataOptions) -> Series:
     """The rows of another table, with the columns of the training rows."""
     try:
-        return order_series(table, replace(options, features=columns.inputs, target=columns.targets, ignore=()))
+        free = replace(options, ignore=(), kinds=(), split="auto")
+        return order_series(table, replace(free, features=roles.inputs, target=roles.targets))
     except AccelError as error:
         raise DataError(f"{name} data: {error}") from error
 

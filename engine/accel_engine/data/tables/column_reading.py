@@ -12,6 +12,7 @@ import numpy.typing as npt
 from accel_engine.data.changes import Change
 from accel_engine.data.column_format import PERCENT, ColumnFormat, Notation
 from accel_engine.data.data_options import DataOptions, Progress, no_progress
+from accel_engine.data.roles import check_names
 from accel_engine.data.tables.category_values import (
     FEW_VALUES,
     MOST,
@@ -20,7 +21,7 @@ from accel_engine.data.tables.category_values import (
     encoded_column,
     kind_of_texts,
 )
-from accel_engine.data.tables.columns import NUMBERS_SHARE, Columns, TableColumn, check_names, declared_kinds, unparsed
+from accel_engine.data.tables.columns import NUMBERS_SHARE, Columns, TableColumn, declared_kinds, unparsed
 from accel_engine.data.tables.dates import date_column, date_column_of, dates_of_numbers, timestamps
 from accel_engine.data.tables.number_texts import is_ambiguous, read_numbers, wanted_notation
 from accel_engine.data.tables.table_file import MISSING, read_cells
@@ -76,8 +77,8 @@ def read_columns(
         PlanError: The file lacks a column that the plan names, or a kind is unknown.
     """
     cells = read_cells(path, skip_invalid=options.invalid_examples == "skip", limit=limit, progress=progress)
-    check_names(options, cells.table.column_names)
     kinds, known = declared_kinds(options), like or {}
+    check_names(options, cells.table.column_names)
     wanted = wanted_notation(options)
 
     def converted(position: int, name: str, comma: bool | None, *, is_settled: bool = False) -> TableColumn:

@@ -1,7 +1,7 @@
 """The columns of a table as NumPy arrays and as text, and checks of those that a plan names; without TensorFlow."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ from accel_engine.data.changes import Change
 from accel_engine.data.column_format import ColumnFormat, Notation
 from accel_engine.data.data_options import DataOptions
 from accel_engine.data.dataset_entry import EntryColumn
+from accel_engine.data.roles import Roles
 from accel_engine.errors import PlanError
 from accel_engine.text import suggestion
 from accel_engine.words import numbers
@@ -21,10 +22,6 @@ KINDS = ("number", "category", "text", "date", "boolean")
 
 NUMBERS_SHARE = 0.95
 """A column of texts holds numbers, or dates, if at least this share of its values are; the others count as missing."""
-
-SPLIT_COLUMN = "column:"
-"""A plan's ``split`` starts so if it names a column."""
-
 
 _SAMPLES = 5
 _SHOWN_COLUMNS = 8
@@ -116,15 +113,11 @@ class Columns:
     notes: tuple[str, ...]
     row_changes: tuple[Change, ...]
 
-    def changes_of(self, names: Iterable[str]) -> tuple[Change, ...]:
-        """What reading changed in rows and in some columns."""
-        own = (change for name in names if name in self.columns for change in self.columns[name].changes)
+    def changes_of(self, roles: Roles) -> tuple[Change, ...]:
+        """What reading changed in rows and in the columns that have a role."""
+        used = roles.by_name()
+        own = (change for name, column in self.columns.items() if name in used for change in column.changes)
         return (*self.row_changes, *own)
-
-    @property
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """The values of each column."""
-        return {name: column.values for name, column in self.columns.items()}
 
     @property
     def formats(self) -> dict[str, ColumnFormat]:
@@ -147,35 +140,6 @@ def declared_kinds(options: DataOptions) -> dict[str, str]:
             raise PlanError("kinds", declared, f"no such kind of column; {suggestion(kind, KINDS)}")
         kinds[name] = kind
     return kinds
-
-
-def check_names(options: DataOptions, available: Iterable[str]) -> None:
-    """Check that the file has every column that the plan names.
-
-    Raises:
-        PlanError: A column is missing, or is named for two purposes.
-    """
-    names = list(available)
-    known = frozenset(names)
-    named = {
-        "target": options.target,
-        "features": options.features,
-        "ignore": options.ignore,
-        "kinds": tuple(declared_kinds(options)),
-        "time": (options.time,) if options.time else (),
-        "group": (options.group,) if options.group else (),
-        "split": (options.split.removeprefix(SPLIT_COLUMN),) if options.split.startswith(SPLIT_COLUMN) else (),
-    }
-    for field, columns in named.items():
-        for column in columns:
-            if column not in known:
-                raise PlanError(field, column, f"the data has no such column; {suggestion(column, names)}")
-    for field in ("target", "features"):
-        if both := set(named[field]) & set(options.ignore):
-            raise PlanError("ignore", min(both), f"is also named by {field}")
-    # A forecast may need the past of what it predicts.
-    if options.window is None and (both := set(options.target) & set(options.features)):
-        raise PlanError("features", min(both), "is the target")
 
 
 def describe_column(column: TableColumn, role: str) -> EntryColumn:

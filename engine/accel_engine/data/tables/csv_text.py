@@ -1,8 +1,11 @@
 """Looks at the text of CSV files: separator and header, and the lines where rows begin and quotes do not end."""
 
+import codecs
+import csv
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 
 from accel_engine.errors import DataError
@@ -17,6 +20,8 @@ _HEAD = 1 << 22
 _SPECIAL = re.compile(r'"?sep=(.)"?(?:\r\n|\r|\n)', re.IGNORECASE)
 """The first line of a file that names its separator to Excel."""
 
+csv.field_size_limit(1 << 30)  # where a quote does not close, the rest of a file is one field
+
 
 @dataclass(frozen=True, slots=True)
 class CsvHead:
@@ -29,6 +34,7 @@ class CsvHead:
         skipped: Lines before that row.
         has_header: Whether it has names.
         line_end: What ends lines.
+        encoding: Python's name of the encoding of the file.
     """
 
     fields: Sequence[str]
@@ -36,28 +42,27 @@ class CsvHead:
     skipped: int
     has_header: bool
     line_end: str
+    encoding: str
 
 
-def read_head(path: Path, *, tabs: bool) -> CsvHead:
+def read_head(path: Path, encoding: str, *, tabs: bool) -> CsvHead:
     """Read how a file begins.
 
     Args:
-        path: The file, in UTF-8.
+        path: The file.
+        encoding: Its encoding.
         tabs: Whether tabs separate fields; otherwise what separates most fields in the first row does, and as many in
             the second one.
 
     Raises:
-        DataError: It is empty, or in UTF-16.
+        DataError: It is empty.
         UnicodeDecodeError: It is in another encoding.
     """
     with path.open("rb") as file:
         head = file.read(_HEAD)
-    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise DataError(f"{path} is UTF-16 text; convert it, e.g. with iconv -f utf-16 -t utf-8")
-    if len(head) == _HEAD and b"\n" not in head and b"\r" not in head:
+    text = codecs.getincrementaldecoder(encoding)().decode(head)
+    if len(head) == _HEAD and "\n" not in text and "\r" not in text:
         raise DataError(f"{path} has no line end in its first {numbers.size(_HEAD)}: it is no table")
-    cut = len(head) if len(head) < _HEAD else max(head.rfind(b"\n"), head.rfind(b"\r")) + 1  # within a character
-    text = head[:cut].decode("utf-8-sig")
     special = _SPECIAL.match(text)
     start = special.end() if special else 0
     rest = text[start:].lstrip("\r\n")
@@ -69,7 +74,7 @@ def read_head(path: Path, *, tabs: bool) -> CsvHead:
     has_header = _is_header(first)
     if has_header and len(second) == len(first) + 1:
         first = (*first, "") if not second[-1] else ("", *first)
-    return CsvHead(first, separator, skipped, has_header, "\n" if "\n" in text else "\r")
+    return CsvHead(first, separator, skipped, has_header, "\n" if "\n" in text else "\r", encoding)
 
 
 def _separator(text: str) -> str:
@@ -81,23 +86,8 @@ def _separator(text: str) -> str:
 
 
 def _first_rows(text: str, separator: str) -> tuple[list[str], list[str]]:
-    first, end = _fields(text, separator)
-    return first, _fields(text[end:].lstrip("\r\n"), separator)[0]
-
-
-def _fields(text: str, separator: str) -> tuple[list[str], int]:
-    """The fields of the first row, and where it ends."""
-    mark = re.escape(separator)
-    pattern = re.compile(rf'(?:"((?:[^"]++|"")*+)")?+([^{mark}\r\n]*+)')
-    fields, place = list[str](), 0
-    while found := pattern.match(text, place):
-        quoted, plain = found.groups()
-        fields.append(plain if quoted is None else quoted.replace('""', '"') + plain)
-        place = found.end()
-        if text[place : place + 1] != separator:
-            break
-        place += 1
-    return fields, place
+    rows = (row for row in csv.reader(StringIO(text, newline=""), delimiter=separator) if row)
+    return next(rows, []), next(rows, [])
 
 
 def _is_header(first: Sequence[str]) -> bool:
@@ -143,51 +133,19 @@ def line_of_row(path: Path, head: CsvHead, number: int) -> int:
 
 
 def _rows(path: Path, head: CsvHead) -> Iterator[tuple[int, bool]]:
-    """The line of each row that is not empty, until a quote does not close: its line, and that it is so."""
-    begun = opened = 0
-    with path.open(encoding="utf-8", errors="replace") as file:
-        for number, text in enumerate(file, 1):
-            if number <= head.skipped or (text == "\n" and not opened):
+    """The first line of each row that is not empty, and whether a quote in it does not close."""
+    with path.open(encoding=head.encoding, errors="replace", newline="") as file:
+        for _ in range(head.skipped):
+            file.readline()
+        rows = csv.reader(file, delimiter=head.separator, strict=True)
+        while True:
+            before = rows.line_num
+            try:
+                row = next(rows, None)
+            except csv.Error as error:  # within a line, PyArrow takes what follows a quote as a part of the field
+                yield head.skipped + before + 1, rows.line_num > before + 1 or "end of data" in str(error)
                 continue
-            begun = begun if opened else number
-            opened, is_wrong = _quote_left(text.removesuffix("\n"), head.separator, number, opened)
-            if is_wrong:
-                yield opened, True
+            if row is None:
                 return
-            if not opened:
-                yield begun, False
-    if opened:
-        yield opened, True
-
-
-def _quote_left(text: str, separator: str, number: int, opened: int) -> tuple[int, bool]:
-    """The line of the quote that is open after a line, 0 if none is; and whether it should have been closed before.
-
-    Args:
-        text: The line.
-        separator: What separates fields.
-        number: The line's number.
-        opened: The line of the quote that is open before it.
-    """
-    place = 0
-    while opened or text.find('"', place) >= 0:
-        if not opened and text.startswith('"', place):
-            opened, place = number, place + 1
-        if opened:
-            place = _after_quote(text, place)
-            if not place:
-                return opened, False
-            if opened < number and text[place : place + 1] not in ("", separator):
-                return opened, True
-            opened = 0
-        place = text.find(separator, place) + 1
-        if not place:
-            break
-    return 0, False
-
-
-def _after_quote(text: str, place: int) -> int:
-    """The place after the quote that closes a field; 0 if none does."""
-    while (place := text.find('"', place) + 1) and text.startswith('"', place):
-        place += 1
-    return place
+            if row:
+                yield head.skipped + before + 1, False

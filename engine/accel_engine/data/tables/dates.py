@@ -32,6 +32,9 @@ _DECLARED_FORMATS = ("%Y%m%d", "%Y")
 
 _SAMPLE = 100
 
+_START = r"^(\d|[A-Za-z]{3,} \d)"
+"""How dates begin in all formats."""
+
 _ISO_TEXT = (
     r"^(?P<day>\d{4}-\d\d-\d\d)"
     r"(?:[T ](?P<hour>[01]\d|2[0-3]):(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d(?:[.]\d+)?))?"
@@ -126,8 +129,12 @@ def parse_dates(cells: Any, written: str = "", *, declared: bool = False) -> tup
     Returns:
         Seconds since 1970, NaN where there is no date; the format, empty if none fits; how many texts are no dates.
     """
+    import pyarrow.compute as pc
+
     known = len(cells) - cells.null_count
     sample = cells.drop_null().slice(0, _SAMPLE)
+    if not written and 2 * (pc.sum(pc.match_substring_regex(sample, _START)).as_py() or 0) < len(sample):
+        return np.full(len(cells), np.nan), "", known  # most columns of texts, of which there may be thousands
     candidates = (written,) if written else (ISO, *_FORMATS, *(_DECLARED_FORMATS if declared else ()))
     best, best_format, fewest = np.full(len(cells), np.nan), "", known + 1
     for candidate in candidates:

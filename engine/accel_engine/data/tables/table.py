@@ -13,13 +13,14 @@ from accel_engine.data.data_options import DataOptions, Progress, no_progress
 from accel_engine.data.dataset import Dataset, LazyArray, Split, fits_in_memory
 from accel_engine.data.dataset_entry import DatasetEntry
 from accel_engine.data.pixel_scaling import ValueRange
+from accel_engine.data.roles import Roles
 from accel_engine.data.splits import Rows, SplitRows
 from accel_engine.data.standardization import Standardization
 from accel_engine.data.structure import ArraySpec, Batch, map_structure
 from accel_engine.data.tables.column_reading import read_columns
 from accel_engine.data.tables.columns import Columns, describe_column, sample_rows
 from accel_engine.data.tables.preprocessing import LazyMatrix, Preprocessing, learn, unseen_notes
-from accel_engine.data.tables.roles import TableRoles, choose_table_roles
+from accel_engine.data.tables.roles import choose_table_roles, left_out, notes_of
 from accel_engine.data.tables.table_series import describe_series, load_series
 from accel_engine.data.tables.targets import TargetColumnForm, choose_form, target_scaling
 from accel_engine.data.tables.valid_rows import ValidRows, read_validation_file, valid_rows
@@ -48,7 +49,7 @@ class _Table:
     """
 
     columns: Columns
-    roles: TableRoles
+    roles: Roles
     form: TargetColumnForm
     rows: ValidRows
     options: DataOptions
@@ -66,12 +67,13 @@ class _Table:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        return (*self.columns.notes, *self.roles.notes)
+        return (*self.columns.notes, *notes_of(self.roles, self.options))
 
     @property
     def changes(self) -> tuple[Change, ...]:
         """What reading changes, before anything is learned from the training rows."""
-        return (*self.columns.changes_of(self.roles.by_name()), *self.roles.changes, *self.rows.changes)
+        unused = left_out(self.columns.columns, self.roles, self.options)
+        return (*self.columns.changes_of(self.roles), *unused, *self.rows.changes)
 
     def split(self) -> SplitRows:
         return self.rows.split(self.roles, self.form, self.options)
@@ -192,7 +194,7 @@ def load(entry: DatasetEntry, options: DataOptions, progress: Progress = no_prog
         every = np.arange(other.count)
         validation = _examples(other, every, learned, scaling, progress)
         raw["validation"] = other.inputs, every
-        said = (*other_columns.notes, *other_columns.changes_of(other_roles.by_name()))
+        said = (*other_columns.notes, *other_columns.changes_of(other_roles))
         warnings = tuple(f"{other_path.name}: {each}" for each in said)
         warnings += unseen_notes(vocabularies, other.inputs, every, other_path)
         changes += other.changes

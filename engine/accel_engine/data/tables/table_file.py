@@ -1,15 +1,17 @@
 """Reads the cells of CSV, TSV, Parquet and JSON lines files with PyArrow; without TensorFlow."""
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from accel_engine.data.changes import Change
 from accel_engine.data.data_options import Progress, no_progress
 from accel_engine.data.tables.csv_text import CsvHead, check_quotes, line_of_row, read_head
+from accel_engine.data.texts.characters import UTF_8, WESTERN, encoding_name, encoding_of
 from accel_engine.errors import DataError
 from accel_engine.files import regular
 from accel_engine.memory import available_memory
@@ -78,14 +80,14 @@ def read_cells(path: Path, *, skip_invalid: bool, limit: int | None = None, prog
         if suffix == ".parquet":
             cells = _read_parquet(path, limit, progress)
         elif suffix in (".jsonl", ".ndjson"):
-            cells = _read_json(path, skip_invalid, limit)
+            cells = _read_text(path, partial(_read_json, path, skip_invalid, limit))
         else:
-            cells = _read_csv(path, suffix == ".tsv", skip_invalid, limit, progress)
+            cells = _read_text(path, partial(_read_csv, path, suffix == ".tsv", skip_invalid, limit, progress))
         if not cells.table.num_rows:
             raise DataError(f"{path} has no rows{' that can be parsed' if cells.invalid else ''}")
         if cells.invalid:
             change = Change("left out", f"rows of {path.name}", cells.invalid, detail="they cannot be parsed")
-            return replace(cells, changes=(change,))
+            return replace(cells, changes=(*cells.changes, change))
         return cells
 
 
@@ -101,13 +103,54 @@ def _errors_named(path: Path) -> Iterator[None]:
     try:
         yield
     except (UnicodeDecodeError, pa.ArrowInvalid) as error:
-        if "UTF8" in str(error) or isinstance(error, UnicodeDecodeError):
-            raise DataError(f"{path} is not UTF-8 text; convert it, e.g. with iconv -f latin1 -t utf-8") from error
+        if _is_encoding(error):
+            raise DataError(f"{path} has a character that its encoding does not have: save it as UTF-8") from error
         raise DataError(f"{path} cannot be read: {error}") from error
     except (OSError, pa.ArrowException) as error:
         raise DataError(f"{path} cannot be read: {error}") from error
     except MemoryError as error:
         raise DataError(f"{path} does not fit in memory") from error
+
+
+def _is_encoding(error: Exception) -> bool:
+    """Whether an error of a reader is about the encoding of a text."""
+    return isinstance(error, UnicodeDecodeError) or "UTF8" in str(error)
+
+
+def _read_text(path: Path, read: Callable[[str], Cells]) -> Cells:
+    """Read a file of text in its encoding: UTF-8 or, if it is not that, Windows' Western one, which extends Latin-1.
+
+    Args:
+        path: The file.
+        read: Reads it in an encoding.
+    """
+    import pyarrow as pa
+
+    with path.open("rb") as file:
+        encoding = encoding_of(file.read(4))
+    try:
+        cells = read(encoding)
+    except (UnicodeDecodeError, pa.ArrowInvalid) as error:
+        if encoding != UTF_8 or not _is_encoding(error):
+            raise
+        encoding = WESTERN
+        cells = read(encoding)
+    if encoding == UTF_8:
+        return cells
+    return replace(cells, changes=(_converted(cells, path, encoding), *cells.changes))
+
+
+def _converted(cells: Cells, path: Path, encoding: str) -> Change:
+    """What is said of a file in another encoding than UTF-8."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    texts = [column for column in cells.table.columns if pa.types.is_string(column.type)]
+    others = [column.filter(pc.invert(pc.string_is_ascii(column))) for column in texts]
+    example = next((f", such as {column[0].as_py()[:40]!r}" for column in others if len(column)), "")
+    what, total = f"cells of {path.name} with letters outside ASCII", cells.table.num_rows * cells.table.num_columns
+    count = sum(len(column) - column.null_count for column in others)
+    return Change("converted", what, count, total, f"from {encoding_name(encoding)}{example}", not cells.complete)
 
 
 def _read_parquet(path: Path, limit: int | None, progress: Progress) -> Cells:
@@ -139,14 +182,15 @@ def _within_memory(path: Path, batches: Iterable[Any]) -> Iterator[Any]:
         yield batch
 
 
-def _read_json(path: Path, skip_invalid: bool, limit: int | None) -> Cells:
+def _read_json(path: Path, skip_invalid: bool, limit: int | None, encoding: str) -> Cells:
     """PyArrow's reader is fast; line by line reads the first lines only, mixed types, and names an invalid line."""
     import pyarrow as pa
     from pyarrow import json as arrow_json
 
-    if limit is None:
+    if limit is None and encoding == UTF_8:
         try:
             table = arrow_json.read_json(path)
+            table.validate(full=True)  # the encoding of its texts
             names, notes = _unique(table.column_names)
             return Cells(table.rename_columns(names), rows=table.num_rows, notes=notes)
         except pa.ArrowInvalid:
@@ -154,7 +198,7 @@ def _read_json(path: Path, skip_invalid: bool, limit: int | None) -> Cells:
     columns: dict[str, list[Any]] = {}
     rows = size = invalid = 0
     complete = True
-    with path.open(encoding="utf-8-sig") as file:
+    with path.open(encoding=encoding) as file:
         for number, line in enumerate(file, 1):
             if not line.strip():
                 continue
@@ -193,11 +237,13 @@ def _json_column(values: list[Any]) -> Any:
         return pa.array([value if value is None or isinstance(value, str) else json.dumps(value) for value in values])
 
 
-def _read_csv(path: Path, tabs: bool, skip_invalid: bool, limit: int | None, progress: Progress) -> Cells:
+def _read_csv(
+    path: Path, tabs: bool, skip_invalid: bool, limit: int | None, progress: Progress, encoding: str
+) -> Cells:
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
 
-    head = read_head(path, tabs=tabs)
+    head = read_head(path, encoding, tabs=tabs)
     names, notes = _unique(head.fields if head.has_header else [""] * len(head.fields))
     if not head.has_header:
         notes = (f"{path.name} has no header: its columns are called column 1 to column {len(names)}",)
@@ -219,6 +265,7 @@ def _read_csv(path: Path, tabs: bool, skip_invalid: bool, limit: int | None, pro
                 skip_rows_after_names=int(head.has_header),
                 use_threads=False,
                 block_size=_BLOCK if limit is None else _FIRST_BLOCK,
+                encoding="utf8" if encoding == UTF_8 else encoding,  # which is not decoded twice
             ),
             parse_options=arrow_csv.ParseOptions(
                 delimiter=head.separator, newlines_in_values=True, invalid_row_handler=note_invalid

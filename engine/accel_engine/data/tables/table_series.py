@@ -12,12 +12,11 @@ from accel_engine.data.column_format import ColumnFormat
 from accel_engine.data.data_options import DataOptions, Progress, no_progress
 from accel_engine.data.dataset import Dataset, Split
 from accel_engine.data.dataset_entry import DatasetEntry
-from accel_engine.data.series.series import choose_columns, order_series, role_of
+from accel_engine.data.series.series import choose_series_roles, order_series
 from accel_engine.data.series.series_parts import describe_windows
 from accel_engine.data.series.windowed import windowed
 from accel_engine.data.splits import split_by_values
-from accel_engine.data.tables.columns import SPLIT_COLUMN, Columns, TableColumn, describe_column, sample_rows
-from accel_engine.data.tables.roles import TableRoles
+from accel_engine.data.tables.columns import Columns, TableColumn, describe_column, sample_rows
 from accel_engine.data.tables.valid_rows import read_validation_file
 from accel_engine.errors import FieldValue
 
@@ -56,31 +55,28 @@ def describe_series(entry: DatasetEntry, table: Columns, options: DataOptions, l
     """
     own_options = _without_unused(table, options)
     arrays = series_arrays(table)
-    columns = choose_columns(arrays, own_options)
+    roles = choose_series_roles(tuple(arrays), own_options)
     validation = _validation(table, options, limit=limit)
     notes, changes = (*table.notes, *_notes(table, options)), tuple(_changes(table, options))
     if table.complete and (validation is None or validation.complete):
         made = _windows(entry.name, table, validation, options)
-        described = describe_windows(entry, columns, None, own_options)
+        described = describe_windows(entry, roles, None, own_options)
         notes, changes = made.notes, made.changes
         counts = [len(split) if isinstance(split, Split) else 0 for split in (made.train, made.validation, made.test)]
         described = replace(described, examples=counts[0], validation_examples=counts[1], test_examples=counts[2])
     else:
         order_series(arrays, own_options)  # for its errors
-        rows = None if _split_column(options) else table.file_rows
-        described = describe_windows(entry, columns, rows, own_options)
-    split = {_split_column(options): "split"}
-    listed = (
-        describe_column(column, split.get(name) or role_of(name, columns, options))
-        for name, column in table.columns.items()
-    )
-    shown = sample_rows(table, columns.inputs, ())
+        rows = None if options.split_column else table.file_rows
+        described = describe_windows(entry, roles, rows, own_options)
+    known = roles.by_name()
+    listed = (describe_column(column, known.get(name, "unused")) for name, column in table.columns.items())
+    shown = sample_rows(table, roles.inputs, ())
     return replace(described, columns=tuple(listed), samples=tuple(shown), notes=notes, changes=changes)
 
 
 def _windows(name: str, table: Columns, validation: Columns | None, options: DataOptions) -> Dataset:
     parts = None
-    if column := _split_column(options):
+    if column := options.split_column:
         parts = np.zeros(table.rows, np.intp)
         for number, rows in enumerate(split_by_values(table.columns[column].values.tolist(), column)):
             parts[rows] = number
@@ -103,34 +99,26 @@ def _validation(
     """The columns of the file with validation data, if the plan has one."""
     if not options.validation_data:
         return None
-    inputs, targets = choose_columns(table.columns, _without_unused(table, options))
-    return read_validation_file(table, TableRoles(targets, inputs), options, progress, limit)[1]
-
-
-def _split_column(options: DataOptions) -> str:
-    """The column that splits the rows; empty if there is none."""
-    return options.split.removeprefix(SPLIT_COLUMN) if options.split.startswith(SPLIT_COLUMN) else ""
+    roles = choose_series_roles(tuple(table.columns), _without_unused(table, options))
+    return read_validation_file(table, roles, options, progress, limit)[1]
 
 
 def _without_numbers(table: Columns, options: DataOptions) -> list[TableColumn]:
     """The columns that the plan does not name and that windows cannot have."""
-    named = {options.time, options.group, _split_column(options), *options.target, *options.features, *options.ignore}
+    named = {options.time, options.group, options.split_column, *options.target, *options.features, *options.ignore}
     return [column for name, column in table.columns.items() if name not in named and column.kind not in _NUMERIC]
 
 
 def _without_unused(table: Columns, options: DataOptions) -> DataOptions:
     """Options that also ignore columns that cannot be inputs."""
-    unused = [column.name for column in _without_numbers(table, options)]
-    split = [_split_column(options)] if _split_column(options) else []
-    return replace(options, ignore=(*options.ignore, *unused, *split))
+    unused = (column.name for column in _without_numbers(table, options))
+    return replace(options, ignore=(*options.ignore, *unused))
 
 
 def _changes(table: Columns, options: DataOptions) -> Iterator[Change]:
     """What reading changes: its own changes, and columns that are left out."""
     unused = _without_numbers(table, options)
-    left_out = {*options.ignore, *(column.name for column in unused)}
-    named = (*options.features, *options.target, options.time, options.group)
-    yield from table.changes_of(named if options.features else [name for name in table.columns if name not in left_out])
+    yield from table.changes_of(choose_series_roles(tuple(table.columns), _without_unused(table, options)))
     if unused and not options.features:
         listed = ", ".join(f"{column.name} ({column.kind})" for column in unused)
         yield Change("left out", "columns without numbers", len(unused), None, listed)

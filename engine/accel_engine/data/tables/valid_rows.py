@@ -10,12 +10,12 @@ import numpy.typing as npt
 
 from accel_engine.data.changes import Change
 from accel_engine.data.data_options import DataOptions, Progress, no_progress, or_skip
+from accel_engine.data.roles import Roles
 from accel_engine.data.splits import Rows, SplitRows, split_by_values, split_rows
 from accel_engine.data.structure import Structure, map_structure
 from accel_engine.data.tables.column_reading import read_columns
 from accel_engine.data.tables.columns import Columns, TableColumn
 from accel_engine.data.tables.raw_inputs import RawInput, raw_inputs
-from accel_engine.data.tables.roles import TableRoles
 from accel_engine.data.tables.targets import TargetColumnForm, target_arrays
 from accel_engine.errors import DataError, PlanError
 from accel_engine.text import suggestion
@@ -48,7 +48,7 @@ class ValidRows:
         is_text = len(self.inputs) == 1 and self.inputs[0].kind == "text"
         return self.inputs[0] if is_text and options.takes_texts and options.task != "reconstruction" else None
 
-    def split(self, roles: TableRoles, form: TargetColumnForm, options: DataOptions) -> SplitRows:
+    def split(self, roles: Roles, form: TargetColumnForm, options: DataOptions) -> SplitRows:
         """Split the rows as the plan says; those of a table that has a time are split in order.
 
         Raises:
@@ -59,13 +59,13 @@ class ValidRows:
             raise DataError(f"the target {roles.targets[0]} has one value only, {form.class_names[0]!r}")
         if self.names is not None:
             return split_by_values(self.names.tolist(), roles.split)
-        if roles.order and options.split == "auto":
+        if roles.time and options.split == "auto":
             options = replace(options, split="ordered")
         return split_rows(self.count, options, self.targets if form.task == "classification" else None)
 
 
 def valid_rows(
-    path: Path, columns: Mapping[str, TableColumn], roles: TableRoles, form: TargetColumnForm, options: DataOptions
+    path: Path, columns: Mapping[str, TableColumn], roles: Roles, form: TargetColumnForm, options: DataOptions
 ) -> ValidRows:
     """Take the rows that can be used, in the order of the column that orders them.
 
@@ -89,11 +89,11 @@ def valid_rows(
     if roles.weight:
         weights = columns[roles.weight].values.astype(np.float32)
         problems.append((~(weights >= 0), f"no weight of 0 or more in {_columns((roles.weight,))}"))
-    if roles.order:
-        problems.append((columns[roles.order].missing_rows, f"no value in {_columns((roles.order,))}"))
+    if roles.time:
+        problems.append((columns[roles.time].missing_rows, f"no value in {_columns((roles.time,))}"))
     kept, changes = _drop(path, problems, rows, options)
-    if roles.order:
-        kept = kept[np.argsort(columns[roles.order].values[kept], kind="stable")]
+    if roles.time:
+        kept = kept[np.argsort(columns[roles.time].values[kept], kind="stable")]
     inputs = raw_inputs(columns, roles.inputs)
     return ValidRows(
         [replace(raw, values=raw.values[kept]) for raw in inputs],
@@ -106,8 +106,8 @@ def valid_rows(
 
 
 def read_validation_file(
-    table: Columns, roles: TableRoles, options: DataOptions, progress: Progress = no_progress, limit: int | None = None
-) -> tuple[Path, Columns, TableRoles]:
+    table: Columns, roles: Roles, options: DataOptions, progress: Progress = no_progress, limit: int | None = None
+) -> tuple[Path, Columns, Roles]:
     """Read the file of a plan's ``validation_data``, whose columns have the kinds of the training file.
 
     Args:
@@ -135,7 +135,7 @@ def read_validation_file(
         reason = f"the file has no column {lacking[0]}; {suggestion(lacking[0], found.columns)}"
         raise PlanError("validation_data", options.validation_data, reason)
     weight = roles.weight if roles.weight in found.columns else ""
-    return path, found, replace(roles, split="", order="", weight=weight)
+    return path, found, replace(roles, split="", time="", weight=weight)
 
 
 def _drop(

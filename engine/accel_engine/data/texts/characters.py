@@ -20,6 +20,12 @@ BYTES = tuple(chr(byte) if byte < 0x80 else f"<0x{byte:02X}>" for byte in range(
 CHUNK = 1 << 22
 """Bytes that are decoded at a time."""
 
+UTF_8 = "utf-8-sig"
+"""The encoding of texts without a byte order mark, which UTF-8 may have, too."""
+
+WESTERN = "cp1252"
+"""The encoding of texts that are not UTF-8, unless they have a byte order mark."""
+
 _NO_TOKEN = np.iinfo(np.uint16).max
 
 _MARKS = {
@@ -115,8 +121,14 @@ class CharacterEncoder:
 
 
 def encoding_of(start: bytes) -> str:
-    """The encoding of a text, from its first four bytes: UTF-8 unless a byte order mark says another."""
-    return next((encoding for mark, encoding in _MARKS.items() if start.startswith(mark)), "utf-8-sig")
+    """The encoding of a text, from its first four bytes: UTF-8 unless a byte order mark or a 0 says another."""
+    default = UTF_8 if b"\0" not in start else "utf-16-be" if start.startswith(b"\0") else "utf-16-le"
+    return next((encoding for mark, encoding in _MARKS.items() if start.startswith(mark)), default)
+
+
+def encoding_name(encoding: str) -> str:
+    """What people call an encoding."""
+    return "Windows-1252" if encoding == WESTERN else encoding.removesuffix("-sig").upper()
 
 
 def read_texts(path: Path, *, replace: bool = False, chunk: int | None = None) -> Iterator[str]:

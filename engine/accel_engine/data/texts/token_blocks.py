@@ -69,7 +69,8 @@ def divide_tokens(tokens: int, options: DataOptions) -> tuple[int, int, int]:
         PlanError: The split does not fit a text, or a part is too short for an example.
     """
     window = tokens_per_example(options)
-    if choose_split(options, ordered=True).startswith("column:"):
+    choose_split(options, ordered=True)
+    if options.split_column:
         raise PlanError("split", options.split, "needs a table with this column; use ordered or none")
     validation, test = (count and max(count, window + 1) for count in split_counts(tokens, options))
     train = tokens - validation - test

@@ -1,9 +1,13 @@
-"""The base of all requests to engine processes, and the parts that answers have in common."""
+"""The base of all requests to engine processes, the requests by name, and the messages that several have in common."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
+
+from accel_engine import requests
+from accel_engine.errors import UsageError
 
 ResultT = TypeVar("ResultT", covariant=True)
 
@@ -102,3 +106,56 @@ def reports(send: Send) -> Callable[[int, int], None]:
         send(ExamplesDone(done, of))
 
     return report
+
+
+def request_names() -> tuple[str, ...]:
+    """The names of all requests, without importing them."""
+    import pkgutil  # which a program that asks does not need
+
+    return tuple(module.name for module in pkgutil.iter_modules(requests.__path__) if not module.ispkg)
+
+
+def find_request(name: str) -> type[EngineRequest[Any]]:
+    """The request of a name.
+
+    Raises:
+        UsageError: There is none.
+    """
+    if name not in request_names():
+        raise UsageError(f"there is no request {name!r}, but {', '.join(request_names())}")
+    found: type[EngineRequest[Any]] = import_module(f"{requests.__name__}.{name}").REQUEST
+    return found
+
+
+def request_name(request: type[EngineRequest[Any]]) -> str:
+    """The name of a request: its module's name."""
+    return request.__module__.rpartition(".")[2]
+
+
+def request_function(request: type[EngineRequest[Any]]) -> Callable[..., Any]:
+    """Import what answers a request; in an engine process, as this may import TensorFlow."""
+    module, _, name = request.function.partition(":")
+    found: Callable[..., Any] = getattr(import_module(module), name)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class EngineReady:
+    """A warm engine has imported TensorFlow, unless that would claim an accelerator.
+
+    Attributes:
+        versions: Versions of packages, by name.
+    """
+
+    versions: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class RunHandedOver:
+    """An engine gets a run to train; it sends nothing more.
+
+    Attributes:
+        directory: The run's directory.
+    """
+
+    directory: Path

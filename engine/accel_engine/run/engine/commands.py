@@ -1,9 +1,7 @@
 """Commands to a run's engine: rows of the table ``command``, which the engine answers."""
 
-import getpass
 import os
 import signal
-import socket
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +15,7 @@ from accel_engine.run.engine.process_identity import ProcessIdentity
 from accel_engine.run.engine.status import read_info
 from accel_engine.run.store.connection import reading, writing
 from accel_engine.run.store.meta import read_meta
+from accel_engine.versioned_database import current_user
 
 COMMANDS = {
     "stop": "Stop after this chunk without validating; save a checkpoint and the model",
@@ -37,27 +36,24 @@ _STOPS = ("stop", "stop_now")
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command to a run's engine.
-
-    Attributes:
-        id: Its row in the run.
-        time: When it was sent, in seconds since the Unix epoch.
-        who: Who sent it, as ``user@host``.
-        name: One of :data:`COMMANDS`.
-        argument: The learning rate, for ``learning_rate``; the steps, for ``validation_every`` and
-            ``checkpoint_every``; the most seconds, for ``pause``; the id of the only pause to end, for ``resume``; for
-            ``stop``, the only part of a script to stop.
-        reason: Why; empty if unknown.
-        purpose: :data:`~accel_engine.events.CURE`, :data:`~accel_engine.events.UNDO` or empty.
-    """
+    """A command to a run's engine."""
 
     id: int
+    """Its row in the run."""
     time: float
+    """When it was sent, in seconds since the Unix epoch."""
     who: str
+    """Who sent it, as ``user@host``."""
     name: str
+    """One of :data:`COMMANDS`."""
     argument: float | None = None
+    """The learning rate, for ``learning_rate``; the steps, for ``validation_every`` and ``checkpoint_every``; the most
+    seconds, for ``pause``; the id of the only pause to end, for ``resume``; for ``stop``, the only part of a script to
+    stop."""
     reason: str = ""
+    """Why; empty if unknown."""
     purpose: str = ""
+    """:data:`~accel_engine.events.CURE`, :data:`~accel_engine.events.UNDO` or empty."""
 
     @property
     def stops(self) -> bool:
@@ -99,9 +95,7 @@ def request(directory: Path, name: str, argument: float | None = None, *, reason
     Args:
         directory: The run's directory.
         name: One of :data:`COMMANDS`.
-        argument: The learning rate, for ``learning_rate``; the steps, for ``validation_every`` and
-            ``checkpoint_every``; the most seconds, for ``pause``; the id of the only pause to end, for ``resume``; for
-            ``stop``, the only part of a script to stop.
+        argument: As of :class:`Command`.
         reason: Why, which is recorded with the sender.
         purpose: As of :class:`Command`.
 
@@ -176,15 +170,6 @@ def read_answer(directory: Path, number: int) -> tuple[bool, str] | None:
         return database.answer_to(number)
 
 
-def current_user() -> str:
-    """The user of this process, as ``user@host``."""
-    try:
-        user = getpass.getuser()
-    except (OSError, KeyError):
-        user = str(os.getuid())
-    return f"{user}@{socket.gethostname()}"
-
-
 class OpenRun(Protocol):
     """A run that is being written; it has methods of :class:`accel_engine.run.writing.writer.RunWriter`."""
 
@@ -204,7 +189,7 @@ class OpenRun(Protocol):
 def end(run: OpenRun, ended: RunEnded) -> None:
     """Answer pending commands, write the run's last event and close the file."""
     for command in run.commands():
-        obeyed = command.name in ("stop", "stop_now") and ended.outcome is Outcome.STOPPED
+        obeyed = command.stops and ended.outcome is Outcome.STOPPED
         answer = "stopped" if obeyed else "the run has ended"
         run.answer(command, obeyed=obeyed, answer=answer)
         run.write_event(answered(command, ended.time, ended.steps, answer, obeyed=obeyed))

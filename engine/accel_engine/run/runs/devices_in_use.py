@@ -19,17 +19,14 @@ from accel_engine.run.store.stored_events import last_event
 
 @dataclass(frozen=True, slots=True)
 class DevicesInUse:
-    """A run that is training.
-
-    Attributes:
-        run: Its id.
-        devices: Ids of its devices, such as ``gpu:0``; empty if they are not known yet, or never, as of a script.
-        is_starting: Whether its engine has not found its devices yet.
-    """
+    """A run that is training."""
 
     run: str
+    """Its id."""
     devices: tuple[str, ...]
+    """Ids of its devices, such as ``gpu:0``; empty if they are not known yet, or never, as of a script."""
     is_starting: bool = False
+    """Whether its engine has not found its devices yet."""
 
 
 def devices_in_use(except_for: Container[Path] = ()) -> list[DevicesInUse]:

@@ -16,22 +16,26 @@ import tensorflow as tf
 from accel_engine import data
 from accel_engine.data.data_options import DataOptions
 from accel_engine.data.structure import flatten
-from accel_engine.data.tables.raw_inputs import NUMBERS
+from accel_engine.data.tables.raw_inputs import JOINED_CATEGORIES, NUMBERS
 from accel_engine.data.tables.table_file import SUFFIXES as TABLES
 from accel_engine.devices.energy_meter import IntervalMeter, energy_meter
 from accel_engine.errors import DataError
 from accel_engine.formats import format_of, open_model
-from accel_engine.inference.bench_runtime import BenchSettings, RuntimeBench
+from accel_engine.inference.bench_runtime import BenchSettings, RuntimeBench, random_examples
 from accel_engine.inference.candidate import Candidate, Setup
-from accel_engine.inference.example_batches import random_examples
 from accel_engine.inference.runtime import Runtime, check_inputs
 from accel_engine.memory import available_memory
 from accel_engine.private_names.tensorflow_names import local_devices
 from accel_engine.requests.bench_models import BenchedModel, BenchNotes, BenchOptions, BenchRequest
 from accel_engine.requests.protocol.model_reference import ModelReference
 from accel_engine.requests.protocol.request import Send, reports, unheard
-from accel_engine.trained.bench.device_choice import device_names, precisions
-from accel_engine.trained.bench.trained_runtime import TrainedRuntime, computing_in, examples_of
+from accel_engine.trained.bench.trained_runtime import (
+    TrainedRuntime,
+    computing_in,
+    device_names,
+    examples_of,
+    precisions,
+)
 from accel_engine.trained.open_trained import TrainedModel, open_trained
 from accel_engine.trained.prediction.table_examples import read_raw_columns
 from accel_engine.trained.split_batches import batches
@@ -196,7 +200,9 @@ def _examples_for(runtime: Runtime, options: BenchOptions, on_progress: Callable
     """
     if not options.data:
         return random_examples(runtime.inputs, options.seed)
-    is_columns = all(spec.shape == (1,) or name == NUMBERS for name, spec in runtime.inputs.items())
+    is_columns = all(
+        spec.shape == (1,) or name in (NUMBERS, JOINED_CATEGORIES) for name, spec in runtime.inputs.items()
+    )
     if Path(options.data).suffix.lower() in TABLES and is_columns:
         columns: Examples = read_raw_columns(Path(options.data), runtime.inputs).inputs
         return {name: array[:EXAMPLES] for name, array in columns.items()}

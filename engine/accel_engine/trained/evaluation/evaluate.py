@@ -27,8 +27,7 @@ from accel_engine.requests.evaluate import (
 )
 from accel_engine.requests.protocol.request import Send, reports, unheard
 from accel_engine.run.store.series_names import SeriesNames
-from accel_engine.trained.evaluation.class_scores import ClassLabels, class_scores
-from accel_engine.trained.evaluation.example_states import ExampleStates
+from accel_engine.trained.evaluation.example_states import ClassLabels, ExampleStates, class_scores
 from accel_engine.trained.evaluation.resampling import (
     ConfidenceInterval,
     Floats,

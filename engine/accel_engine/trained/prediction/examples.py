@@ -1,13 +1,22 @@
-"""Examples to predict, and why some of what was given is none."""
+"""Examples to predict, read from files of arrays, images, sounds and texts, and why some of them cannot be."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from accel_engine.data.structure import Structure, map_structure
+from accel_engine.data.array_file import ArrayFile, Header, opened
+from accel_engine.data.changes import Verb
+from accel_engine.data.folders.audio_folder import SoundForm
+from accel_engine.data.folders.image_folder import changes_of
+from accel_engine.data.structure import ArraySpec, Structure, map_structure, named_leaves
+from accel_engine.data.texts.characters import encoding_of
+from accel_engine.errors import AccelError, DataError
+from accel_engine.image_files import read_pixels
+from accel_engine.run.diagnostics import InputSpec
 
 Array = npt.NDArray[Any]
 
@@ -38,3 +47,199 @@ def without_problems(inputs: Structure, problems: Iterable[int]) -> Structure:
     """The arrays without the rows that have a problem."""
     rows = list(problems)
     return map_structure(lambda array: np.delete(array, rows, axis=0), inputs) if rows else inputs
+
+
+_SUFFIXES = ("", "_test", "_val", "_train")
+"""What may follow an input's name in a file, by preference."""
+
+
+def read_arrays(path: Path, specs: Structure, features: Sequence[str] = ()) -> Examples:
+    """Read the inputs of a model.
+
+    Args:
+        path: An ``.npz`` or ``.npy`` file.
+        specs: The specs of an example's inputs: one, or a dictionary by the names of arrays.
+        features: The arrays that the run's plan names as inputs.
+
+    Raises:
+        DataError: The file cannot be read, or lacks an array of an input's shape and type.
+    """
+    with opened(path) as file:
+        if isinstance(specs, ArraySpec):
+            inputs: Structure = _read(file, _single(file.headers, specs, features), specs)
+        elif isinstance(specs, dict) and all(isinstance(spec, ArraySpec) for spec in specs.values()):
+            inputs = {name: _read(file, _named(file.headers, name), spec) for name, spec in specs.items()}
+        else:
+            raise DataError("the model's inputs have no names, by which arrays could be given")
+    leaves = dict(named_leaves(inputs))
+    counts = {len(array) for array in leaves.values()}
+    if len(counts) > 1:
+        raise DataError(f"the inputs of {path.name} have different numbers of rows: {sorted(counts)}")
+    problems: dict[int, str] = {}
+    for name, array in leaves.items():
+        for row in _not_finite(array):
+            problems.setdefault(row, f"row {row + 1:,} of {name or 'the array'} in {path.name} is not finite")
+    names = tuple(str(row + 1) for row in range(counts.pop()))
+    return Examples(names, without_problems(inputs, problems), problems)
+
+
+def _single(headers: Mapping[str, Header], spec: ArraySpec, features: Sequence[str]) -> str:
+    """The array of the only input."""
+    for name in (*features, "x"):
+        for suffix in _SUFFIXES:
+            if f"{name}{suffix}" in headers:
+                return f"{name}{suffix}"
+    if len(headers) == 1:
+        return next(iter(headers))
+    fitting = [name for name, header in headers.items() if _fits(header.shape[1:], spec)]
+    if len(fitting) == 1:
+        return fitting[0]
+    raise DataError(f"no array is called {' or '.join(features or ('x',))}; there are {_listed(headers)}")
+
+
+def _named(headers: Mapping[str, Header], name: str) -> str:
+    for suffix in _SUFFIXES:
+        if f"{name}{suffix}" in headers:
+            return f"{name}{suffix}"
+    raise DataError(f"there is no array {name!r}, which the model needs; there are {_listed(headers)}")
+
+
+def _listed(headers: Mapping[str, Header]) -> str:
+    return ", ".join(map(repr, headers)) or "none"
+
+
+def _read(file: ArrayFile, name: str, spec: ArraySpec) -> npt.NDArray[Any]:
+    """Read an array in the shape and type of an input, ``[examples, ...]``."""
+    shape, _ = file.headers[name]
+    for rows in (shape, (1, *shape)):  # of many examples, or a single one
+        for given in (rows, (*rows, 1)):  # a channel may be missing
+            if (len(given) > 1 or not spec.shape) and _fits(given[1:], spec):
+                return _typed(file.read(name).reshape(given), name, spec)
+    raise DataError(f"the array {name} has the shape {list(shape)}; the model takes examples of {spec}")
+
+
+def _fits(shape: Sequence[int], spec: ArraySpec) -> bool:
+    return len(shape) == len(spec.shape) and all(
+        want in (None, side) for side, want in zip(shape, spec.shape, strict=True)
+    )
+
+
+def _typed(array: npt.NDArray[Any], name: str, spec: ArraySpec) -> npt.NDArray[Any]:
+    """The array in an input's type.
+
+    Raises:
+        DataError: Its values would change.
+    """
+    if spec.dtype == "string":
+        if array.dtype.kind not in "US":
+            raise DataError(f"the array {name} is {array.dtype}; the model takes texts")
+        return array.astype(str).astype(object)
+    wanted = np.dtype(spec.dtype)
+    if array.dtype.kind not in "biuf":
+        raise DataError(f"the array {name} is {array.dtype}; the model takes {wanted}")
+    with np.errstate(invalid="ignore", over="ignore"):
+        typed = array.astype(wanted)
+    if wanted.kind in "biu" and not np.array_equal(typed, array):
+        raise DataError(f"the array {name} has values that are no {wanted}, which the run's data has")
+    return typed
+
+
+def _not_finite(array: npt.NDArray[Any]) -> list[int]:
+    if array.dtype.kind != "f" or not array.size:
+        return []
+    wrong = ~np.isfinite(array.reshape(len(array), -1)).all(axis=1)
+    return np.flatnonzero(wrong).tolist()
+
+
+_DTYPES = {(0.0, 255.0): np.uint8, (0.0, 65_535.0): np.uint16}
+"""The pixels that have such a range."""
+
+
+def read_images(path: Path, spec: InputSpec) -> Examples:
+    """Read an image as an example of the run's data."""
+    try:
+        x, notes = example_of(path, spec)
+    except AccelError as error:
+        return Examples((str(path),), None, {0: str(error)})
+    return Examples((str(path),), x[np.newaxis], notes=tuple(f"{path}: {note}" for note in notes))
+
+
+def example_of(path: Path, input_spec: InputSpec) -> tuple[npt.NDArray[Any], list[str]]:
+    """Convert an image file to an example of the run's data; returns it with notes on the conversion.
+
+    Raises:
+        DataError: The file cannot be read.
+    """
+    height, width, channels = input_spec.shape
+    low, high = input_spec.low, input_spec.high
+    dtype = _DTYPES.get((low, high))
+    pixels, header = read_pixels(path, (height, width, min(channels, 3)), dtype)
+    largest = np.iinfo(pixels.dtype).max
+    found = (height, width, pixels.shape[2])
+    before = f"from {header.height}x{header.width} "
+    notes = [
+        f"{verb} {before * (verb == 'resized')}{detail}"
+        for verb, detail in changes_of(header, found, pixels.dtype.name)
+    ]
+    if channels == 4:
+        pixels = np.concatenate([pixels, np.full((height, width, 1), largest, pixels.dtype)], axis=2)
+    if dtype is not None:
+        return pixels if input_spec.integers else pixels.astype(np.float32), notes
+    x = low + pixels.astype(np.float32) / largest * (high - low)
+    notes.append(f"pixels scaled to [{low:g}, {high:g}], as in the run's data")
+    return np.rint(x) if input_spec.integers else x, notes
+
+
+def read_sound(path: Path, spec: ArraySpec, rate: int) -> Examples:
+    """Read a sound as an example of the run's data.
+
+    Args:
+        path: The file.
+        spec: ``[samples, 1]``.
+        rate: Samples per second of the run's sounds.
+    """
+    form = SoundForm(spec.shape[0] or 0, rate)
+    try:
+        sound, header = form.read(str(path))
+    except AccelError as error:
+        return Examples((str(path),), None, {0: str(error)})
+    samples = f"from {form.length_of(header):,} to {form.samples:,} samples"
+    details: dict[Verb, str] = {
+        "mixed": f"from {header.channels} channels into one",
+        "resampled": f"from {header.rate:,} to {rate:,} samples per second",
+        "padded": f"with silence {samples}",
+        "cut": samples,
+    }
+    notes = tuple(f"{path}: {verb} {details[verb]}" for verb in form.changes_of(header))
+    return Examples((str(path),), sound[np.newaxis], notes=notes)
+
+
+def text_examples(lines: Sequence[str], spec: ArraySpec) -> Examples:
+    """Texts as examples.
+
+    Args:
+        lines: The texts.
+        spec: ``[]`` or ``[1]``.
+    """
+    array = np.array(lines, object).reshape(len(lines), *(1 for _ in spec.shape))
+    return Examples(tuple(lines), array)
+
+
+def read_lines(path: Path, spec: ArraySpec) -> Examples:
+    """Read a file with a text in each line.
+
+    Raises:
+        DataError: It cannot be read, or has no text.
+    """
+    try:
+        content = path.read_bytes()
+        lines = content.decode(encoding_of(content[:4])).splitlines()
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        raise DataError(f"{path} is not UTF-8 at byte {error.start:,}, in line {line:,}") from error
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror}") from error
+    found = [line for line in lines if line.strip()]
+    if not found:
+        raise DataError(f"{path} has no text")
+    return text_examples(found, spec)

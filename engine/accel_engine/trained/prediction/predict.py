@@ -19,11 +19,20 @@ from accel_engine.requests.predict import ExamplePredictions, OutputPrediction, 
 from accel_engine.requests.protocol.request import Send, reports, unheard
 from accel_engine.trained.open_trained import TrainedModel, open_trained
 from accel_engine.trained.outputs import OutputForm, PredictedOutput
-from accel_engine.trained.prediction import file_examples
-from accel_engine.trained.prediction.array_examples import read_arrays
-from accel_engine.trained.prediction.examples import Examples
-from accel_engine.trained.prediction.series_examples import read_last_windows
-from accel_engine.trained.prediction.table_examples import read_raw_columns, read_rows, read_text_column
+from accel_engine.trained.prediction.examples import (
+    Examples,
+    read_arrays,
+    read_images,
+    read_lines,
+    read_sound,
+    text_examples,
+)
+from accel_engine.trained.prediction.table_examples import (
+    read_last_windows,
+    read_raw_columns,
+    read_rows,
+    read_text_column,
+)
 
 _ROWS, _BYTES = 1024, 1 << 24
 """The most examples of a batch, and their bytes."""
@@ -117,7 +126,7 @@ def _read(model: TrainedModel, files: Sequence[Path], texts: Sequence[str]) -> I
         spec = model.dataset.spec.inputs
         if not isinstance(spec, ArraySpec) or spec.dtype != "string":
             raise DataError(f"{model.name} does not take texts: its data is {model.form.kind}")
-        yield "", file_examples.texts(texts, spec)
+        yield "", text_examples(texts, spec)
     for path in files:
         try:
             yield str(path), _examples(model, path)
@@ -146,11 +155,11 @@ def _examples(model: TrainedModel, path: Path) -> Examples:
         if has_texts(spec) and suffix in TABLES:
             return read_text_column(path, form.feature_names, spec)
         if has_texts(spec) and suffix == ".txt":
-            return file_examples.read_lines(path, spec)
+            return read_lines(path, spec)
         if form.kind == "audio" and suffix in AUDIO_SUFFIXES:
-            return file_examples.read_sound(path, spec, form.sample_rate)
+            return read_sound(path, spec, form.sample_rate)
         if (image := model.input_spec) and image.is_image and suffix in IMAGE_SUFFIXES:
-            return file_examples.read_images(path, image)
+            return read_images(path, image)
         if not model.is_file and form.kind == "images" and suffix in IMAGE_SUFFIXES:
             raise DataError(f"{path.name} is an image, which {model.name} does not take: its examples are {spec}")
     if model.is_file and form.kind != "text":

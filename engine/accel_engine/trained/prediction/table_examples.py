@@ -1,21 +1,38 @@
 """Reads rows of a table to predict: as a run's own, or the raw columns that a model file takes."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from accel_engine.data.array_file import opened
 from accel_engine.data.column_format import ColumnFormat
 from accel_engine.data.data_options import DataOptions
+from accel_engine.data.series.array_series import column_names
+from accel_engine.data.series.series import order_series
+from accel_engine.data.series.series_parts import window_of
 from accel_engine.data.structure import ArraySpec, map_structure
 from accel_engine.data.tables.column_reading import read_columns
 from accel_engine.data.tables.columns import Columns
 from accel_engine.data.tables.preprocessing import unseen_notes
-from accel_engine.data.tables.raw_inputs import NUMBERS, arrays_of, check_numbers, formats_for, raw_inputs
+from accel_engine.data.tables.raw_inputs import (
+    JOINED_CATEGORIES,
+    NUMBERS,
+    arrays_of,
+    check_numbers,
+    formats_for,
+    raw_inputs,
+)
+from accel_engine.data.tables.table_series import series_arrays
 from accel_engine.errors import DataError, FieldValue
+from accel_engine.plan import Plan
+from accel_engine.run.diagnostics import DataFormat
 from accel_engine.run.diagnostics.data_format import TableFormat
 from accel_engine.trained.prediction.examples import Examples, without_problems
-from accel_engine.training.reporting.data_formats import preprocessing_of
+from accel_engine.training.reporting.data_formats import preprocessing_of, standardization
 from accel_engine.words import numbers
 
 
@@ -64,13 +81,14 @@ def read_raw_columns(
     types = {key: spec.dtype for key, spec in specs.items()}
     columns = read_all_rows(path, DataOptions())
     given = {each.key: each.name for each in raw_inputs(columns.columns, columns.columns)}
-    check_columns(path, types.keys() - {NUMBERS}, given)
+    check_columns(path, {*types, *categories} - {NUMBERS, JOINED_CATEGORIES}, given)
     columns = read_all_rows(path, DataOptions(), formats_for(columns.columns, types, categories))
     raw = raw_inputs(columns.columns, columns.columns)
     check_numbers(path.name, raw, specs[NUMBERS].shape[-1] or 0 if NUMBERS in specs else 0)
     inputs, problems, names = arrays_of(raw, types), dict[int, str](), dict[str, None]()  # names in order
     for key, array in inputs.items():
-        own = [each.name for each in raw if each.kind == "number"] if key == NUMBERS else [given[key]]
+        kind = {NUMBERS: "number", JOINED_CATEGORIES: "category"}.get(key)
+        own = [each.name for each in raw if each.kind == kind] if kind else [given[key]]
         names |= dict.fromkeys(own)
         for row, place in np.argwhere(np.isinf(array)).tolist() if types[key] != "string" else ():
             problems.setdefault(row, f"row {row + 1:,} of {path.name} has an infinite number in {own[place]}")
@@ -126,3 +144,73 @@ def check_columns(path: Path, wanted: Iterable[str], given: Iterable[str]) -> No
         raise DataError(
             f"{path.name} has no {noun} {', '.join(lacking)}, which the model needs; it has {', '.join(given)}"
         )
+
+
+def read_last_windows(path: Path, form: DataFormat, plan: Plan) -> Examples:
+    """Read the last window of each series, standardised as the run's own.
+
+    Args:
+        path: A table, or an ``.npz`` or ``.npy`` file.
+        form: Has the columns and their statistics.
+        plan: Has the window, the time and the group.
+
+    Raises:
+        DataError: The file cannot be read, or lacks a column.
+    """
+    is_table = path.suffix.lower() not in (".npz", ".npy")
+    columns = _table(path, form) if is_table else _arrays(path)
+    named = [*form.feature_names, *(name for name in (plan.time, plan.group) if name)]
+    check_columns(path, named, columns)
+    # Rows that are not finite matter only in the last window.
+    options = replace(
+        plan.data_options,
+        features=form.feature_names,
+        target=form.feature_names,
+        ignore=(),
+        invalid_examples="skip",
+    )
+    series = order_series(columns, options)
+    matrix = np.stack([np.asarray(series.values[name], np.float64) for name in form.feature_names], axis=1)
+    if units := standardization(form.input_units):
+        matrix = (matrix - units.mean) / units.scale
+    names = _names(columns, series.order, series.lengths, plan.group) if plan.group else [path.name]
+    window, ends = window_of(options), np.cumsum(series.lengths)
+    windows, problems = [], {}
+    for place, (end, length) in enumerate(zip(ends.tolist(), series.lengths.tolist(), strict=True)):
+        rows = slice(end - window, end)
+        if length < window:
+            problems[place] = f"{names[place]} has {length:,} rows; a window has {window:,}"
+        elif not series.valid[rows].all():
+            row = int(series.order[rows][~series.valid[rows]][0])
+            problems[place] = f"row {row + 1:,} of {path.name}, in the last window of {names[place]}, is not finite"
+        else:
+            windows.append(matrix[rows].astype(np.float32))
+    return Examples(names, np.stack(windows) if windows else None, problems)
+
+
+def _table(path: Path, form: DataFormat) -> Mapping[str, npt.NDArray[Any]]:
+    return series_arrays(read_all_rows(path, DataOptions(), {column.name: column for column in form.columns}))
+
+
+def _arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
+    """The columns of a file's arrays, named as those of the run's."""
+    with opened(path) as file:
+        arrays = {name: file.read(name) for name in file.headers}
+    if not arrays:
+        raise DataError(f"{path} has no arrays")
+    names = column_names({name: array.shape for name, array in arrays.items()})
+    return {
+        column: arrays[name].reshape(len(arrays[name]), -1)[:, index]
+        for name, columns in names.items()
+        for index, column in enumerate(columns)
+    }
+
+
+def _names(
+    columns: Mapping[str, npt.NDArray[Any]],
+    order: npt.NDArray[np.intp],
+    lengths: npt.NDArray[np.intp],
+    group: str,
+) -> Sequence[str]:
+    """The group of each series."""
+    return [str(columns[group][order[end - 1]]) for end in np.cumsum(lengths).tolist()]

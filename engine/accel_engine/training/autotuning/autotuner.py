@@ -11,13 +11,15 @@ import math
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 
+from accel_engine.data.structure import describe
 from accel_engine.events import MicroBatchesTried, Phase, XlaTried
+from accel_engine.measure.cache import Cache, key_of
 from accel_engine.private_names.keras_names import unseeded_generator, use_unseeded_generator
 from accel_engine.training.autotuning.mode_choice import ModeChoice, TrialSpeeds, alternative_mode, plan_mode
-from accel_engine.training.autotuning.remembered import TRIALS, trial_key
 from accel_engine.training.core.assembly import Assembly
+from accel_engine.training.core.device_visibility import threads_in_use
 from accel_engine.training.core.feed import Segment
 from accel_engine.training.core.loop import ChunkResult, ExecutionMode, Loop
 from accel_engine.training.core.step_rate import ChunkRate
@@ -36,6 +38,16 @@ ASSUMED_GAIN = 1.5
 COMPILE_FACTOR = 5.0
 """How much longer XLA took to compile a chunk than TensorFlow to trace one, for small models on a CPU."""
 
+
+_DATA = ("data", "batch_size")
+"""Fields instead of which a trial depends on the form of the data, and on each replica's batch."""
+
+_TRIED = ("xla", "micro_batches", "threads")
+"""Fields instead of which a trial depends on the modes, and on the threads in use."""
+
+
+TRIALS = Cache("autotune", TrialSpeeds)
+"""The trials of earlier runs, by :func:`trial_key`."""
 
 _MISSING = {
     "libdevice": "XLA finds no libdevice, a part of CUDA",
@@ -246,3 +258,18 @@ def _report_trial(
         rates = {"whole": speeds.default, "split": speeds.alternative}
         chosen = tried.micro_batches if used else 1
         reporter.emit(MicroBatchesTried, micro_batches=chosen, tried=tried.micro_batches, **rates, **common)
+
+
+def trial_key(assembly: Assembly, hardware: tuple[str, ...], alternative: ExecutionMode) -> str:
+    """Everything that a trial's rates depend on, as JSON."""
+    plan = {name: value for name, value in assembly.plan.to_mapping().items() if name not in (*_DATA, *_TRIED)}
+    return key_of(
+        hardware,
+        plan,
+        modified=assembly.model_modified,
+        data=[describe(assembly.dataset.spec), assembly.dataset.classes, assembly.step_counts.per_replica_batch],
+        variables=len(assembly.model.trainable_variables),
+        logical=assembly.devices,
+        threads=threads_in_use(),
+        tried=asdict(alternative),
+    )

@@ -15,9 +15,10 @@ from accel_engine.devices.device_types import Inventory
 from accel_engine.devices.host_probe import processors
 from accel_engine.events import ThreadsChosen, Warned
 from accel_engine.inference.measurement.window import LAST, TOLERANCE, deviation
+from accel_engine.measure.cache import Cache, Rate, key_of
 from accel_engine.measure.trial_statistics import APART
+from accel_engine.models import UserModel
 from accel_engine.plan.resolved_plan import ResolvedPlan
-from accel_engine.training.autotuning.remembered import forget_rate, load_rates, rates_key, save_rate
 from accel_engine.training.core.device_visibility import threads_of_user
 from accel_engine.training.core.loop import ChunkResult, ExecutionMode
 from accel_engine.training.core.step_rate import ChunkRate
@@ -76,6 +77,9 @@ def choose_threads(planned: int | None, of_user: int | None, default: int, rates
             return ThreadChoice(best, default, ThreadSource.EARLIER_RUNS, rates[best], rates[default])
     return ThreadChoice(default, default, ThreadSource.TENSORFLOW)
 
+
+_RATES = Cache[float]("threads", Rate)
+"""Steps per second, by the number of threads and :func:`rates_key`."""
 
 WINDOW_SECONDS = 1.0
 """Steps of this many seconds give a rate."""
@@ -174,3 +178,32 @@ class SettledRate:
         if len(self._rates) < LAST or deviation(self._rates) > TOLERANCE:
             return None
         return statistics.median(self._rates)
+
+
+def load_rates(key: str) -> dict[int, float]:
+    """Steps per second of earlier runs by number of threads."""
+    found = ((name.partition(" "), each.value) for name, each in _RATES.all().items())
+    return {int(count): rate for (count, _, rest), rate in found if rest == key and count.isdecimal()}
+
+
+def save_rate(key: str, threads: int, rate: float) -> None:
+    """Remember the rate of a run.
+
+    A rate that is clearly lower than an earlier run's is not: other programs may slow a run down, but never make it
+    faster.
+    """
+    earlier = load_rates(key).get(threads)
+    if earlier is None or earlier < APART * rate:
+        _RATES.save({f"{threads} {key}": rate})
+
+
+def forget_rate(key: str, threads: int) -> None:
+    """Forget the rate of runs with a number of threads."""
+    _RATES.save({}, forgotten=[f"{threads} {key}"])
+
+
+def rates_key(resolved: ResolvedPlan, inventory: Inventory) -> str:
+    """Everything that the rate of a run depends on and that is known before TensorFlow starts, as JSON."""
+    plan = {name: value for name, value in resolved.plan.to_mapping().items() if name != "threads"}
+    modified = resolved.model.modified if isinstance(resolved.model, UserModel) else None
+    return key_of([device.name for device in inventory.of_kind("cpu")], plan, modified=modified)

@@ -18,9 +18,8 @@ from accel_engine.events import CheckpointSaved, Phase, Warned
 from accel_engine.files import replacing
 from accel_engine.keras_support.model_structure import model_input, model_output
 from accel_engine.keras_support.optimizers import inner_optimizer
-from accel_engine.models.user_code import reason
 from accel_engine.plan.interval import MAX_CHECKPOINT_TIME_SHARE
-from accel_engine.private_names.keras_names import schedule_of
+from accel_engine.private_names.keras_names import schedule_of, whole_configs
 from accel_engine.run.directory.checkpoint_files import by_preference
 from accel_engine.run.directory.disk_problem import disk_problem
 from accel_engine.run.directory.run_paths import MODEL
@@ -31,6 +30,7 @@ from accel_engine.training.core.recipe.rate_schedule import JoinedSchedule, Mult
 from accel_engine.training.progress.run_progress import RunProgress
 from accel_engine.training.reporting.error_explanation import is_out_of_memory
 from accel_engine.training.reporting.run_reporter import RunReporter
+from accel_engine.user_code import reason
 
 PARTIAL_MODEL = "partial.keras"
 """The model's file until it is complete; one name for all processes, so that a killed one leaves one at most."""
@@ -180,8 +180,9 @@ class RunSaver:
     def _save_model(self) -> None:
         directory = self._reporter.run.directory
         try:
-            with replacing(directory / MODEL, directory / PARTIAL_MODEL) as partial_model:
-                _complete(self._assembly).save(partial_model)
+            model = _complete(self._assembly)
+            with replacing(directory / MODEL, directory / PARTIAL_MODEL) as partial_model, whole_configs(model):
+                model.save(partial_model)
         except Exception as error:
             if disk_problem(error, directory) or not directory.exists():
                 raise

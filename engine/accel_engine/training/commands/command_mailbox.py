@@ -7,7 +7,8 @@ from contextlib import suppress
 from typing import Protocol
 
 from accel_engine.run.directory.disk_problem import DiskProblem
-from accel_engine.run.engine.commands import Command, current_user
+from accel_engine.run.engine.commands import Command
+from accel_engine.versioned_database import current_user
 
 
 class StopRequested(Exception):  # noqa: N818 (a request, not an error)

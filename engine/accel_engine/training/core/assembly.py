@@ -129,11 +129,6 @@ class Assembly:
         """The same for a training step, with augmented examples; not in XLA, which cannot compile all augmentations."""
         return self.augmentation(self.prepare(raw)) if self.augmentation else self.prepare(raw)
 
-    @property
-    def random_states(self) -> tuple[keras.Variable, ...]:
-        """The state of random generators that are no part of the model."""
-        return (*self.unseeded, *(self.augmentation.states if self.augmentation else ()))
-
     def scaled(self, inputs: Structure) -> Structure:
         """What the model takes, from raw inputs; in a graph."""
         return scaler(self.scale, self.dataset)(inputs)

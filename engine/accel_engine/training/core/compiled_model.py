@@ -13,7 +13,14 @@ from accel_engine.data.pixel_scaling import Scaling
 from accel_engine.data.structure import Structure, map_structure
 from accel_engine.errors import ModelError, PlanError, join_words
 from accel_engine.keras_support.divisibility import is_mean_over_examples, is_sum_over_examples, why_indivisible
-from accel_engine.keras_support.losses import is_keras_defined, is_mean, is_over_batch, logits_note, loss_name
+from accel_engine.keras_support.losses import (
+    is_keras_defined,
+    is_mean,
+    is_over_batch,
+    logits_note,
+    loss_name,
+    tversky_note,
+)
 from accel_engine.keras_support.model_structure import has_custom_train_step
 from accel_engine.keras_support.optimizers import optimizer_name, optimizer_of_steps
 from accel_engine.models.build import build, output_specs
@@ -100,7 +107,7 @@ def compile_model(resolved: ResolvedPlan, dataset: Dataset, trained: Diagnostics
     notes += _compile(model, resolved, outputs, dataset, custom_step=custom_step)
     notes += take_mixed_targets(model, outputs, dataset, plan)
     task = task_of_model(model, outputs, dataset, plan)
-    notes += filter(None, [logits_note(model), task.note])
+    notes += filter(None, [logits_note(model), tversky_note(model.loss), task.note])
     measures = Measures()
     if not custom_step:
         batch = resolved.step_counts.per_replica_batch if resolved.step_counts else 1

@@ -13,7 +13,6 @@ from accel_engine.data.structure import Batch, Structure, flatten, map_structure
 from accel_engine.errors import ModelError
 from accel_engine.keras_support.model_structure import metrics_of
 from accel_engine.models.model_call import call_model
-from accel_engine.models.user_code import reason
 from accel_engine.plan import Plan
 from accel_engine.private_names.keras_names import kept_losses
 from accel_engine.training.core.metric_states import (
@@ -30,6 +29,7 @@ from accel_engine.training.core.recipe.metrics import (
     second_class_note,
 )
 from accel_engine.training.core.task import Task
+from accel_engine.user_code import reason
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,10 +16,10 @@ import tensorflow as tf
 
 from accel_engine.devices.tpu_chips import find_chips, find_holders
 from accel_engine.errors import AccelError
-from accel_engine.models.user_code import one_line
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.private_names.tensorflow_names import allow_steps_outside_workers
 from accel_engine.strategies.tpu_endpoint import LOCAL, TpuEndpoint
+from accel_engine.user_code import one_line
 
 _REDUCTIONS = {
     "nccl": tf.distribute.NcclAllReduce,

@@ -6,7 +6,7 @@ from accel_engine.events import NOT_A_NUMBER
 from accel_engine.plan import Plan
 from accel_engine.training.recovery.cause import Cause
 from accel_engine.training.recovery.loss_watch import LossTrouble
-from accel_engine.training.recovery.repair import RecoveryAction
+from accel_engine.training.recovery.recovery_action import RecoveryAction
 
 MAX_REPAIRS = 3
 """Repairs of one run; after them it stops."""

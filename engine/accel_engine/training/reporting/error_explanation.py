@@ -12,10 +12,10 @@ import tensorflow as tf
 
 from accel_engine import strategies
 from accel_engine.errors import AccelError, DatabaseError, frames_in
-from accel_engine.models.user_code import one_line
 from accel_engine.plan import Plan
 from accel_engine.plan.changed_plan import options_text
 from accel_engine.plan.memory_remedies import MIXED, MemoryFacts, advised
+from accel_engine.user_code import one_line
 
 _DISK_FULL = (os.strerror(errno.ENOSPC), os.strerror(errno.EDQUOT), "database or disk is full")
 """Messages of the system and SQLite; TensorFlow raises the same type as for a device out of memory."""

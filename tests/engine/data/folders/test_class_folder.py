@@ -49,7 +49,7 @@ TEST_VALUES = [*range(50, 54), *range(150, 154)]
 def test_a_test_split_validates_unless_the_plan_asks_for_a_split(parts: Path) -> None:
     dataset = load(parts)
     assert (len(dataset.train), values(dataset.validation), dataset.test) == (20, TEST_VALUES, None)
-    assert dataset.notes == (f"validating on {parts / 'test'}, as there is no validation folder",)
+    assert dataset.notes == (f"validating on {parts / 'test'}, as there is no validation split",)
     dataset = load(parts, split="stratified", validation_split=0.2)
     assert (len(dataset.train), values(dataset.test)) == (16, TEST_VALUES)
     assert np.bincount(dataset.validation.targets).tolist() == [2, 2]

@@ -70,9 +70,18 @@ def test_a_byte_order_mark_tells_the_encoding_and_is_no_character(reviews: Path,
         load(reviews)
 
 
-def test_texts_that_are_not_utf8(reviews: Path) -> None:
+def test_texts_that_are_not_utf8_are_read_as_windows_writes_them(reviews: Path) -> None:
+    (reviews / "train" / "neg" / "0_0.txt").write_bytes("gut\nschön".encode("latin-1"))
+    said = "1 of 16 texts converted: from Windows-1252"
+    dataset = load(reviews)
+    assert dataset.train.inputs[0] == "gut\nschön"
+    assert [*map(str, dataset.changes)] == [said]
+    assert [*map(str, data.survey(data.find(str(reviews)), DataOptions()).changes)] == [said]
+
+
+def test_texts_that_are_in_no_encoding(reviews: Path) -> None:
     bad = reviews / "train" / "neg" / "2_2.txt"
-    bad.write_bytes("gut\nschön".encode("latin-1"))
+    bad.write_bytes(b"gut\nsch\x81n")
     with pytest.raises(DataError) as caught:
         load(reviews)
     skip = "(--invalid-examples skip leaves such examples out)"

@@ -108,7 +108,7 @@ def test_columns_are_chosen_by_the_plan(records: Path) -> None:
     assert (len(dataset.train), len(dataset.validation)) == (11, 1)
     dataset = load(records, features=("words",), target=("numbers",))
     assert (dataset.task, dataset.spec.targets.shape, dataset.class_names) == ("regression", (2,), ())
-    with pytest.raises(PlanError, match="target = 'nothing': not a column of the data, which has image, raw, "):
+    with pytest.raises(PlanError, match="target = 'nothing': the data has no feature 'nothing'; known: image, raw, "):
         survey(records, target=("nothing",))
 
 

@@ -209,7 +209,7 @@ def test_many_windows_stay_lazy(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_split_of_a_column() -> None:
     parts = np.array([TRAIN] * 20 + [VALIDATION] * 8 + [TRAIN] * 9 + [TEST] * 7)
-    made = windowed("mine", {"row": np.arange(44.0)}, options(scale="none", split="column:part"), parts=parts)
+    made = windowed("mine", {"row": np.arange(44.0)}, options(scale="none"), parts=parts)
     used = [rows_of(split) for split in raw(made)]
     assert used == [set(range(20)) | set(range(28, 37)), set(range(20, 28)), set(range(37, 44))]
 

@@ -4,6 +4,7 @@ import pytest
 from pyarrow import parquet
 
 from accel_engine.data.data_options import DataOptions
+from accel_engine.data.roles import Roles
 from accel_engine.data.tables.column_reading import read_columns
 from accel_engine.data.tables.columns import Columns
 from accel_engine.errors import DataError, PlanError
@@ -61,7 +62,7 @@ def test_few_values_that_are_no_numbers_count_as_missing_and_are_noted(file):
     assert columns.columns["a"].kind == "number"
     assert columns.columns["a"].missing == 1
     change = "1 of 201 values of a read as missing: no numbers, such as 'unknown' in row 201"
-    assert [*map(str, columns.changes_of("ab"))] == [change]
+    assert [*map(str, columns.changes_of(Roles(("a",), ("b",))))] == [change]
 
 
 @pytest.mark.parametrize(
@@ -82,16 +83,20 @@ def test_dates_in_common_formats(file, text, expected):
 
 
 def test_numbers_with_separators_of_thousands(file):
-    assert read_text(file, 'a,b\n"1,234.5",x\n"1,234,567",y\n12,z\n').arrays["a"].tolist() == [1234.5, 1234567, 12]
+    assert read_text(file, 'a,b\n"1,234.5",x\n"1,234,567",y\n12,z\n').columns["a"].values.tolist() == [
+        1234.5,
+        1234567,
+        12,
+    ]
 
 
 @pytest.mark.parametrize(
     "text", ["a;b\n1,5;x\n2;y\n", "a\tb\n1.5\tx\n2\ty\n", "\ufeffa,b\r\n1.5,x\r\n\r\n2,y\r\n", "\n\na,b\n1.5,x\n2,y\n"]
 )
 def test_delimiters_and_decimal_commas(file, text):
-    columns = read_text(file, text).arrays
-    assert columns["a"].tolist() == [1.5, 2]
-    assert columns["b"].tolist() == ["x", "y"]
+    columns = read_text(file, text).columns
+    assert columns["a"].values.tolist() == [1.5, 2]
+    assert columns["b"].values.tolist() == ["x", "y"]
 
 
 @pytest.mark.parametrize(
@@ -112,7 +117,7 @@ def test_headers(file, first, names):
 
 def test_quoted_fields_may_have_delimiters_and_lines(file):
     assert list(read_text(file, '"a\nc",b\n1,2\n').columns) == ["a\nc", "b"]
-    assert read_text(file, 'a,b\n1,"x, ""y""\nz"\n').arrays["b"].tolist() == ['x, "y"\nz']
+    assert read_text(file, 'a,b\n1,"x, ""y""\nz"\n').columns["b"].values.tolist() == ['x, "y"\nz']
 
 
 def test_row_with_the_wrong_number_of_fields(file):
@@ -129,9 +134,8 @@ def test_row_with_the_wrong_number_of_fields(file):
     [
         (b"", "is empty"),
         (b"a,b\n", "has no rows"),
-        ("a,b\n1,ä\n".encode("latin1"), "is not UTF-8 text"),
-        ("a,ä\n1,2\n".encode("latin1"), "is not UTF-8 text"),
-        ("a,b\n1,ä\n".encode("utf-16"), "is UTF-16 text"),
+        (b"a,b\n1,\x81\n", "that its encoding does not have"),
+        (b"a,\x81\n1,2\n", "that its encoding does not have"),
     ],
 )
 def test_files_that_cannot_be_read(file, content, message):
@@ -144,11 +148,11 @@ def test_files_that_cannot_be_read(file, content, message):
     ("options", "field", "message"),
     [
         ({"target": ("pric",)}, "target", "did you mean price"),
-        ({"features": ("x",)}, "features", "no such column"),
-        ({"ignore": ("x",)}, "ignore", "no such column"),
-        ({"time": "x"}, "time", "no such column"),
-        ({"split": "column:x"}, "split", "no such column"),
-        ({"kinds": ("x=number",)}, "kinds", "no such column"),
+        ({"features": ("x",)}, "features", "the data has no column"),
+        ({"ignore": ("x",)}, "ignore", "the data has no column"),
+        ({"time": "x"}, "time", "the data has no column"),
+        ({"split": "column:x"}, "split", "the data has no column"),
+        ({"kinds": ("x=number",)}, "kinds", "the data has no column"),
         ({"kinds": ("price=numbr",)}, "kinds", "did you mean number"),
         ({"kinds": ("price",)}, "kinds", "price=category"),
         ({"target": ("price",), "ignore": ("price",)}, "ignore", "also named by target"),
@@ -170,7 +174,7 @@ def test_json_lines(tmp_path):
     with pytest.raises(DataError, match="line 2"):
         read_columns(file, DataOptions())
     columns = read_columns(file, DataOptions(invalid_examples="skip"))
-    assert (columns.arrays["a"].tolist(), columns.invalid) == (["1", "x"], 1)
+    assert (columns.columns["a"].values.tolist(), columns.invalid) == (["1", "x"], 1)
     assert read_columns(file, DataOptions(), limit=1).file_rows is None
 
 
@@ -196,8 +200,8 @@ def test_parquet(tmp_path):
         "list": "other",
         "time": "number",
     }
-    np.testing.assert_array_equal(columns.arrays["d"], [0, 86400, np.nan])
-    assert columns.arrays["flag"].tolist() == ["true", "false", None]
+    np.testing.assert_array_equal(columns.columns["d"].values, [0, 86400, np.nan])
+    assert columns.columns["flag"].values.tolist() == ["true", "false", None]
     assert read_columns(file, DataOptions(), limit=1).file_rows == 3
 
 
@@ -205,8 +209,8 @@ def test_another_file_has_the_kinds_of_the_training_file(file):
     training = read_text(file, "a,when\nx,01/02/2020\n1,13/02/2020\n")
     file.write_text("a,when\n1,01/02/2020\n2,03/04/2020\n")
     columns = read_columns(file, DataOptions(), like=training.formats)
-    assert columns.arrays["a"].tolist() == ["1", "2"]
-    assert columns.arrays["when"][1] == np.datetime64("2020-04-03", "s").astype(int)
+    assert columns.columns["a"].values.tolist() == ["1", "2"]
+    assert columns.columns["when"].values[1] == np.datetime64("2020-04-03", "s").astype(int)
 
 
 @pytest.mark.parametrize(

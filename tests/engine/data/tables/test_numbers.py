@@ -71,7 +71,7 @@ def test_one_notation_is_found_from_all_values(
     assert all(said_words in said[0] for said_words in str(notation).split(", ") if not notation.is_plain)
     again = column(file, texts * 3)  # other files by the same rules
     like = {"n": found.format}
-    np.testing.assert_array_equal(read_columns(file, DataOptions(), like=like).arrays["n"], numbers * 3)
+    np.testing.assert_array_equal(read_columns(file, DataOptions(), like=like).columns["n"].values, numbers * 3)
     assert again.notation == notation
 
 
@@ -109,15 +109,15 @@ def test_other_columns_tell_how_an_ambiguous_one_is_meant(tmp_path: Path) -> Non
     path = tmp_path / "t.csv"
     path.write_text("pay;rate;year\n3.600;0,5;2020\n12.750;1,25;2021\n")
     columns = read_columns(path, DataOptions())
-    assert columns.arrays["pay"].tolist() == [3600, 12750]
-    assert columns.arrays["rate"].tolist() == [0.5, 1.25]
-    assert columns.arrays["year"].tolist() == [2020, 2021]
+    assert columns.columns["pay"].values.tolist() == [3600, 12750]
+    assert columns.columns["rate"].values.tolist() == [0.5, 1.25]
+    assert columns.columns["year"].values.tolist() == [2020, 2021]
     assert "otherwise" not in str(columns.columns["pay"].changes[0])
     assert "dots between thousands, such as '12.750' as 12750" in str(columns.columns["pay"].changes[0])
     path.write_text("pay;rate\n3,600;0.5\n12,750;1.25\n")
-    assert read_columns(path, DataOptions()).arrays["pay"].tolist() == [3600, 12750]
+    assert read_columns(path, DataOptions()).columns["pay"].values.tolist() == [3600, 12750]
     path.write_text("pay;year\n3,600;2020\n12,750;2021\n")  # semicolons are where decimal commas are
-    assert read_columns(path, DataOptions()).arrays["pay"].tolist() == [3.6, 12.75]
+    assert read_columns(path, DataOptions()).columns["pay"].values.tolist() == [3.6, 12.75]
 
 
 def test_digits_of_one_length_that_begin_with_zeros_are_no_numbers(file: Path) -> None:

@@ -47,6 +47,11 @@ FILES: dict[str, tuple[str | bytes, dict[str, list[Any]]]] = {
     "names of rows, as of R": ('"x","y"\n"a",1,2\n"b",3,4\n', {"column 1": ["a", "b"], "x": [1, 3], "y": [2, 4]}),
     "a separator ends rows": ("x,y\n1,2,\n3,4,\n", {"x": [1, 3], "y": [2, 4], "column 3": [None, None]}),
     "a separator ends all": ("x,y,\n1,2,\n3,4,\n", {"x": [1, 3], "y": [2, 4], "column 3": [None, None]}),
+    "UTF-16, as Unicode text of Excel": ("a\tb\r\n1,5\tä\r\n".encode("utf-16"), {"a": [1.5], "b": ["ä"]}),
+    "UTF-16 without a mark": ("a,b\n1,ä\n".encode("utf-16-le"), {"a": [1], "b": ["ä"]}),
+    "Latin-1": ("ä;b\n1;\xdf\n".encode("latin1"), {"ä": [1], "b": ["ß"]}),
+    "Windows-1252": ("a;b\n1.234,50 €;\u201ex\n7 €;y\n".encode("cp1252"), {"a": [1234.5, 7], "b": ["\u201ex", "y"]}),
+    "several lines in a cell, in Latin-1": ('a,b\n1,"ä\ny, z"\n'.encode("latin1"), {"a": [1], "b": ["ä\ny, z"]}),
     "zip codes": ("a,b\n01234,x\n99999,y\n", {"a": ["01234", "99999"], "b": ["x", "y"]}),
 }  # fmt: skip
 
@@ -55,8 +60,8 @@ ERRORS: dict[str, tuple[str | bytes, str]] = {
     "line ends only": ("\r\r\n", "is empty"),
     "a header only": ("a,b\n", "has no rows"),
     "sep= only": ("sep=;\n", "is empty"),
-    "UTF-16": ("a,b\n1,2\n".encode("utf-16"), "is UTF-16 text"),
-    "Latin-1": ("a,b\n1,ä\n".encode("latin1"), "is not UTF-8 text"),
+    "UTF-16 that ends within a character": ("a,b\n1,2\n".encode("utf-16")[:-1], "that its encoding does not have"),
+    "an encoding of Japan": ("a,b\n1,\u7533\n".encode("shift-jis") + b"\x81\n", "that its encoding does not have"),
     "too many fields": ("a,b\n1,2\n1,2,3\n", "line 3: 3 fields instead of 2: '1,2,3'"),
     "too few fields": ("sep=,\na,b\n\n1,2\n1\n", "line 5: 1 fields instead of 2: '1'"),
     "ragged after a cell of lines": ('a,b\n1,"x\ny"\n\n1,2,3\n', "line 5: 3 fields instead of 2"),
@@ -104,6 +109,19 @@ def test_the_error_of_an_odd_file(tmp_path: Path, name: str, invalid: str) -> No
     assert message in str(caught.value)
 
 
+@pytest.mark.parametrize(("encoding", "name"), [("latin1", "Windows-1252"), ("utf-16", "UTF-16")])
+@pytest.mark.parametrize("suffix", ["csv", "jsonl"])
+def test_another_encoding_is_said(tmp_path: Path, encoding: str, name: str, suffix: str) -> None:
+    text = "a,b\n1,x\n2,ä\n" if suffix == "csv" else '{"a": 1, "b": "x"}\n{"a": 2, "b": "ä"}\n'
+    path = tmp_path / f"t.{suffix}"
+    path.write_bytes(text.encode(encoding))
+    assert values(path) == {"a": [1, 2], "b": ["x", "ä"]}
+    said = f"1 of 4 cells of t.{suffix} with letters outside ASCII converted: from {name}, such as 'ä'"
+    assert [*map(str, read_columns(path, DataOptions()).row_changes)] == [said]
+    path.write_bytes(text.encode() + b"\n")
+    assert read_columns(path, DataOptions()).row_changes == ()
+
+
 def test_headers_of_any_length(tmp_path: Path) -> None:
     row = ",".join("12" for _ in range(8000))
     found = values(written(tmp_path, f"{WIDE}\n{row}\n"))
@@ -133,7 +151,7 @@ def test_columns_of_json_and_parquet_have_texts_with_numbers_too(tmp_path: Path)
     found = read_columns(tmp_path / "large.parquet", DataOptions()).columns
     assert (found["price"].values.tolist(), found["seen"].values.tolist()) == ([1234.5, 12], [None, "x"])
     for suffix in ("jsonl", "parquet"):
-        assert read_columns(tmp_path / f"t.{suffix}", DataOptions()).arrays["price"].tolist() == [1234.5, 12]
+        assert read_columns(tmp_path / f"t.{suffix}", DataOptions()).columns["price"].values.tolist() == [1234.5, 12]
 
 
 def test_a_file_without_permission(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from pyarrow import csv as arrow_csv
 from pyarrow import parquet
 
 from accel_engine.data import DataOptions, load
+from accel_engine.data.roles import Roles
 from accel_engine.data.tables.column_reading import read_columns
 from accel_engine.data.tables.preprocessing import unseen_notes
 from accel_engine.data.tables.raw_inputs import raw_inputs
@@ -151,7 +152,7 @@ def test_versions_and_codes_stay_as_they_are_spelled(tmp_path):
     assert columns.columns["zip"].categories == ("00012", "01234", "1234")
     assert columns.columns["pi"].categories == ("3.5", "4")
     file.write_text("version,zip,pi\n1.10,01234,3.500\n")
-    assert read_columns(file, DataOptions(), like=columns.formats).arrays["version"].tolist() == ["1.10"]
+    assert read_columns(file, DataOptions(), like=columns.formats).columns["version"].values.tolist() == ["1.10"]
 
 
 def test_long_whole_numbers_are_names_where_numbers_would_lose_digits(tmp_path):
@@ -167,7 +168,7 @@ def test_dates_are_read_as_in_training_or_refused(tmp_path):
     training = read_columns(file, DataOptions())
     assert training.formats["when"].date_format == "%d/%m/%Y"
     file.write_text("when,a\n2020-02-13,1\n01/03/2020,2\n01/03/2020 12:00,2\n2020-03-01T00:00:00+00:00,2\n")
-    seconds = read_columns(file, DataOptions(), like=training.formats).arrays["when"]
+    seconds = read_columns(file, DataOptions(), like=training.formats).columns["when"].values
     expected = ["2020-02-13", "2020-03-01", "2020-03-01T12:00", "2020-03-01"]
     np.testing.assert_array_equal(seconds, np.array(expected, "datetime64[s]").astype(int))
     for text in ("02/13/2020", "13.02.2020", "13 Feb 2020"):
@@ -179,7 +180,7 @@ def test_dates_are_read_as_in_training_or_refused(tmp_path):
 def test_dates_that_may_be_of_either_order_are_said(tmp_path):
     file = tmp_path / "t.csv"
     file.write_text("when,a\n01/02/2020,1\n03/04/2020,2\n")
-    changes = read_columns(file, DataOptions()).changes_of(["when"])
+    changes = read_columns(file, DataOptions()).changes_of(Roles(("when",), ()))
     assert [*map(str, changes)] == ["values of when read as dates: such as 01/02/2020 as month/day/year"]
 
 
@@ -191,5 +192,5 @@ def test_declared_dates_of_numbers_are_the_same_in_each_format(tmp_path, texts, 
     for suffix in SUFFIXES:
         path = tmp_path / f"t{suffix}"
         write(rows, path)
-        seconds = read_columns(path, DataOptions(kinds=("when=date",))).arrays["when"]
+        seconds = read_columns(path, DataOptions(kinds=("when=date",))).columns["when"].values
         assert seconds[0] == np.datetime64("2024-12-31", "s").astype(int)

@@ -1,7 +1,6 @@
 import pytest
 
-from accel_engine.inference.measurement.closed_loop import ClosedLoop
-from accel_engine.inference.measurement.stability import measure
+from accel_engine.inference.measurement.stability import ClosedLoop, measure
 
 from .stub import FakeTimer, Stub
 

@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from accel_engine.inference.measurement.closed_loop import ClosedLoop
 from accel_engine.inference.measurement.percentiles import percentiles
 from accel_engine.inference.measurement.rate_search import OpenLoop, highest_rate, is_within, poisson_schedule, serve_at
-from accel_engine.inference.measurement.stability import Measured
+from accel_engine.inference.measurement.stability import ClosedLoop, Measured
 
 from .stub import FakeTimer, Stub
 

@@ -1,4 +1,4 @@
-from accel_engine.inference.measurement.closed_loop import ClosedLoop
+from accel_engine.inference.measurement.stability import ClosedLoop
 from accel_engine.inference.measurement.window import SystemTimer
 
 

@@ -11,11 +11,12 @@ from accel_engine.errors import RunError
 from accel_engine.events import Phase, PhaseChanged, Warned
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, RunWriter, Status, create
-from accel_engine.run.engine.commands import COMMANDS, current_user, read_answer
+from accel_engine.run.engine.commands import COMMANDS, read_answer
 from accel_engine.run.reading.reader import RECENT_CHUNKS
 from accel_engine.run.store.connection import DATABASE, connect
 from accel_engine.run.store.database import Database
 from accel_engine.run.store.steps import THROUGHPUT, TIME
+from accel_engine.versioned_database import current_user
 from recorded_run import execute
 
 

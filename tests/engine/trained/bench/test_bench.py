@@ -14,7 +14,7 @@ import tensorflow as tf
 from accel_engine.errors import AccelError, UsageError
 from accel_engine.formats import open_model
 from accel_engine.inference.candidate import Candidate
-from accel_engine.inference.live_window import LiveWindow
+from accel_engine.inference.measurement.percentiles import LiveWindow
 from accel_engine.inference.runtime import Runtime
 from accel_engine.models.model_call import call_model
 from accel_engine.plan import Plan
@@ -22,8 +22,14 @@ from accel_engine.requests.bench_models import BenchedModel, BenchOptions, Bench
 from accel_engine.requests.protocol.model_reference import ModelReference
 from accel_engine.run.directory.run_paths import trained_model
 from accel_engine.trained.bench.bench import bench
-from accel_engine.trained.bench.device_choice import device_names, has_bfloat16, precisions
-from accel_engine.trained.bench.trained_runtime import TrainedRuntime, computing_in, examples_of
+from accel_engine.trained.bench.trained_runtime import (
+    TrainedRuntime,
+    computing_in,
+    device_names,
+    examples_of,
+    has_bfloat16,
+    precisions,
+)
 from accel_engine.trained.open_trained import open_trained
 from accel_engine.training.memory_meters import HostMemory
 
@@ -248,6 +254,6 @@ def test_bfloat16_is_measured_on_processors_that_multiply_it(tmp_path: Path, mon
     (tmp_path / "with").write_text("processor: 0\nflags\t\t: sse avx512_bf16 fma\n")
     (tmp_path / "without").write_text("flags\t\t: sse avx512f fma\n")
     assert [has_bfloat16(tmp_path / name) for name in ("with", "without", "missing")] == [True, False, False]
-    monkeypatch.setattr("accel_engine.trained.bench.device_choice.has_bfloat16", lambda: True)
+    monkeypatch.setattr("accel_engine.trained.bench.trained_runtime.has_bfloat16", lambda: True)
     assert precisions("CPU:0", "float32") == ["float32", "mixed_bfloat16"]
     assert precisions("CPU:0", "mixed_bfloat16") == ["mixed_bfloat16"]

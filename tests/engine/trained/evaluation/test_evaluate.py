@@ -16,9 +16,8 @@ from accel_engine.requests.evaluate import Evaluation, EvaluationOptions, Evalua
 from accel_engine.requests.protocol.model_reference import ModelReference
 from accel_engine.run import diagnostics
 from accel_engine.run.directory.run_paths import trained_model
-from accel_engine.trained.evaluation.class_scores import ClassLabels, class_scores
 from accel_engine.trained.evaluation.evaluate import evaluate
-from accel_engine.trained.evaluation.example_states import ExampleStates
+from accel_engine.trained.evaluation.example_states import ClassLabels, ExampleStates, class_scores
 from accel_engine.training.core.task import Task
 
 from ...training.conftest import Gym

@@ -13,7 +13,7 @@ from accel_engine.data.data_options import DataOptions
 from accel_engine.data.structure import ArraySpec
 from accel_engine.errors import DataError
 from accel_engine.run.diagnostics import InputSpec
-from accel_engine.trained.prediction.file_examples import example_of, read_lines, read_sound
+from accel_engine.trained.prediction.examples import example_of, read_lines, read_sound
 from accel_engine.training.evaluation.task_report import input_spec_of
 
 

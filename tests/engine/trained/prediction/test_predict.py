@@ -22,7 +22,7 @@ from accel_engine.run.directory.run_paths import trained_model
 from accel_engine.trained.open_trained import open_trained
 from accel_engine.trained.outputs import OutputForm, PredictedOutput
 from accel_engine.trained.prediction.predict import predict
-from accel_engine.trained.prediction.series_examples import read_last_windows
+from accel_engine.trained.prediction.table_examples import read_last_windows
 from accel_engine.training.core.task import Task
 from accel_engine.training.reporting.data_formats import data_format_of
 

@@ -11,7 +11,7 @@ from accel_engine.measure import cache
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import resolve
 from accel_engine.run.directory.run_paths import make_private
-from accel_engine.training.autotuning import autotuner, remembered
+from accel_engine.training.autotuning import autotuner
 from accel_engine.training.autotuning.autotuner import AutoTuner
 from accel_engine.training.core import device_visibility
 from accel_engine.training.core.assembly import assemble
@@ -33,11 +33,11 @@ def after_a_trial(gym: Gym, measured: Callable[[float], None]) -> None:
     """Remember the trial of a run, in which XLA was three times as fast; it is trained once."""
     measured(300.0)
     if _memory:
-        make_private(remembered.TRIALS.path.parent)
-        remembered.TRIALS.path.write_text(_memory[0])
+        make_private(autotuner.TRIALS.path.parent)
+        autotuner.TRIALS.path.write_text(_memory[0])
     else:
         gym.train(PLAN)
-        _memory.append(remembered.TRIALS.path.read_text())
+        _memory.append(autotuner.TRIALS.path.read_text())
 
 
 @pytest.mark.parametrize("model", ["build", pytest.param("unseeded", marks=pytest.mark.campaign)])
@@ -93,11 +93,11 @@ def test_a_trial_is_forgotten_after_a_week(gym: Gym, monkeypatch: pytest.MonkeyP
 
 @pytest.mark.usefixtures("after_a_trial")
 def test_a_damaged_memory_is_ignored(gym: Gym) -> None:
-    (key,) = remembered.TRIALS.all()
-    assert remembered.TRIALS.load(key)
+    (key,) = autotuner.TRIALS.all()
+    assert autotuner.TRIALS.load(key)
     for damaged in ({"default": 0.0, "alternative": 1.0, "compile_seconds": 1.0}, 1, None):
-        remembered.TRIALS.save({key: damaged})
-        assert remembered.TRIALS.load(key) is None
+        autotuner.TRIALS.save({key: damaged})
+        assert autotuner.TRIALS.load(key) is None
     assert not gym.train(PLAN).only(XlaTried).remembered
 
 
@@ -105,7 +105,7 @@ def test_a_damaged_memory_is_ignored(gym: Gym) -> None:
 def test_batch_threads_processor_and_version_are_part_of_the_key(gym: Gym, monkeypatch: pytest.MonkeyPatch) -> None:
     def key(plan: Plan) -> str:
         assembly = assemble(resolve(plan), ("CPU:0",), None)
-        return remembered.trial_key(assembly, ("a processor",), ExecutionMode(xla=True))
+        return autotuner.trial_key(assembly, ("a processor",), ExecutionMode(xla=True))
 
     monkeypatch.setattr(device_visibility, "hardware_names", lambda *_: ("another processor",))
     assert not gym.train(PLAN).only(XlaTried).remembered
@@ -115,7 +115,7 @@ def test_batch_threads_processor_and_version_are_part_of_the_key(gym: Gym, monke
     monkeypatch.setenv("XLA_FLAGS", "--xla_gpu_autotune_level=0")
     keys.append(key(PLAN))
     for module, name, value in (
-        (remembered, "threads_in_use", lambda: 1000),
+        (autotuner, "threads_in_use", lambda: 1000),
         (cache, "processors", lambda: 1000),
         (cache, "__version__", "another"),
     ):

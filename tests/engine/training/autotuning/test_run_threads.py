@@ -13,8 +13,14 @@ from accel_engine.plan.resolved_plan import resolve
 from accel_engine.run import RunReader, RunWriter, create
 from accel_engine.training.autotuning import run_threads
 from accel_engine.training.autotuning.mode_choice import ModeTrial, TrialSpeeds
-from accel_engine.training.autotuning.remembered import load_rates, rates_key
-from accel_engine.training.autotuning.run_threads import WINDOW_SECONDS, RunThreads, SettledRate, ThreadSource
+from accel_engine.training.autotuning.run_threads import (
+    WINDOW_SECONDS,
+    RunThreads,
+    SettledRate,
+    ThreadSource,
+    load_rates,
+    rates_key,
+)
 from accel_engine.training.core.device_visibility import VARIABLE
 from accel_engine.training.core.loop import ChunkResult, ExecutionMode
 from accel_engine.training.reporting.run_reporter import RunReporter

@@ -22,17 +22,22 @@ from .conftest import Parts
 Make = Callable[..., Parts]
 
 
+def random_states(assembly: Assembly) -> list[keras.Variable]:
+    """The state of random generators that are no part of the model."""
+    return [*assembly.unseeded, *(assembly.augmentation.states if assembly.augmentation else ())]
+
+
 def states(parts: Parts) -> list[np.ndarray]:
     """The values of the model's variables, of its optimizer's, and of what draws random numbers."""
     assembly = parts.assembly
-    found = [*assembly.model.variables, *assembly.model.optimizer.variables, *assembly.random_states]
+    found = [*assembly.model.variables, *assembly.model.optimizer.variables, *random_states(assembly)]
     return [variable.numpy() for variable in {id(each): each for each in found}.values()]
 
 
 def advance(parts: Parts) -> None:
     """Give all variables, and the position in the data, other values."""
     assembly = parts.assembly
-    for variable in (*assembly.model.variables, *assembly.model.optimizer.variables, *assembly.random_states):
+    for variable in (*assembly.model.variables, *assembly.model.optimizer.variables, *random_states(assembly)):
         variable.assign(variable.numpy() + 1)
     parts.batches.position = [each + 1 for each in parts.batches.position]
 

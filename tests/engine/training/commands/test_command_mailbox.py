@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from accel_engine.run.directory.disk_problem import DiskProblem, disk_problem
-from accel_engine.run.engine.commands import Command, current_user
+from accel_engine.run.engine.commands import Command
 from accel_engine.training.commands.command_mailbox import CommandMailbox, StopRequested, command_from_signal
+from accel_engine.versioned_database import current_user
 
 
 def command(number: int, name: str = "pause") -> Command:

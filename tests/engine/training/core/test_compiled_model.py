@@ -1,11 +1,15 @@
 """What a user is told of a model that is compiled, and what a custom ``train_step`` cannot do."""
 
+import sys
 from pathlib import Path
+from typing import Any
 
+import keras
 import pytest
 
 from accel_engine import data
 from accel_engine.errors import PlanError
+from accel_engine.keras_support.losses import tversky_note
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import resolve
 from accel_engine.training.core.assembly import Assembly, assemble
@@ -59,6 +63,14 @@ def dice():
     model.compile("sgd", "dice")
     return model
 
+def tversky(alpha=0.5, beta=0.5):
+    model = of(keras.Model)
+    model.compile("sgd", keras.losses.Tversky(alpha=alpha, beta=beta))
+    return model
+
+def uneven_tversky():
+    return tversky(0.3, 0.7)
+
 def losing():
     return of(Losing)
 
@@ -96,6 +108,7 @@ def assembled(plan: Plan, name: str, replicas: int = 1) -> Assembly:
         ("averaging", 1, ()),
         ("doubled", 1, ("has from_logits=True, but the model ends with a softmax: leave out one of the two",)),
         ("dice", 1, ()),
+        ("tversky", 1, ()),
         ("dice", 2, ("each of 2 replicas computes dice over the examples that it takes, not over the whole batch",)),
         ("losing", 1, ()),
         ("losing", 2, ("compute_loss must divide the loss by 2",)),
@@ -111,6 +124,19 @@ def test_what_depends_on_replicas_and_the_step_is_noted(
 
     assert len(notes) == len(said), notes
     assert all(words in note for words, note in zip(said, notes, strict=True)), notes
+
+
+def test_coefficients_that_keras_exchanges_are_told(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+    (note,) = assembled(plan, "uneven_tversky").notes
+    assert "exchange alpha=0.3 and beta=0.7" in note
+
+    def right(y_true: Any, y_pred: Any, alpha: float = 0.5, beta: float = 0.5, axis: Any = None) -> Any:
+        both = keras.ops.sum(y_true * y_pred)
+        positives, negatives = keras.ops.sum((1 - y_true) * y_pred), keras.ops.sum(y_true * (1 - y_pred))
+        return 1 - both / (both + alpha * positives + beta * negatives)
+
+    monkeypatch.setattr(sys.modules[keras.losses.Tversky.__module__], "tversky", right)
+    assert not tversky_note(keras.losses.Tversky(alpha=0.3, beta=0.7))
 
 
 def test_a_softmax_is_taken_for_probabilities_whatever_the_loss_says(plan: Plan) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from accel_engine.training.recovery.exploding_loss import CUSTOM_FACTOR, FACTOR, ExplodingLoss, Explosion
+from accel_engine.training.recovery.loss_watch import CUSTOM_FACTOR, FACTOR, ExplodingLoss, Explosion
 
 STEPS = 2000
 STEP = np.arange(STEPS)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from textual.app import App, ComposeResult
 
-from accel_engine.inference.live_window import LiveWindow
+from accel_engine.inference.measurement.percentiles import LiveWindow
 from accel_tui.widgets.chart.plot import draw_plot
 from accel_tui.widgets.jobs import bench_charts
 from accel_tui.widgets.jobs.bench_charts import LatencyHistogram

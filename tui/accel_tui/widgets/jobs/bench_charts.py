@@ -13,7 +13,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from accel_engine.inference.candidate import Candidate
-from accel_engine.inference.live_window import LiveWindow
+from accel_engine.inference.measurement.percentiles import LiveWindow
 from accel_engine.words import numbers
 from accel_tui.run_state.curve import RecordedCurve
 from accel_tui.widgets.chart.axes import LogAxis, round_down, round_up

@@ -13,7 +13,7 @@ from textual.reactive import reactive
 from textual.strip import Strip
 
 from accel_engine.errors import AccelError
-from accel_engine.search.importance import compute
+from accel_engine.search.importance import importance
 from accel_engine.text import printable_line
 from accel_tui.study_state.state import StudyState
 from accel_tui.study_state.texts import objective_name
@@ -228,8 +228,7 @@ class StudyView(DirtyRegionWidget):
         trials = tuple(state.trials.values())
         ended = sum(not trial.state.live for trial in trials)
         try:
-            shares = compute(state.definition, state.monitor, trials) if state.definition else {}
-            found = Importance(ended, shares)
+            found = Importance(ended, importance(state.parameters, state.monitor, trials))
         except AccelError as error:
             found = Importance(ended, problem=printable_line(str(error)))
         self.call_later(self._take_importance, found)

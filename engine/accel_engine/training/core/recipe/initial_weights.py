@@ -17,13 +17,13 @@ import tensorflow as tf
 from accel_engine.errors import PlanError, RunError
 from accel_engine.keras_support.model_structure import parameter_count, walk
 from accel_engine.models.pretrained_application import HEAD
-from accel_engine.models.user_code import reason
 from accel_engine.plan import Plan
 from accel_engine.plan.task_choices import IMAGENET
 from accel_engine.private_names.keras_names import all_layers
 from accel_engine.run.directory.run_paths import CHECKPOINTS, trained_model
 from accel_engine.run.history.chosen_checkpoint import chosen_step
 from accel_engine.training.core.saved_weights import has_averages, restore_weights, whole_checkpoint
+from accel_engine.user_code import reason
 
 _ATTEMPTS = 2
 """Number of checkpoints to try: one of a run that is still training may be deleted before it is read."""

@@ -6,12 +6,12 @@ import keras
 
 from accel_engine.errors import FieldValue, PlanError
 from accel_engine.keras_support.optimizers import inner_optimizer, optimizer_name, read_rate, set_rate
-from accel_engine.models.user_code import reason
 from accel_engine.plan import USES, Plan
 from accel_engine.plan.changed_plan import scaling_factor
 from accel_engine.plan.plan_checks import CLIPPING
 from accel_engine.private_names.keras_names import schedule_of
 from accel_engine.training.core.recipe.rate_schedule import make_schedule
+from accel_engine.user_code import reason
 
 _ARGUMENTS = {name: use.argument for name, use in USES.items() if use.argument}
 """Keras' arguments of optimizers, by the fields of a plan."""

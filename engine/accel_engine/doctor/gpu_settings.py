@@ -1,0 +1,183 @@
+"""Checks how NVIDIA GPUs are set up, what their drivers ask for, and how they are connected."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from accel_engine.devices.cuda_visible_devices import ORDER, VISIBLE
+from accel_engine.doctor.check import CheckFinding, failed, passed, warned, worst
+from accel_engine.doctor.machine import GpuSettings, Machine
+from accel_engine.doctor.nvidia_checks import NOT_NEEDED
+from accel_engine.words.numbers import counted
+
+LOW_POWER = 0.9
+"""Share of a GPU's default power limit below which its limit is a finding."""
+
+SINGLE_PROCESS, NO_PROCESS = (1, 3), 2
+"""NVML's compute modes in which one process may use a GPU, and in which none may."""
+
+RECOVERIES = {
+    1: "reset the GPU: sudo nvidia-smi --gpu-reset -i {index}",
+    2: "restart the machine",
+    3: "stop programs on GPUs that are connected to it, then reset it",
+    4: "stop all programs on it, then reset it: sudo nvidia-smi --gpu-reset -i {index}",
+}
+"""What to do, by NVML's recovery action."""
+
+UVM = ("dev/nvidia-uvm", "dev/nvidiactl")
+"""Files that CUDA needs beside those of the GPUs."""
+
+LINUX_DRIVERS = ("usr/lib/x86_64-linux-gnu/libcuda.so.1", "usr/lib64/libcuda.so.1")
+"""Where distributions of Linux install CUDA's driver."""
+
+
+def check_settings(machine: Machine) -> CheckFinding:
+    """Check the compute mode, MIG, power limit and persistence of the GPUs."""
+    settings = machine.driver().settings
+    if not settings:
+        return passed(NOT_NEEDED)
+    return worst(problem for gpu in settings for problem in _setting_problems(gpu)) or passed(
+        f"{counted(len(settings), 'GPU')} for any number of processes, at full power"
+    )
+
+
+def _setting_problems(gpu: GpuSettings) -> Iterator[CheckFinding]:
+    index = gpu.gpu.partition(":")[2]
+    if gpu.compute_mode == NO_PROCESS:
+        yield failed(
+            f"{gpu.gpu} is prohibited",
+            "its compute mode lets no process use it",
+            f"run sudo nvidia-smi --compute-mode 0 -i {index}",
+        )
+    if gpu.mig and not gpu.instances:
+        yield failed(
+            f"{gpu.gpu} has no MIG instance",
+            "MIG is on, and CUDA sees instances only",
+            f"run sudo nvidia-smi mig -cgi 0 -C -i {index} to create one, or sudo nvidia-smi -mig 0 -i {index}",
+        )
+    if gpu.compute_mode in SINGLE_PROCESS:
+        yield warned(
+            f"{gpu.gpu} serves one process at a time",
+            "its compute mode is exclusive: evaluating or predicting beside a run fails",
+            f"run sudo nvidia-smi --compute-mode 0 -i {index}, unless a scheduler has set it",
+        )
+    if gpu.power_limit and gpu.default_power and gpu.power_limit < LOW_POWER * gpu.default_power:
+        yield warned(
+            f"{gpu.gpu} is limited to {gpu.power_limit:.0f} W",
+            f"its default is {gpu.default_power:.0f} W: it trains slower",
+            f"unless it is meant so, run sudo nvidia-smi --power-limit {gpu.default_power:.0f} -i {index}",
+        )
+    if gpu.persistence is False:
+        yield warned(
+            f"{gpu.gpu}: persistence mode is off",
+            "the driver is unloaded while nobody uses the GPU: each start takes seconds more",
+            "run sudo nvidia-smi --persistence-mode 1, or start nvidia-persistenced",
+        )
+
+
+def check_health(machine: Machine) -> CheckFinding:
+    """Check what the driver asks for: a reset, a restart, or that a GPU is replaced."""
+    settings = machine.driver().settings
+    if not settings:
+        return passed(NOT_NEEDED)
+    return worst(problem for gpu in settings for problem in _health_problems(gpu)) or passed(
+        "the driver asks for nothing" if any(gpu.recovery is not None for gpu in settings) else "no known problem"
+    )
+
+
+def _health_problems(gpu: GpuSettings) -> Iterator[CheckFinding]:
+    index = gpu.gpu.partition(":")[2]
+    reset = RECOVERIES[1].format(index=index)
+    if gpu.recovery:
+        fix = RECOVERIES.get(gpu.recovery, "restart the machine").format(index=index)
+        yield failed(f"{gpu.gpu} must recover", "the driver has met an error that it cannot mend by itself", fix)
+    if gpu.remapping_failed:
+        yield failed(
+            f"{gpu.gpu}: memory rows could not be replaced",
+            "its memory has more defects than spare rows",
+            "train on another GPU, and have this one replaced",
+        )
+    if gpu.remapping:
+        cause = "memory with errors is replaced at the next reset, and used until then"
+        yield warned(f"{gpu.gpu}: memory rows wait to be replaced", cause, reset)
+    if gpu.pending_ecc:
+        cause = "error correction was switched on or off, which a restart does"
+        yield warned(f"{gpu.gpu}: a change of ECC is pending", cause, "restart the machine")
+
+
+def check_links(machine: Machine) -> CheckFinding:
+    """Check whether several GPUs reach each other's memory: by NVLink, or by PCI without an IOMMU between them."""
+    settings = machine.driver().settings
+    if len(settings) < 2:
+        return passed("not needed: fewer than two GPUs")
+    links = {gpu.gpu: gpu.links for gpu in settings}
+    most = max(links.values())
+    if few := [f"{gpu} has {count}" for gpu, count in links.items() if count < most]:
+        cause = f"{', '.join(few)} of {most} NVLinks: reducing gradients goes the way of the slowest"
+        return warned("GPUs are connected differently", cause, "see nvidia-smi nvlink --status, and check the bridges")
+    if most:
+        return passed(f"{most} NVLinks each")
+    if _translates_addresses(machine.root):
+        return warned(
+            "GPUs reach each other by PCI, through an IOMMU",
+            "it redirects copies between them (ACS): NCCL may hang, or be slow",
+            "set NCCL_P2P_DISABLE=1, or switch the IOMMU off (amd_iommu=off, intel_iommu=off) unless it is needed",
+        )
+    return passed("GPUs reach each other by PCI")
+
+
+def _translates_addresses(root: Path) -> bool:
+    """Whether an IOMMU translates the addresses of PCI devices."""
+    try:
+        parameters = (root / "proc/cmdline").read_text(errors="replace").split()
+        has_iommu = any((root / "sys/class/iommu").iterdir())
+    except OSError:
+        return False
+    return has_iommu and "iommu=pt" not in parameters
+
+
+def check_files(machine: Machine) -> CheckFinding:
+    """Check whether the device files that CUDA opens are there, and may be opened."""
+    if not machine.driver().gpus or _is_wsl(machine):
+        return passed(NOT_NEEDED if not machine.driver().gpus else "not needed: WSL2 has one for all")
+    if missing := [f"/{name}" for name in UVM if not (machine.root / name).exists()]:
+        fix = "start the container with --gpus all" if machine.in_container else "run sudo nvidia-modprobe -u -c=0"
+        return failed(f"{missing[0]} is missing", "NVML works without it, but CUDA does not", fix)
+    return passed("CUDA's device files are there")
+
+
+def _is_wsl(machine: Machine) -> bool:
+    return (machine.root / "dev/dxg").exists()
+
+
+def check_wsl(machine: Machine) -> CheckFinding:
+    """Check whether Windows' driver is used in WSL2, and not one for Linux."""
+    if not _is_wsl(machine):
+        return passed("not WSL2")
+    library = "usr/lib/wsl/lib/libcuda.so.1"
+    if not (machine.root / library).exists():
+        fix = "install NVIDIA's driver in Windows, then run wsl --shutdown"
+        return failed(f"/{library} is missing", "Windows passes no CUDA driver to WSL2", fix)
+    if found := [f"/{path}" for path in LINUX_DRIVERS if (machine.root / path).exists()]:
+        cause = "a driver for Linux is installed in WSL2, and hides Windows' own"
+        return failed(f"{found[0]} is not Windows'", cause, "remove it: sudo apt purge 'nvidia-driver-*' 'libnvidia-*'")
+    return passed("WSL2 with Windows' driver")
+
+
+def check_order(machine: Machine) -> CheckFinding:
+    """Check whether numbers of GPUs mean the same to every program, and each GPU is named once."""
+    gpus, environment = machine.driver().gpus, machine.environment
+    entries = [entry.strip() for entry in environment.get(VISIBLE, "").split(",") if entry.strip()]
+    if twice := sorted({entry for entry in entries if entries.count(entry) > 1}):
+        cause = f"{VISIBLE} names {', '.join(twice)} twice: CUDA then finds no GPU"
+        return failed(f"{VISIBLE}={environment[VISIBLE]!r}", cause, "name each GPU once")
+    if not gpus:
+        return passed(NOT_NEEDED)
+    if len({gpu.name for gpu in gpus}) > 1 and environment.get(ORDER) != "PCI_BUS_ID":
+        if any(entry.isdecimal() for entry in entries):
+            return warned(
+                f"{VISIBLE}={environment[VISIBLE]!r} counts from the fastest GPU",
+                "the GPUs differ, and CUDA's order is another than nvidia-smi's and this program's",
+                f"set {ORDER}=PCI_BUS_ID, or name GPUs by UUID (nvidia-smi -L)",
+            )
+        return passed("different GPUs, which this program matches by PCI bus id")
+    return passed("numbers of GPUs are those of nvidia-smi")
