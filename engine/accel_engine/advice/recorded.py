@@ -77,12 +77,12 @@ class Recorded:
     info: RunInfo
     """Its ``meta`` and status."""
     events: Sequence[Event]
-    """Its events in order, without those of discarded steps."""
+    """Its events in order, without discarded steps."""
     series: Mapping[str, RecordedSeries] = field(default_factory=dict)
     """Its series by name; the steps per second under :data:`accel_engine.run.store.steps.THROUGHPUT`, and the end times
     of steps under :data:`accel_engine.run.store.steps.TIME`."""
     opening: Mapping[str, RecordedSeries] = field(default_factory=dict)
-    """Its series over its first steps, each with a bucket of its own; empty if ``series`` has these."""
+    """Its series over its first steps, one bucket a step; empty if ``series`` has these."""
     steps: int = 0
     """Number of recorded steps."""
     samples: Sequence[Sample] = ()
@@ -106,7 +106,7 @@ class Recorded:
 
     @property
     def built(self) -> ModelBuilt | None:
-        """The model and the batch; of a script, those of the latest part."""
+        """The model and the batch; of a script's latest part."""
         return self.history.built
 
     @property

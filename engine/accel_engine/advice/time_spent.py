@@ -33,10 +33,10 @@ class TimeSpent:
 
 
 def time_spent(recorded: Recorded) -> TimeSpent | None:
-    """The time of all steps but those of each engine's first record, if there are others.
+    """The time of all steps but each engine's first record, if there are others.
 
-    Runs without the engine's measurement have that of their validations and checkpoints, but not of the input. ``None``
-    if too little is known.
+    Runs without the engine's measurement have the time of their validations and checkpoints, but not of the input.
+    ``None`` if too little is known.
     """
     measured = later_records(recorded) or recorded.all(TimeMeasured)
     if not measured:

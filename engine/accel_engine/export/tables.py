@@ -131,7 +131,7 @@ TABLES: dict[str, Callable[[RunReader], ExportedTable]] = {
 
 
 def validation_objects(source: RunReader) -> list[dict[str, Any]]:
-    """The validations as JSON objects, except those of discarded steps; in a run with parts, each with its ``part``."""
+    """The validations as JSON objects, except of discarded steps; in a run with parts, each with its ``part``."""
     rows, parts = _validations(source)
     objects = [to_json_object(row) for row in rows]
     return [row | {"part": part} for row, part in zip(objects, parts, strict=True)] if parts is not None else objects
@@ -167,7 +167,7 @@ def _with_values(keys: Mapping[str, str], names: Iterable[str], last: Mapping[st
 
 
 def _validations(source: RunReader) -> tuple[list[Validated], list[int | None] | None]:
-    """The validations, except those of discarded steps, and the part of each; ``None`` for a run without parts."""
+    """The validations, except of discarded steps, and the part of each; ``None`` for a run without parts."""
     rows: list[Validated] = []
     parts: list[int | None] = []
     part, has_parts = None, False

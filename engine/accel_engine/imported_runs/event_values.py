@@ -115,7 +115,7 @@ class EventValues:
         at = int(position) - self._starts[index]
         plugin = self._plugins.get(tag, "")
         try:
-            # A PNG file has checksums of its own.
+            # A PNG file has its own checksums.
             record = record_at(self._files[index], at, checked=kind != "image")
             values = Message(record).message(_SUMMARY).messages(_VALUE)
             return item_of(next(each for each in reversed(values) if _is(each, tag, kind, plugin)), kind)

@@ -158,7 +158,7 @@ class SourceRun:
     """Whether its format has times, so that it is worth a note if there are none."""
 
     def add(self, metrics: Mapping[str, Points], *, validated: bool = False) -> None:
-        """Add metrics by the steps that they were measured after, counted from 0; their names tell those of validation.
+        """Add metrics by the steps that they were measured after, counted from 0; names tell which are of validation.
 
         Args:
             metrics: By the names that the other tool gives them.

@@ -105,7 +105,7 @@ def _read(name: str, parts: Mapping[Path, tuple[Path, ...]]) -> SourceRun:
 
 
 def _add_media(run: SourceRun, found: Sequence[SourceMedia], part: str) -> None:
-    """Add images, texts and histograms; those of validation, and of names that are taken, get the part as a prefix."""
+    """Add images, texts and histograms; in validation, and where names are taken, with the part as a prefix."""
     for media in found:
         taken = {other.name for other in run.media if other.kind == media.kind}
         names = (media.name, f"{part}/{media.name}")[part in VALIDATION_WORDS :]
@@ -123,7 +123,7 @@ def _add_own(run: SourceRun, training: Mapping[str, Points], validation: Mapping
 def _add_keras(run: SourceRun, training: Mapping[str, Points], validation: Mapping[str, Points]) -> None:
     """Add what Keras' callback logged: batches counted from 1, epochs from 0, evaluations at the steps taken.
 
-    Without batches, the values of an epoch are those of its last step; without evaluations, an epoch is a step.
+    Without batches, an epoch has the values of its last step; without evaluations, an epoch is a step.
     """
     batches, epochs, validated = (
         {tag.removeprefix(prefix): points for tag, points in tags.items() if tag.startswith(prefix)}

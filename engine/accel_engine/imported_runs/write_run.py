@@ -195,7 +195,7 @@ def _events(run: SourceRun, names: Mapping[str, str], steps: Steps, times: Float
     """The ends of epochs, and the validations."""
 
     def time_of(time: float, step: int) -> float:
-        """A time, or else that of the last step before ``step``."""
+        """A time, or else the time of the last step before ``step``."""
         index = max(int(np.searchsorted(steps, step)) - 1, 0)
         return time if math.isfinite(time) or not len(times) else float(times[index])
 

@@ -15,6 +15,7 @@ from accel_engine.events import EpochEnded, Event, Outcome, RunEnded, from_store
 from accel_engine.recording.wire import Message, MessageReader, pack_message
 from accel_engine.run import media
 from accel_engine.run.engine.commands import Command
+from accel_engine.run.engine.memory_loss import count_kills
 from accel_engine.run.engine.process_identity import ProcessIdentity
 from accel_engine.scripts.listener import Listener
 from accel_engine.scripts.supervised_run import SupervisedRun
@@ -27,6 +28,8 @@ DRAIN_SECONDS = 1.0
 
 LEFT_SECONDS = 60.0
 """How long a recorder in a live process may be without a connection: a call of C code may keep it from another one."""
+
+MEMORY = "the system may have ended it for lack of memory: see the kernel's log (dmesg)"
 
 LEFT = "the script ended without ending the recording: it was killed, has crashed, or called os._exit"
 
@@ -54,6 +57,7 @@ class Recording:
         self.is_over = self.is_ending = False
         self._began, self._step, self._epochs = clock.now(), run.step, run.epochs
         self._process = ProcessIdentity.of(pid)
+        self._kills = count_kills()
         self._epoch: EpochEnded | None = None
         self._changing = threading.Lock()
         self._connection: _Connection | None = None
@@ -142,6 +146,7 @@ class Recording:
             seconds=now - self._began,
             metrics=self._epoch.metrics if self._epoch else {},
             reason=reason,
+            hint=MEMORY if self._kills.has_risen() else "",
         )
         self._end(ended)
 

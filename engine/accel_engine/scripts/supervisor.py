@@ -20,7 +20,7 @@ from accel_engine.scripts.listener import Listener
 from accel_engine.scripts.output_copier import OutputCopier, OutputLog
 from accel_engine.scripts.output_parser import OutputParser
 from accel_engine.scripts.parsed_part import ParsedPart
-from accel_engine.scripts.recorder_server import RecorderServer
+from accel_engine.scripts.recorder_server import MEMORY, RecorderServer
 from accel_engine.scripts.script_process import ScriptProcess, Streams
 from accel_engine.scripts.script_run import ScriptRun
 
@@ -51,9 +51,6 @@ ONLY_IN_FIT = {
     "validate": "only the script can validate",
 }
 """Why each other command has no effect outside of a fit."""
-
-_MEMORY = "the system may have ended it for lack of memory: see the kernel's log (dmesg)"
-
 
 _INTERRUPTED = (0, 128 + signal.SIGINT, 128 + signal.SIGTERM, -signal.SIGINT, -signal.SIGTERM, -signal.SIGKILL)
 """How a script ends that was asked to by a signal."""
@@ -210,6 +207,6 @@ def ending_of(status: int, interrupted: str, stopped: str, last_words: str) -> t
             if -status in signal.valid_signals() and -status < signal.SIGRTMIN
             else f"signal {-status}"
         )
-        return Outcome.FAILED, f"the script was killed by {name}", _MEMORY if -status == signal.SIGKILL else ""
+        return Outcome.FAILED, f"the script was killed by {name}", MEMORY if -status == signal.SIGKILL else ""
     said = last_words[:MAX_REASON_LENGTH] if status == 1 else ""
     return Outcome.FAILED, f"the script exited with status {status}{said}", ""

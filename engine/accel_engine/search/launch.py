@@ -1,5 +1,6 @@
 """Opens searches, and starts the processes that run them; Optuna is imported when it is needed."""
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,11 +11,15 @@ from accel_engine.process.detached import leave, start_detached
 from accel_engine.run.directory import lock
 from accel_engine.search.study_database import StudyDatabase
 from accel_engine.search.study_paths import LOCK, LOG
+from accel_engine.text import printable_line
 
 if TYPE_CHECKING:
     import subprocess
 
     from accel_engine.search.study_reader import StudyReader
+
+TAIL_BYTES = 4096
+"""Bytes of a log that are read for its last line."""
 
 INSTALL = "pip install '.[search]' in a checkout of accel-tui"
 """How to install Optuna: the name of the package would find the extras of the version that is installed."""
@@ -72,3 +77,14 @@ def resume_study(directory: Path) -> None:
     with StudyDatabase(directory) as database:
         database.update(ended=None)
     leave(start_search_process(directory))
+
+
+def last_words(directory: Path) -> str:
+    """The last line that the process of a search has written to its log, made printable; empty if there is none."""
+    try:
+        with (directory / LOG).open("rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - TAIL_BYTES))
+            lines = file.read().decode(errors="replace").split("\n")
+    except OSError:
+        return ""
+    return printable_line(next((line.strip() for line in reversed(lines) if line.strip()), ""))

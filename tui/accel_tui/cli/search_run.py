@@ -19,10 +19,10 @@ from accel_engine.process.detached import leave
 from accel_engine.run_queue.queue import set_default_limit
 from accel_engine.search import launch, new_study
 from accel_engine.search.definition import SearchOptions
-from accel_engine.search.over import check_several, parse_over
+from accel_engine.search.over import parse_all
 from accel_engine.search.progress import check_enough
 from accel_engine.search.search_table import events_between, report_event, split_table
-from accel_engine.search.study_paths import LOG, find_study
+from accel_engine.search.study_paths import find_study
 from accel_engine.search.trial_plan import without_effect
 from accel_tui.cli.chosen_plan import with_chosen_plan
 from accel_tui.cli.live import is_live
@@ -60,7 +60,7 @@ def define_search(
         RunError: The search cannot be written, or its storage cannot be reached.
     """
     file, written = split_table(read_plan_file(plan_file)) if plan_file else (None, SearchOptions())
-    ranges = check_several(tuple(map(parse_over, over))) if over else ()
+    ranges = parse_all(over) if over else ()
     parameters = {each.name: each for each in (*written.parameters, *ranges)}
     chosen = replace(written, parameters=tuple(parameters.values()), **options)
     given = {**(file.values if file else {}), **flags}
@@ -219,9 +219,8 @@ class _Follower:
 
     def _lost(self) -> str:
         """What to say of a process that has ended without noting the search's end."""
-        log, name = self._database.directory / LOG, self._database.directory.name
-        lines = log.read_text(errors="replace").splitlines() if log.is_file() else []
-        last = next((line.strip() for line in reversed(lines) if line.strip()), "")
+        directory = self._database.directory
+        name, last = directory.name, launch.last_words(directory)
         why = f": {last.removeprefix('accel-tui: ')}" if last else ""
         again = f"Its trials go on. Continue it: accel-tui search --resume {name}"
         return f"the process of the search {name} has ended{why}\n{again}"

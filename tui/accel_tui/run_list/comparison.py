@@ -175,7 +175,7 @@ def mixed(runs: Sequence[RunInfo]) -> str:
 
 
 def compared_series_names(runs: Sequence[ComparedRun]) -> list[str]:
-    """The series of all runs: per-step series in the order of the runs, then those of validations only."""
+    """The series of all runs: per-step series in the order of the runs, then series of validations only."""
     declared = [name for compared in runs for name in (compared.state.built.series if compared.state.built else ())]
     recorded = [name for compared in runs for name in compared.state.curves]
     validated = [name for compared in runs for name in compared.state.validation]

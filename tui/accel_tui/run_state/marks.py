@@ -73,7 +73,7 @@ def extended_marks(marks: Marks, steps: Mapping[MarkKind, Sequence[int]]) -> Mar
 
 
 def with_advice(marks: Marks, steps: Iterable[int]) -> Marks:
-    """The marks of a run, with those of the steps where the evidence of its advice begins."""
+    """The marks of a run, with the steps where the evidence of its advice begins."""
     where = sorted(set(steps))
     return {**marks, MarkKind.ADVICE: Track().extended(where)} if where else marks
 

@@ -154,7 +154,7 @@ class RunState(History):
     def steps_per_epoch(self) -> int | None:
         """Steps of an epoch: of the plan, else the mean of the epochs that have ended; ``None`` before that.
 
-        In a script, those of the latest part.
+        In a script, of the latest part.
         """
         if self.built and self.built.steps_per_epoch:
             return self.built.steps_per_epoch

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from accel_engine.errors import AccelError
-from accel_engine.search.launch import is_search_running, open_study
-from accel_engine.search.study_paths import LOG
+from accel_engine.search.launch import is_search_running, last_words, open_study
 from accel_engine.search.trial import TrialReport
 from accel_engine.text import printable_fields, printable_line
 from accel_tui.follower import Follower, Unreadable
@@ -30,9 +29,6 @@ PENDING_SECONDS = 0.1
 
 ANSWER_SECONDS = 10.0
 """Seconds that a command waits for an answer while no process runs the study."""
-
-TAIL_BYTES = 4096
-"""Bytes of a log that are read for its last line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +154,7 @@ def read_state(study: "StudyReader", state: StudyState) -> StudyState:
         "spent": part.spent,
         "spent_at_end": part.spent_at_end,
         "is_running": is_running,
-        "last_words": "" if is_running or part.ended else _last_words(directory / LOG),
+        "last_words": "" if is_running or part.ended else last_words(directory),
     }
     if not changed and all(getattr(state, name) == value for name, value in rest.items()):
         return state
@@ -176,14 +172,3 @@ def _curve(reports: Collection[TrialReport]) -> TrialCurve:
     by_epoch = {each.epoch: each.value for each in reports}
     epochs = sorted(by_epoch)
     return TrialCurve(np.array(epochs, np.float64), np.array([by_epoch[epoch] for epoch in epochs], np.float64))
-
-
-def _last_words(log: Path) -> str:
-    """The last line of a log, from its last bytes; empty if there is none."""
-    try:
-        with log.open("rb") as file:
-            file.seek(max(0, log.stat().st_size - TAIL_BYTES))
-            lines = file.read().decode(errors="replace").split("\n")
-    except OSError:
-        return ""
-    return printable_line(next((line.strip() for line in reversed(lines) if line.strip()), ""))

@@ -86,5 +86,5 @@ def _cures(learning: Learning, last: Validated) -> Iterator[Cure]:
     else:
         yield text_cure(
             "See the findings below; then check that inputs and targets belong together, and train longer: --epochs",
-            "Try to learn 20 examples by heart: a model that cannot has a fault of its own",
+            "Try to learn 20 examples by heart: a model that cannot is faulty itself",
         )

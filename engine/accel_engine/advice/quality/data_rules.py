@@ -28,10 +28,10 @@ LARGE_TARGETS = 50.0
 """The same of targets that are numbers."""
 
 HIGH_START = 3.0
-"""The first loss over that of chance, above which inputs are too large for the initial weights."""
+"""The first loss over the loss by chance, above which inputs are too large for the initial weights."""
 
 HIGH_LOSS = 4.0
-"""The first loss over that of chance, from which something is wrong before the first step."""
+"""The first loss over the loss by chance, from which something is wrong before the first step."""
 
 FALLEN = 0.05
 """Share of its first tenth by which a loss has fallen from which the model learns."""
@@ -140,7 +140,7 @@ def targets_alike(learning: Learning) -> Iterator[Finding]:
 
 
 def _knows_all_targets(learning: Learning, profile: DataProfile) -> bool:
-    """Whether the targets that were looked at are all there are, or those of validation are all the same, too."""
+    """Whether the targets that were looked at are all there are, or validation's are all the same, too."""
     report = regression_of(learning.recorded)
     if report is not None and len(report.r2) and math.isfinite(float(report.r2[0])):
         return False  # events that are rare

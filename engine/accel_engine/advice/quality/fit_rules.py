@@ -28,13 +28,13 @@ FEW = 200
 """The same where there are no classes."""
 
 GAP = 0.1
-"""Accuracy of training minus that of validation, from which more examples would help."""
+"""Accuracy of training minus accuracy of validation, from which more examples would help."""
 
 NEAR = 3.0
 """How many times the usual learning rate a rate may be, or its inverse, that has no more to gain from the usual one."""
 
 UNDERFIT = 0.15
-"""Accuracy of nearest neighbours minus that of training, from which the model is too small or trained badly."""
+"""Accuracy of nearest neighbours minus accuracy of training, from which the model is too small or trained badly."""
 
 
 def too_few_examples(learning: Learning) -> Iterator[Finding]:

@@ -11,7 +11,7 @@ from accel_engine.plan.plan_checks import CLIPPING
 from accel_engine.run.store.series_names import GRADIENT_NORM, MICRO_BATCH_NORM
 
 VANISHED = 1e-3
-"""The largest norm of the gradients of the first layers over that of the last ones, below which they hardly learn."""
+"""The largest norm of the gradients of the first layers over the last ones', below which they hardly learn."""
 
 EXPLODED = 100.0
 """The largest norm of all gradients over the median one."""
@@ -20,7 +20,7 @@ MIN_STEPS = 20
 
 
 def vanishing_gradients(learning: Learning) -> Iterator[Finding]:
-    """The gradients of early layers are far smaller than those of the last ones."""
+    """The gradients of early layers are far smaller than in the last ones."""
     built = learning.recorded.built
     every = [name for name in (built.series if built else ()) if name.startswith(f"{GRADIENT_NORM}_")]
     names = [name for name in every if name != MICRO_BATCH_NORM]
@@ -40,7 +40,7 @@ def vanishing_gradients(learning: Learning) -> Iterator[Finding]:
         "Gradients vanish on their way to the first layers",
         [
             Evidence(
-                f"the gradient of layer {layer} has a norm of {lowest:.2g}, that of the last layers {last:.2g} "
+                f"the gradient of layer {layer} has a norm of {lowest:.2g}, and {last:.2g} in the last layers "
                 "(medians)",
                 name,
                 (learning.first, learning.stop),

@@ -46,7 +46,7 @@ RARE_RECALL = 0.4
 """Recall of a class, below which a model leaves it out."""
 
 UNEVEN = 8.0
-"""Examples of the commonest class over those of the rarest, from which classes are unbalanced."""
+"""Examples of the commonest class over the rarest one's, from which classes are unbalanced."""
 
 
 def labels_unrelated(learning: Learning) -> Iterator[Finding]:

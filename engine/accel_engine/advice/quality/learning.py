@@ -41,7 +41,7 @@ class Learning:
 
     @property
     def opening(self) -> RecordedSeries:
-        """The loss of the first steps, one by one if they are those of the run; else all of it."""
+        """The loss of the first steps, one by one at the beginning of the run; else all of it."""
         return self.loss if self.first else self.recorded.opening.get(self.loss_name, self.loss)
 
     @property
@@ -172,7 +172,7 @@ def classes_of(recorded: Recorded) -> int | None:
 
 
 def _classes_by_chance(recorded: Recorded) -> int | None:
-    """The number of classes at which the first losses and accuracies are both those of chance, if there is one."""
+    """The number of classes at which the first losses and accuracies are both as by chance, if there is one."""
     losses, accuracies = recorded.of("loss").mean[:20], recorded.of("accuracy").mean[:20]
     if len(losses) < 10 or len(accuracies) < 10 or not 0.5 < np.median(losses) < 7:
         return None
@@ -182,7 +182,7 @@ def _classes_by_chance(recorded: Recorded) -> int | None:
 
 
 def has_known_loss(recorded: Recorded) -> bool:
-    """Whether the loss is one of Keras', which compares outputs with targets and has no term of its own."""
+    """Whether the loss is one of Keras', which compares outputs with targets and adds nothing."""
     return recorded.built is not None and recorded.built.loss in {*LOSSES, *LOSS_ALIASES}
 
 

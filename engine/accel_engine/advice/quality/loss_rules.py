@@ -197,7 +197,7 @@ def _neighbours(bins: np.ndarray) -> float:
 
 
 def is_at_chance(learning: Learning) -> bool:
-    """Whether the last losses are those of chance, and the accuracy of training, too."""
+    """Whether the last losses are as by chance, and the accuracy of training, too."""
     chance, recorded = chance_loss(learning.recorded), learning.recorded
     if chance is None or not len(learning.loss):
         return False
@@ -205,13 +205,12 @@ def is_at_chance(learning: Learning) -> bool:
     name, guess = accuracy_name(recorded), chance_accuracy(recorded)
     if end < 0.95 * chance:
         return False
-    if not name or guess is None:
-        return True
-    return start_and_end(recorded.of(name))[1] < guess + 0.05
+    accuracy = recorded.of(name)
+    return guess is None or not len(accuracy) or start_and_end(accuracy)[1] < guess + 0.05
 
 
 def at_chance_text(learning: Learning) -> str:
-    """The last loss beside that of chance."""
+    """The last loss beside the loss by chance."""
     start, end = start_and_end(learning.loss)
     chance = chance_loss(learning.recorded) or math.nan
     fell = f"the loss began at {metric(start)} and is {metric(end)}"
@@ -232,7 +231,7 @@ def loss_flat(learning: Learning) -> Iterator[Finding]:
     low = is_rate_low(learning)
     yield quality_finding(
         "loss-flat",
-        "The loss stays at that of chance",
+        "The loss stays where chance has it",
         [of_loss(learning, at_chance_text(learning))],
         "the model has learned nothing yet",
         [
@@ -240,7 +239,7 @@ def loss_flat(learning: Learning) -> Iterator[Finding]:
                 "Check, in this order: that inputs and targets belong together; that inputs are scaled; a learning "
                 f"rate {'10 to 100 times larger' if low else '10 times larger and smaller'}; the last activation and "
                 "the loss",
-                "Try to learn 20 examples by heart: a model that cannot has a fault of its own",
+                "Try to learn 20 examples by heart: a model that cannot is faulty itself",
             )
         ],
         weight=0.9,

@@ -61,7 +61,7 @@ def _logits_as_probabilities(activation: str, loss: str) -> Finding:
     return _wrong_output(
         "The loss takes probabilities, but the model gives none",
         f"the model's last activation is {activation}, and {loss} has from_logits=False",
-        "the loss is not that of the model's outputs, so that it learns slowly or not at all",
+        "the loss misreads the model's outputs, so that it learns slowly or not at all",
         "End the model with a softmax (a sigmoid for a single unit or several labels), or compile it with a loss that "
         "has from_logits=True",
         "Dense(classes, activation='softmax'), or loss=SparseCategoricalCrossentropy(from_logits=True)",
@@ -87,7 +87,7 @@ def _sigmoid_of_classes(loss: str, units: int) -> Finding:
     return _wrong_output(
         "A sigmoid gives no probabilities of classes",
         f"the model's last activation is sigmoid, with {units} units; {loss} takes one class of several",
-        "the outputs do not add up to 1, so that the loss is not that of the classes",
+        "the outputs do not add up to 1, so that the loss misreads them",
         "End the model with a softmax; or, for several labels at once, use binary_crossentropy",
         "Dense(classes, activation='softmax')",
         0.8,

@@ -141,7 +141,7 @@ def _falls_steadily(values: np.ndarray) -> bool:
 def rate_high(learning: Learning) -> Iterator[Finding]:
     """The rate is above the usual ones, or the first updates made the loss far larger; and it shows.
 
-    It shows in a loss that has not fallen, in an accuracy far below that of nearest neighbours, or, where the rate is
+    It shows in a loss that has not fallen, in an accuracy far below nearest neighbours', or, where the rate is
     above the usual ones, in first updates that made the loss larger: the model may recover from these, and the finding
     is then only possible.
     """

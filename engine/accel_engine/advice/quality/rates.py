@@ -12,7 +12,7 @@ class RateRange(NamedTuple):
     low: float
     """Below it, training from random weights is slow."""
     usual: float
-    """A good first choice: Keras' default, or that of the optimizer's paper."""
+    """A good first choice: Keras' default, or the rate of the optimizer's paper."""
     high: float
     """Above it, many models do not train."""
 

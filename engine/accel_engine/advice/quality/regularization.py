@@ -51,7 +51,7 @@ def _is_image(shape: tuple[int | None, ...] | None) -> bool:
 
 
 def _decay_cures(learning: Learning) -> list[Cure]:
-    """AdamW, with Adam's learning rate: that of another optimizer does not fit it. None for a very short run."""
+    """AdamW, with Adam's learning rate: another optimizer's does not fit it. Nothing for a very short run."""
     built = learning.recorded.built
     is_adam = built is not None and built.optimizer in ("Adam", "AdamW")
     rate = (highest_learning_rate(learning.recorded) if is_adam else None) or ADAM_RATE

@@ -32,7 +32,7 @@ SHIFTED_SPREAD = 2.0
 MIN_EXAMPLES = 50
 
 WORSE = 1.3
-"""The loss of validation over that of training, from which a shift of inputs may be why."""
+"""The loss of validation over the loss of training, from which a shift of inputs may be why."""
 
 CLASSES_DIFFER = 0.25
 """Share of validation that would have to be of other classes to have the classes of training (total variation)."""
@@ -118,7 +118,7 @@ def _repeats_anyway(learning: Learning, profile: DataProfile) -> bool:
 
 
 def validation_shift(learning: Learning) -> Iterator[Finding]:
-    """Inputs or classes of validation differ from those of training."""
+    """Inputs or classes of validation differ from training."""
     profile = learning.profile
     if profile is None or learning.settings.get("time") or learning.settings.get("window"):
         return  # a time series is split by time, and changes
@@ -156,10 +156,10 @@ def _has_own_validation(learning: Learning) -> bool:
 
 
 MUCH_BETTER = 0.7
-"""The loss of validation over that of training, below which validation is easier."""
+"""The loss of validation over the loss of training, below which validation is easier."""
 
 BETTER_BY = 0.15
-"""The accuracy of validation minus that of training, from which it is."""
+"""The accuracy of validation minus the accuracy of training, from which it is."""
 
 _NOISY = ("Dropout", "SpatialDropout", "GaussianNoise", "GaussianDropout", "AlphaDropout", "Random")
 """Beginnings of layers that make training harder than validation."""
@@ -227,7 +227,7 @@ def _range_shift(learning: Learning, profile: DataProfile) -> Evidence | None:
 
 
 def _is_worse(learning: Learning) -> bool:
-    """Whether the last loss of validation is clearly higher than that of training."""
+    """Whether the last loss of validation is clearly higher than the last one of training."""
     _, losses = learning.validation("loss")
     trained = learning.last_loss if len(learning.loss) else 0.0
     return len(losses) > 0 and trained > 0 and bool(losses[-1] > WORSE * trained)
@@ -246,7 +246,7 @@ def _class_shift(profile: DataProfile) -> Evidence | None:
     index = int(np.argmax(np.abs(shares - others)))
     return Evidence(
         f"class {index} has {percent(shares[index], 1)} of the training examples, and "
-        f"{percent(others[index], 1)} of those of validation"
+        f"{percent(others[index], 1)} of the validation examples"
     )
 
 

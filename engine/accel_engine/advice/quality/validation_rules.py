@@ -64,7 +64,7 @@ def overfitting(learning: Learning) -> Iterator[Finding]:
                 (first, learning.stop),
             ),
         ],
-        f"the last model is worse than that of step {first:,}",
+        f"the last model is worse than the one of step {first:,}",
         overfitting_cures(learning),
         weight=min(0.8, 0.4 + (float(np.median(losses[-3:]) / losses[best]) - 1) / 2),
     )

@@ -135,7 +135,7 @@ def _seconds(recorded: Recorded) -> float:
 
 
 def _every(recorded: Recorded, steps: list[int], multiple: int) -> str:
-    """A longer interval as the plan takes it: so many times the usual one between some steps."""
+    """A longer interval as the plan takes it: a multiple of the usual one between some steps."""
     usual, epoch = _usual_gap(steps), _epoch_steps(recorded)
     if epoch and usual % epoch == 0:
         epochs = usual // epoch * multiple

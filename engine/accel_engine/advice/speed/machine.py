@@ -152,7 +152,7 @@ def _processes(recorded: Recorded, device: str) -> Finding | None:
     own = str(started.pid) if started else ""
     readings = [sample.readings.get("processes") for sample in recorded.training_samples if sample.device == device]
     known = [reading.items for reading in readings if reading and reading.value is not None]
-    # In a container, the driver's process ids are not those of here: all would be strangers.
+    # In a container, the driver has other process ids than here: all would be strangers.
     if len(known) < MIN_SAMPLES or not any(item.id == own for items in known for item in items):
         return None
     _, total = recorded.readings(device, "memory_total")

@@ -44,7 +44,7 @@ def stragglers(recorded: Recorded) -> Iterator[Finding]:
         title=f"The other workers wait for {name}",
         evidence=(Evidence(text, THROUGHPUT),),
         confidence=Confidence.LIKELY,
-        cost="each step takes as long as that of the slowest worker",
+        cost="each step takes as long as the slowest worker's",
         cures=(Cure(cure),),
         weight=0.6,
     )

@@ -55,7 +55,7 @@ class DataProfile:
     constant_features: Count | None = None
     """Features with one value in all training examples that were looked at."""
     feature_scales: Number | None = None
-    """Standard deviation of the widest feature over that of the narrowest one, without the outer 5% and without
+    """Standard deviation of the widest feature over the narrowest one's, without the outer 5% and without
     constant ones; of matrices of features only, not of images, series or tokens."""
     shift: Shift | None = None
     """The feature whose mean differs most between training and validation."""
@@ -87,10 +87,10 @@ class DataProfile:
     of_examples: Count = 0
     """Number of all training examples; 0 if unknown."""
     duplicates: Count = 0
-    """Compared training examples whose inputs are those of another one before."""
+    """Compared training examples with the same inputs as another one before."""
     conflicts: Count = 0
     """Those of them whose target is another."""
     leaked: Count = 0
     """Compared validation examples that are compared training examples, too: with equal inputs and targets."""
     class_runs: Number | None = None
-    """Share of training examples whose class is that of the one before them in the data."""
+    """Share of training examples with the same class as the one before them in the data."""

@@ -17,7 +17,7 @@ class ClassFigures(NamedTuple):
     recall: Floats
     """Share of the examples of the class that are predicted as it."""
     f1: Floats
-    """Harmonic mean of both; 0 if none is predicted correctly, NaN if the class neither occurs nor is predicted."""
+    """Harmonic mean of both; 0 without a correct prediction, NaN if the class neither occurs nor is predicted."""
     support: Floats
     """Number of examples of the class."""
     iou: Floats
@@ -27,7 +27,7 @@ class ClassFigures(NamedTuple):
 def class_figures(counts: npt.NDArray[np.int64]) -> ClassFigures:
     """Figures of a confusion matrix ``[classes, classes]``, or of one per label, ``[labels, 2, 2]``.
 
-    True classes are rows. Of labels, the figures are those of having the label.
+    True classes are rows. Of labels, the figures are of having the label.
     """
     if counts.ndim == 3:
         correct, true, predicted = counts[:, 1, 1], counts[:, 1].sum(1), counts[:, :, 1].sum(1)
@@ -63,7 +63,7 @@ class Curves(NamedTuple):
     false_positive_rate: Floats
     """Share of the negatives that are predicted to have the label."""
     precision: Floats
-    """Share of the predicted examples that are positives; NaN where none is predicted."""
+    """Share of the predicted examples that are positives; NaN without predicted examples."""
     roc_auc: float
     """Area under the ROC curve; NaN without positives or negatives. Exact up to ties within a bin, which count half."""
     average_precision: float

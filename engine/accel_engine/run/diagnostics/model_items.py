@@ -51,7 +51,7 @@ class Layer:
     shape: tuple[Count | None, ...] | None
     """Output shape for one example; ``None`` if it is known only at run time."""
     parameters: Count
-    """Number of weights; for a nested model, those of its layers included."""
+    """Number of weights; for a nested model, with its layers'."""
     trainable: Count
     """Number of trainable weights."""
     flops: Number | None

@@ -161,7 +161,7 @@ class RegressionReport(Report):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SegmentationReport(Report):
-    """A class for each pixel. Views of inputs are ``Image``, those of target and output ``Mask``."""
+    """A class for each pixel. Views of inputs are ``Image``, of target and output ``Mask``."""
 
     names: tuple[Text, ...] = ()
     """Class names."""

@@ -88,7 +88,7 @@ def write_checksums(folder: Path, step: int) -> None:
     """
     files = {path.name: _checksum(path, flush=True) for path in _data_files(folder, step)}
     final = _checksum_file(folder, step)
-    # Its name is that of a leftover of the same checkpoint, in case this process is killed.
+    # Named as a leftover of the same checkpoint, in case this process is killed.
     with replacing(final, Path(f"{final}_partial")) as unfinished, unfinished.open("w", encoding="utf-8") as file:
         file.write(encode(_Checksums(finite=True, files=files)))
         file.flush()
@@ -141,7 +141,7 @@ def first_whole(steps: Iterable[int], find_problem: Callable[[int], str]) -> tup
         find_problem: Says what is wrong with the checkpoint of a step; empty if it is whole.
 
     Returns:
-        Its step, ``None`` if none is whole; and what is wrong with those before it.
+        Its step, ``None`` if all are damaged; and what is wrong with the ones before it.
     """
     problems: list[str] = []
     for step in steps:

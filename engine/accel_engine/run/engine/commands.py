@@ -25,8 +25,8 @@ COMMANDS = {
     "checkpoint": "Save a checkpoint now",
     "learning_rate": "Set the learning rate of the next step",
     "validate": "Validate now",
-    "validation_every": "Validate every so many steps",
-    "checkpoint_every": "Save a checkpoint every so many steps",
+    "validation_every": "Validate every N steps",
+    "checkpoint_every": "Save a checkpoint every N steps",
 }
 """Commands by name, with what the engine does."""
 

@@ -23,7 +23,7 @@ class KillCounts:
     """How many processes the kernel has killed for lack of memory.
 
     The engine notes them at its start and with its heartbeats. Whoever finds it gone compares them with the present
-    ones. The counter of the engine's control group counts its own processes only; that of the machine those of all.
+    ones. The counter of the engine's control group counts its own processes only, the machine's counter all.
     """
 
     group: Text = ""
@@ -133,7 +133,7 @@ def memory_loss(directory: Path, meta: Mapping[str, Any]) -> MemoryLoss | None:
 
 
 def _log_after(directory: Path, start: int) -> bytes:
-    """The end of a run's log, after so many bytes."""
+    """The end of a run's log, after a number of bytes."""
     with suppress(OSError), (directory / LOG).open("rb") as log:
         log.seek(max(start, log_size(directory) - _TAIL))
         return log.read(_TAIL)

@@ -25,7 +25,7 @@ class ProcessIdentity:
     machine: Text
     """:func:`machine_id` of its machine."""
     namespace: Text
-    """The pid namespace of the process id; a container has one of its own."""
+    """The pid namespace of the process id, which containers do not share."""
 
     @classmethod
     def of(cls, pid: int) -> Self:

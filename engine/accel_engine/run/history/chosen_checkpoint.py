@@ -54,7 +54,7 @@ def _given_step(directory: Path, choice: str) -> int:
     steps = checkpoint_steps(directory)
     step = int(choice)
     if step not in steps:
-        raise RunError(f"run {directory.name} has no checkpoint of step {step:,}: it has those of {_listed(steps)}")
+        raise RunError(f"run {directory.name} has no checkpoint of step {step:,}, only of {_listed(steps)}")
     if problem := damage(directory / CHECKPOINTS, step):
         raise RunError(damaged_message(step, problem))
     return step

@@ -80,7 +80,7 @@ class CureChange:
     reason: str
     """The finding that it cures, in words."""
     is_rate: bool = False
-    """Whether a command has set the optimizer's learning rate, which is not that of the plan."""
+    """Whether a command has set the optimizer's learning rate, which differs from the plan's."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -101,7 +101,7 @@ class History:
     threads: events.ThreadsChosen | None = None
     """The number of threads per operation; ``None`` if it is TensorFlow's own."""
     built: events.ModelBuilt | None = None
-    """The model, data and batch that the plan resolved to; of a script, those of the latest part."""
+    """The model, data and batch that the plan resolved to; of a script's latest part."""
     parts: tuple[Part, ...] = ()
     """The parts of a script's run that ``accel-tui run`` started."""
     phase: events.PhaseChanged | None = None
@@ -233,7 +233,7 @@ def fold(history: H, new: Iterable[Event]) -> H:
 
 
 def read_history(directory: Path, *kinds: type[Event]) -> History:
-    """The history of a run, from its events; only from those of some kinds if any are given.
+    """The history of a run, from its events; only from some kinds if any are given.
 
     Raises:
         RunError: The run cannot be read.
@@ -308,7 +308,7 @@ def _add(draft: SimpleNamespace, event: Event) -> None:
             draft.training_paused = phase is Phase.PAUSED
         case events.PartStarted():
             draft.parts.append(Part(event))
-            # The part has a model, an optimizer and a first step of its own.
+            # The part has another model, optimizer and first step.
             draft.built, draft.learning_rate, draft.schedule = None, None, ""
         case events.ModelBuilt() if draft.parts:
             draft.parts[-1] = replace(draft.parts[-1], built=event)

@@ -78,7 +78,7 @@ def create_recorded(
         values: The known fields of a plan.
         script: The command line that starts the script.
         launched: Whether ``accel-tui run`` starts the script, so that its output is the run's log.
-        parent: The directory of runs; that of this process by default.
+        parent: The directory of runs; by default this process'.
 
     Raises:
         RunError: The directory of runs cannot be written.

@@ -45,7 +45,7 @@ def devices_in_use(except_for: Container[Path] = ()) -> list[DevicesInUse]:
 
 
 def runs_on(wanted: Sequence[str]) -> list[DevicesInUse]:
-    """The live runs on this machine that train on some devices, with those of them, or whose devices are unknown.
+    """The live runs on this machine that train on some devices, with these, or whose devices are unknown.
 
     Args:
         wanted: Such as ``cpu``, ``gpu`` or ``gpu:1``; empty for all devices.

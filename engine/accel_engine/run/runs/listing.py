@@ -50,7 +50,7 @@ class RunSummary:
     steps: int = 0
     """Steps recorded."""
     metrics: dict[str, float] | None = None
-    """The latest values: the means of the last epoch (see ``of_epoch``), and those of the last validation, which are
+    """The latest values: the means of the last epoch (see ``of_epoch``), and of the last validation, which are
     prefixed with ``validation_``."""
     of_epoch: bool = False
     """Whether an epoch has ended. If not, ``metrics`` has the last value of each series in place of means."""
