@@ -27,7 +27,25 @@ from .record import read, status, steps
 
 Engines = list["subprocess.Popen[str]"]
 
-LIVE = Plan(model="mlp", epochs=100_000, validation="off", xla="off", optimizer="sgd", learning_rate=0.01)
+LIVE = Plan(epochs=100_000, last_batch="drop", validation="off", xla="off", optimizer="sgd", learning_rate=0.01)
+
+SLEEPING = """
+import time
+
+import keras
+import tensorflow as tf
+
+class Sleep(keras.layers.Layer):
+    def call(self, x):
+        slept = tf.numpy_function(lambda: time.sleep(0.01) or 1.0, [], tf.float64)
+        with tf.control_dependencies([slept]):
+            return tf.identity(x)
+
+def build(input_shape, classes):
+    hidden = [keras.layers.Flatten(), Sleep(), keras.layers.Dense(classes, activation="softmax")]
+    return keras.Sequential([keras.Input(input_shape), *hidden])
+"""
+"""A model that leaves the processor to others."""
 
 
 def no_progress(_: object) -> None:
@@ -93,9 +111,10 @@ def test_plans_take_turns_until_one_is_killed(home: Path, tmp_path: Path) -> Non
 
 
 def test_a_live_run_is_paused_for_a_trial_and_gets_its_plan_back_when_a_cure_is_undone(
-    engines: Engines, home: Path, wait_until: Callable[..., None]
+    engines: Engines, home: Path, tmp_path: Path, wait_until: Callable[..., None]
 ) -> None:
-    directory = run.create(LIVE)
+    (tmp_path / "sleeping.py").write_text(SLEEPING)
+    directory = run.create(LIVE.replace(model=f"{tmp_path}/sleeping.py:build"))
     engines.append(start(directory))
     wait_until(lambda: latest_checkpoint(directory), "a checkpoint")
     check_that_a_cancelled_trial_resumes(directory, wait_until)

@@ -35,7 +35,7 @@ def prices(path: Path) -> Plan:
     """Arrays with prices near 1.2e8, which differ by units."""
     inputs = np.random.default_rng(1).normal(size=(200, 4))
     np.savez(path, x_train=inputs.astype(np.float32), y_train=1.2e8 + inputs @ [1.0, 2.0, 3.0, 4.0])
-    return Plan(model="linear", data=str(path), task="regression", epochs=1, batch_size=32)
+    return Plan(model="mlp", data=str(path), task="regression", epochs=1, batch_size=32)
 
 
 def test_arrays_answer_in_the_unit_and_can_be_used_as_their_run(gym: Gym, tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from full_disk import sqlite_error
 
 from .conftest import Gym
 
-PLAN = Plan(model="mlp", epochs=2, batch_size=256, last_batch="drop", optimizer="sgd")
+PLAN = Plan(model="mlp", epochs=2, batch_size=256, last_batch="drop")
 """Ten steps."""
 
 

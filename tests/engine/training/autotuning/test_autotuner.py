@@ -29,7 +29,7 @@ _memory: list[str] = []
 
 
 @pytest.fixture
-def after_a_trial(gym: Gym, measured: Callable[[float], None]) -> None:
+def after_a_trial(at_once: None, gym: Gym, measured: Callable[[float], None]) -> None:
     """Remember the trial of a run, in which XLA was three times as fast; it is trained once."""
     measured(300.0)
     if _memory:
