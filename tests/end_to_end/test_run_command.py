@@ -3,6 +3,7 @@
 import json
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -458,7 +459,7 @@ def test_recorders_in_processes_that_the_script_starts_are_parts_of_its_run(scri
         def die(name):
             run = Recorder(name)
             run.log(0, loss=2.0)
-            while run._session._thread.steps < 1: pass
+            while run._session._thread.steps == run._link.step: pass
             os.kill(os.getpid(), signal.SIGKILL)
 
         if __name__ == "__main__":
@@ -498,6 +499,34 @@ def test_recorders_in_processes_that_the_script_starts_are_parts_of_its_run(scri
     finished = [(each, Outcome.FINISHED) for each in ("program", "spawned", "of a server", "parent", "forked")]
     assert ends == [*finished[:3], ("killed", Outcome.FAILED), *finished[3:]]
     assert "part 5 (parent) is being recorded: parts are one after another" in log()
+
+
+def test_a_script_whose_run_is_deleted_goes_on_and_the_user_is_told_once(
+    scripts: Scripts, wait_until: Callable[..., None]
+) -> None:
+    name = scripts.write(
+        "train.py",
+        """
+        import os, time
+        from accel_engine import Recorder
+        with Recorder() as run:
+            step = 0
+            while not os.path.exists("goes-on"):
+                run.log(step, loss=1.0)
+                step += 1
+                time.sleep(0.01)
+        print("done")
+        """,
+    )
+    with scripts.start(name) as process:
+        wait_until(lambda: list_runs() and list_runs()[0].steps > 3, "steps")
+        shutil.rmtree(last().directory)
+        assert process.stderr
+        assert process.stderr.readline().rstrip().endswith("nothing more is recorded; the script continues")
+        (scripts.directory / "goes-on").touch()
+        output, errors = process.communicate()
+    assert (process.returncode, output, errors) == (0, "done\n", "")
+    assert list_runs() == []
 
 
 def test_a_killed_supervisor_is_told(scripts: Scripts, wait_until: Callable[..., None]) -> None:

@@ -121,7 +121,7 @@ def events(source: RunReader) -> ExportedTable:
     return ExportedTable({"time": "float64", "event": "str", "details": "str"}, batches)
 
 
-TABLES: dict[str, Callable[[RunReader], ExportedTable]] = {
+TABLE_READERS: dict[str, Callable[[RunReader], ExportedTable]] = {
     "steps": steps,
     "validation": validation_table,
     "samples": samples,

@@ -234,7 +234,7 @@ def _recorded(directory: Path) -> tuple[RunInfo, Plan, int]:
         )
     history = read_history(directory)
     steps_per_epoch = history.built.steps_per_epoch if history.built else None
-    return info, history.settled_plan(info.plan), info.plan.epochs * (steps_per_epoch or 0)
+    return info, history.autotuned_plan(info.plan), info.plan.epochs * (steps_per_epoch or 0)
 
 
 def _find(

@@ -19,7 +19,7 @@ from accel_engine.events import CommandAnswered, EpochEnded, Event, Outcome, Run
 from accel_engine.recording.error_guard import warn
 from accel_engine.recording.run_link import RunLink
 from accel_engine.recording.running_means import Values
-from accel_engine.run.engine.commands import Command, end
+from accel_engine.run.engine.commands import Command
 from accel_engine.run.media import MediaItem
 from accel_engine.training.commands.command_mailbox import CommandMailbox
 
@@ -218,7 +218,7 @@ class RecorderThread:
             except queue.Empty:
                 continue
             if isinstance(item, RunEnded):
-                end(self._link, replace(item, steps=self.steps))
+                self._link.end(replace(item, steps=self.steps))
                 return
             self._send(item)
 
@@ -281,7 +281,7 @@ class RecorderThread:
             reason=reason,
         )
         self._link.write_event(Warned(time=now, message=reason))
-        end(self._link, ended)
+        self._link.end(ended)
 
     def _check_left(self, *, certain: bool) -> None:
         if self._left and (ended := self._left(certain)):

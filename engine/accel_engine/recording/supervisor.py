@@ -37,24 +37,13 @@ def start() -> str:
     from accel_engine.process.detached import start_detached
 
     name = "the supervisor of the run"
-    process = start_detached(
-        name,
-        "-P",
-        "-m",
-        "accel_engine.scripts.recorder_supervisor",
-        str(os.getpid()),
-        log=None,
-        streams=subprocess.PIPE,
-    )
-    try:
-        address, problem = process.communicate(timeout=START_SECONDS)
-    except subprocess.TimeoutExpired as error:
-        process.kill()
-        raise TimeoutError(f"it has not started within {START_SECONDS:g} s") from error
-    finally:
-        for stream in (process.stdin, process.stdout, process.stderr):
-            if stream:
-                stream.close()
+    command = ("-P", "-m", "accel_engine.scripts.recorder_supervisor", str(os.getpid()))
+    with start_detached(name, *command, log=None, streams=subprocess.PIPE) as process:
+        try:
+            address, problem = process.communicate(timeout=START_SECONDS)
+        except subprocess.TimeoutExpired as error:
+            process.kill()
+            raise TimeoutError(f"it has not started within {START_SECONDS:g} s") from error
     if not address:
         *_, reason = problem.strip().splitlines() or [f"exit status {process.returncode}"]
         raise RunError(f"{name} cannot start: {reason}")

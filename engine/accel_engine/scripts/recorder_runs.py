@@ -2,6 +2,7 @@
 
 import itertools
 import time
+from collections.abc import Iterable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 from accel_engine.devices import Sampler
 from accel_engine.events import RunEnded
 from accel_engine.run.directory.log_file import note_in_log
+from accel_engine.run.engine.commands import Command
 from accel_engine.run.engine.process_identity import ProcessIdentity
 from accel_engine.run.engine.status import HEARTBEAT_SECONDS
 from accel_engine.run.runs.creation import create_recorded
@@ -46,8 +48,9 @@ class RecorderRun(SupervisedRun):
         self.start(message["begin"], int(message["pid"]))
         self._sampler.start()
 
-    def end_part(self, ended: RunEnded) -> None:
+    def end_part(self, ended: RunEnded, unanswered: Iterable[Command] = ()) -> None:
         """End the run; waits until all is written, or cannot be."""
+        del unanswered  # the end of a run answers them
         self._sampler.stop()
         self._finish(ended)
 

@@ -166,10 +166,7 @@ class Recording:
                 return
             self.is_ending = True
             unanswered, self._forwarded = [*self._forwarded.values()], {}
-        for command in unanswered:
-            obeyed = command.name == "stop" and ended.outcome is Outcome.STOPPED
-            self.run.answer_for_recorder(command, "the part has ended", obeyed=obeyed)
-        self.run.end_part(ended)
+        self.run.end_part(ended, unanswered)
         self.is_over = True
 
 

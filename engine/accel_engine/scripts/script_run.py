@@ -2,7 +2,7 @@
 
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import Any
 from accel_engine import clock
 from accel_engine.errors import RunError
 from accel_engine.events import Outcome, PartEnded, PartStarted, Phase, PhaseChanged, RunEnded
+from accel_engine.run.engine.commands import Command
 from accel_engine.run.reading.reader import RunReader
 from accel_engine.scripts.recorder_server import Recording
 from accel_engine.scripts.supervised_run import SupervisedRun
@@ -84,12 +85,11 @@ class ScriptRun(SupervisedRun):
         part = self.begin_part(message["begin"])
         return Recording(part.part, self, int(message["pid"]))
 
-    def end_part(self, ended: RunEnded) -> None:
-        """End the part.
-
-        Args:
-            ended: The part's end; its ``seconds`` are those of the part.
-        """
+    def end_part(self, ended: RunEnded, unanswered: Iterable[Command] = ()) -> None:
+        """End the part."""
+        for command in unanswered:
+            obeyed = command.name == "stop" and ended.outcome is Outcome.STOPPED
+            self.answer_for_recorder(command, "the part has ended", obeyed=obeyed)
         with self._lock:
             if not self.part:
                 return

@@ -2,7 +2,7 @@
 
 import socket
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from accel_engine.events import EpochEnded, Event, RunEnded, RunStarted, Warned
 from accel_engine.process.engine_process import package_versions
 from accel_engine.run import media
 from accel_engine.run.directory.disk_problem import disk_problem
-from accel_engine.run.engine.commands import Command, answered, end
+from accel_engine.run.engine.commands import Command, answered
 from accel_engine.run.writing.writer import RunWriter
 from accel_engine.scripts.patient_writer import PatientWriter
 
@@ -68,11 +68,12 @@ class SupervisedRun(ABC):
         self._queue.put(lambda: self._writer.begin(started))
 
     @abstractmethod
-    def end_part(self, ended: RunEnded) -> None:
+    def end_part(self, ended: RunEnded, unanswered: Iterable[Command] = ()) -> None:
         """End what a recorder has begun.
 
         Args:
             ended: Its end; ``seconds`` are its own.
+            unanswered: Commands that the recorder got.
         """
 
     def write_event(self, event: Event) -> None:
@@ -148,7 +149,7 @@ class SupervisedRun(ABC):
 
     def _finish(self, ended: RunEnded) -> None:
         """Write the run's end; waits until all is written, or cannot be."""
-        self._queue.put(lambda: end(self._writer, ended))
+        self._queue.put(lambda: self._writer.end(ended))
         self._queue.finish()
 
     def _show_waiting(self, error: DatabaseError | None) -> None:

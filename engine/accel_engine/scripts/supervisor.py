@@ -21,7 +21,7 @@ from accel_engine.scripts.output_copier import OutputCopier, OutputLog
 from accel_engine.scripts.output_parser import OutputParser
 from accel_engine.scripts.parsed_part import ParsedPart
 from accel_engine.scripts.recorder_server import MEMORY, RecorderServer
-from accel_engine.scripts.script_process import ScriptProcess, Streams
+from accel_engine.scripts.script_process import TERMINAL, ScriptProcess, Streams
 from accel_engine.scripts.script_run import ScriptRun
 
 POLL_SECONDS = 0.05
@@ -91,7 +91,7 @@ class ScriptSupervisor:
         self._copier = OutputCopier(streams, self._log, OutputParser(patterns), attached, add, self._take)
         self._sampler = Sampler(self._run.write_samples, engine=script.pid)
         self._interruptions = 0
-        self._has_killed = False
+        self._has_killed = self._has_shown_failure = False
         self._interrupted = ""
 
     def run(self) -> None:
@@ -120,6 +120,7 @@ class ScriptSupervisor:
                     beat_due = now + HEARTBEAT_SECONDS
                     self._run.heartbeat()
                     self._server.check(self._script.pid)
+                    self._show_failure()
             except Exception:  # noqa: BLE001 (a mistake of this program; the script continues)
                 traceback.print_exc()
         self._end(self._script.status)
@@ -133,6 +134,15 @@ class ScriptSupervisor:
             self._signals.append((number, bool(values.get("group"))))
         elif values.get("resume"):
             self._script.resume()
+
+    def _show_failure(self) -> None:
+        """Tell the user once that recording has ended, as the log may be gone with the run."""
+        if self._attached and self._run.failure and not self._has_shown_failure:
+            self._has_shown_failure = True
+            source = "stderr" if "stderr" in self._streams.sources else TERMINAL
+            line_end = "\r\n" if source == TERMINAL else "\n"
+            message = f"accel-tui: {self._run.failure}: nothing more is recorded; the script continues{line_end}"
+            self._attached.show(source, message.encode())
 
     def _handle_commands(self) -> None:
         for command in self._run.commands():

@@ -127,8 +127,7 @@ class EngineRuns:
 
     def figures(self, run: str, wanted: Collection[str]) -> Mapping[str, float]:
         """Figures of an ended run."""
-        measures = {"time": _training_seconds, "memory": _peak_memory, "measured_latency": measured_latency}
-        found = {name: measures[name](runs_directory() / run) for name in wanted if name in measures}
+        found = {name: MEASURES[name](runs_directory() / run) for name in wanted if name in MEASURES}
         return {name: value for name, value in found.items() if value is not None}
 
     def _run(self, run: str) -> "_FollowedRun":
@@ -204,7 +203,7 @@ def _peak_memory(directory: Path) -> float | None:
     return max(found, default=None)
 
 
-def measured_latency(directory: Path) -> float | None:
+def _measured_latency(directory: Path) -> float | None:
     """Median seconds of a prediction for one example, measured in a separate process; ``None`` if that fails.
 
     Raises:
@@ -230,6 +229,10 @@ def _values(samples: list[Sample], name: str) -> Iterator[float]:
         reading = sample.readings.get(name)
         if reading is not None and reading.value is not None:
             yield reading.value
+
+
+MEASURES = {"time": _training_seconds, "memory": _peak_memory, "latency": _measured_latency}
+"""What measures each of :data:`accel_engine.search.definition.FIGURES`."""
 
 
 class QueueStarter:

@@ -2,7 +2,8 @@
 
 from accel_engine.events import EpochEnded, Event, RunStarted, Validated
 from accel_engine.run.history.history import History, fold
-from accel_engine.search.engine_runs import measurements
+from accel_engine.search.definition import FIGURES
+from accel_engine.search.engine_runs import MEASURES, measurements
 from accel_engine.search.trial_runs import RunMetrics
 
 
@@ -31,3 +32,7 @@ def test_metrics_of_training_and_validation_of_one_step_are_one_measurement() ->
 def test_what_was_discarded_when_a_run_was_continued_does_not_count() -> None:
     events = [epoch(1, 0.9), epoch(2, 0.8), started(10), epoch(2, 0.7)]
     assert [each.metrics["loss"] for each in measurements(fold(History(), events))] == [0.9, 0.7]
+
+
+def test_each_figure_is_measured() -> None:
+    assert MEASURES.keys() == FIGURES.keys()

@@ -287,7 +287,7 @@ def test_the_learning_rate_is_the_plans_until_the_engine_says_another() -> None:
 def test_meters_keep_the_latest_sample_and_the_past() -> None:
     samples = tuple(Sample(float(second), "gpu:0", {"utilization": Reading(float(second), "%")}) for second in range(3))
     meter = apply_update(RunState(), Update(samples=samples)).meters["gpu:0"]
-    assert (meter.sample.time, meter.history) == (2.0, (0.0, 1.0, 2.0))
+    assert (meter.sample.time, meter.utilizations) == (2.0, (0.0, 1.0, 2.0))
 
 
 @pytest.mark.parametrize(("step", "epoch"), [(0, 1), (99, 1), (100, 2), (399, 4), (400, 4)])

@@ -11,7 +11,7 @@ from accel_engine.errors import AccelError
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.search.definition import Parameter, SearchOptions
-from accel_engine.search.over import format_values
+from accel_engine.search.ranges import format_values
 from accel_engine.text import printable
 from accel_engine.words import numbers
 from accel_tui.host import Screens, host_of, open_screen

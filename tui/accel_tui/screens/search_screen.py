@@ -293,7 +293,7 @@ class SearchScreen(DirtyRegionScreen, RunActionsScreen):
 
     @work(exclusive=True, exit_on_error=False, group="resume")
     async def action_resume_search(self) -> None:
-        """Continue the search in a process of its own."""
+        """Continue the search, in another process."""
         try:
             await asyncio.to_thread(launch.resume_study, self.directory)
         except AccelError as error:

@@ -1,6 +1,7 @@
 """Searches screen: all searches of this machine."""
 
 import asyncio
+import threading
 from typing import ClassVar
 
 from textual import getters, on, work
@@ -62,9 +63,9 @@ class SearchesScreen(BackScreen):
             self._table.empty = EMPTY
             self._table.show_rows(found, COLUMNS)
 
-    async def on_unmount(self) -> None:
-        """Close the studies."""
-        await asyncio.to_thread(self._studies.close)
+    def on_unmount(self) -> None:
+        """Close the studies, without waiting for a storage that is being read."""
+        threading.Thread(target=self._studies.close, daemon=True).start()
 
     @on(StudiesTable.Opened)
     def _open(self, event: StudiesTable.Opened) -> None:

@@ -83,6 +83,13 @@ class StudyState:
         """The first objective."""
         return self.objectives[0] if self.objectives else Objective("", maximize=True)
 
+    @property
+    def outcome(self) -> str:
+        """``running``, how it ended, or ``interrupted``."""
+        if self.is_running:
+            return "running"
+        return "interrupted" if self.ended is None else str(self.ended.get("outcome", "finished"))
+
     @cached_property
     def counts(self) -> Mapping[TrialState, int]:
         """The number of trials in each state that some are in."""
@@ -113,7 +120,7 @@ class StudyState:
 
 
 def value_range(values: Floats, *, maximize: bool) -> tuple[float, float]:
-    """The range of values that matter for their differences: without the worst tenth, such as those of first epochs.
+    """The range of values that matter for their differences: without the worst tenth, such as the first epochs.
 
     Args:
         values: Any, of which those that are not finite do not count.

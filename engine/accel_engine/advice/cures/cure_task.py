@@ -88,7 +88,7 @@ def cure_task(
     on_cpu = found is not None and all(device.kind == "cpu" for device in found.devices)
     quantity = quantity or quantity_of(changes, on_cpu=on_cpu)
     balanced = BALANCED if "class_weight" in changes and built and built.task == "classification" else ""
-    before = _measuring(history.settled_plan(plan), balanced)
+    before = _measuring(history.autotuned_plan(plan), balanced)
     after = _with(before, with_planned_rate(changes, before, built.replicas if built else 1))
     if after.to_mapping() == before.to_mapping():
         raise RunError("the run has these settings already")

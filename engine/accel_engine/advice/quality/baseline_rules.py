@@ -57,7 +57,7 @@ def below_baseline(learning: Learning) -> Iterator[Finding]:
 def _judged(validated: Validated, learning: Learning) -> list[str]:
     """Names of the metrics to compare: of a regression, the error that its loss makes small, if there is one."""
     names = [name for name, value in validated.metrics.items() if value is not None and name in validated.baseline]
-    built = learning.recorded.built
+    built = learning.built
     wanted = MAE if built is not None and built.loss in ABSOLUTE_LOSSES else RMSE
     return [wanted] if wanted in names else [name for name in names if name != R2]
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from accel_engine.advice.finding import Confidence, Cure, Evidence, Finding
 from accel_engine.advice.quality.findings import of_loss, quality_finding, set_field, text_cure
-from accel_engine.advice.quality.learning import Learning, chance_loss, highest_learning_rate, start_and_end
+from accel_engine.advice.quality.learning import Learning, start_and_end
 from accel_engine.run.store.series_names import GRADIENT_NORM, MICRO_BATCH_NORM
 from accel_engine.words.numbers import counted, metric
 
@@ -26,7 +26,7 @@ MANY_EXAMPLES = 500
 
 def small_statistics(learning: Learning) -> Iterator[Finding]:
     """Batch normalization takes the statistics of very few examples."""
-    table, built = learning.recorded.diagnostics.layers, learning.recorded.built
+    table, built = learning.recorded.diagnostics.layers, learning.built
     if table is None or built is None or not built.per_replica_batch:
         return
     count = built.per_replica_batch // int(learning.settings.get("micro_batches") or 1)
@@ -61,7 +61,7 @@ def _larger_batch(learning: Learning, batch: int) -> Cure:
     The rate grows with the batch, of adaptive optimizers with its square root: Goyal et al., Accurate, Large Minibatch
     SGD, 2017; Malladi et al., On the SDEs and Scaling Rules for Adaptive Gradient Algorithms, 2022.
     """
-    built, rate = learning.recorded.built, highest_learning_rate(learning.recorded)
+    built, rate = learning.built, learning.highest_rate
     if built is None or not built.global_batch or rate is None:
         return set_field(f"Use a larger batch: --batch-size {batch}", f"fit(batch_size={batch})", batch_size=batch)
     factor = batch / built.global_batch
@@ -76,7 +76,7 @@ def _larger_batch(learning: Learning, batch: int) -> Cure:
 
 def few_updates(learning: Learning) -> Iterator[Finding]:
     """An epoch has few updates, and the model still learns fast at the end."""
-    built = learning.recorded.built
+    built = learning.built
     if built is None or not built.steps_per_epoch or not built.examples or not built.global_batch:
         return
     if (
@@ -89,7 +89,7 @@ def few_updates(learning: Learning) -> Iterator[Finding]:
         return
     start, end = start_and_end(learning.loss)
     before = float(learning.loss.mean[int(0.7 * len(learning.loss))])
-    reference = max(start, chance_loss(learning.recorded) or 0.0)
+    reference = max(start, learning.chance_loss or 0.0)
     if end < 0.5 * reference or before - end < 0.003 * reference:
         return
     smaller = max(8, min(64, built.examples // 32))
@@ -134,7 +134,7 @@ SMALL_BATCH = 32
 
 def gradient_noise(learning: Learning) -> Iterator[Finding]:
     """The batch is far smaller, or far larger, than the noise of its gradients asks for."""
-    scale, built = noise_scale(learning), learning.recorded.built
+    scale, built = noise_scale(learning), learning.built
     if scale is None or built is None or not built.global_batch:
         return
     batch = built.global_batch
@@ -151,7 +151,7 @@ def noise_scale(learning: Learning) -> float | None:
     It follows from the norms of the gradients of two batch sizes: McCandlish et al., An Empirical Model of Large-Batch
     Training, 2018, appendix A.1. ``None`` without these norms.
     """
-    built, parts = learning.recorded.built, int(learning.settings.get("micro_batches") or 1)
+    built, parts = learning.built, int(learning.settings.get("micro_batches") or 1)
     large, small = _mean_square(learning, GRADIENT_NORM), _mean_square(learning, MICRO_BATCH_NORM)
     if built is None or not built.per_replica_batch or built.replicas > 1 or parts < 2 or not large or not small:
         return None

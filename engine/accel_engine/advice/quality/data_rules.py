@@ -5,18 +5,7 @@ from collections.abc import Iterator
 
 from accel_engine.advice.finding import Confidence, Evidence, Finding
 from accel_engine.advice.quality.findings import of_loss, quality_finding, set_field, text_cure
-from accel_engine.advice.quality.learning import (
-    Learning,
-    accuracy_name,
-    block_means,
-    chance_loss,
-    classes_of,
-    classification_of,
-    has_known_loss,
-    output_units,
-    regression_of,
-    start_and_end,
-)
+from accel_engine.advice.quality.learning import Learning, block_means, start_and_end
 from accel_engine.advice.quality.number_rules import has_lost, number_repairs
 from accel_engine.run.diagnostics import DataProfile
 from accel_engine.words.numbers import metric, percent
@@ -124,7 +113,7 @@ def inputs_alike(learning: Learning) -> Iterator[Finding]:
 def targets_alike(learning: Learning) -> Iterator[Finding]:
     """All targets are the same, and the loss compares outputs with them."""
     profile = learning.profile
-    if profile is None or profile.examples < 10 or not has_known_loss(learning.recorded):
+    if profile is None or profile.examples < 10 or not learning.has_known_loss:
         return  # a loss of one's own may need no targets
     only_class = bool(profile.classes) and sum(count > 0 for count in profile.classes) == 1
     if only_class or (profile.target_deviation == 0 and _knows_all_targets(learning, profile)):
@@ -141,7 +130,7 @@ def targets_alike(learning: Learning) -> Iterator[Finding]:
 
 def _knows_all_targets(learning: Learning, profile: DataProfile) -> bool:
     """Whether the targets that were looked at are all there are, or validation's are all the same, too."""
-    report = regression_of(learning.recorded)
+    report = learning.regression
     if report is not None and len(report.r2) and math.isfinite(float(report.r2[0])):
         return False  # events that are rare
     return _sees_all(profile) or (report is not None and len(report.r2) == 1)
@@ -153,7 +142,7 @@ def _sees_all(profile: DataProfile) -> bool:
 
 def inputs_not_scaled(learning: Learning) -> Iterator[Finding]:
     """Large inputs reach the first weights, and the first loss is far above chance."""
-    profile, chance = learning.profile, chance_loss(learning.recorded)
+    profile, chance = learning.profile, learning.chance_loss
     inputs = profile.inputs if profile else None
     if profile is None or inputs is None or inputs.mean is None or inputs.deviation is None:
         return
@@ -194,7 +183,7 @@ def inputs_not_scaled(learning: Learning) -> Iterator[Finding]:
 
 def initial_loss_high(learning: Learning) -> Iterator[Finding]:
     """The first loss of a classifier is far above chance: it is sure of wrong classes before it has learned any."""
-    classes, loss = classes_of(learning.recorded), learning.loss
+    classes, loss = learning.classes, learning.loss
     if not learning.is_fresh or not classes or classes < 2 or len(loss) < 10 or "Dropout" in learning.layer_kinds:
         return
     chance = math.log(classes)
@@ -229,8 +218,8 @@ def initial_loss_high(learning: Learning) -> Iterator[Finding]:
 
 def _is_accurate(learning: Learning, classes: int) -> bool | None:
     """Whether the last accuracy is well above chance; ``None`` if there is none."""
-    accuracy = learning.of(accuracy_name(learning.recorded))
-    report, least = classification_of(learning.recorded), 1 / classes + 0.5 * (1 - 1 / classes)
+    accuracy = learning.of(learning.accuracy_name)
+    report, least = learning.classification, 1 / classes + 0.5 * (1 - 1 / classes)
     if len(accuracy):
         return start_and_end(accuracy)[1] > least
     if report is None or report.counts is None or not report.counts.sum():
@@ -249,21 +238,21 @@ def _rescales(learning: Learning) -> bool:
 
 
 def _can_scale(learning: Learning) -> bool:
-    built = learning.recorded.built
+    built = learning.built
     can = built is not None and built.inputs.startswith(("uint8", "uint16"))
     return can and learning.settings.get("scale", "0-1") != "0-1"
 
 
 def targets_not_scaled(learning: Learning) -> Iterator[Finding]:
     """Numbers to predict are large, and the model explains little of them."""
-    profile, chance, report = learning.profile, chance_loss(learning.recorded), regression_of(learning.recorded)
+    profile, chance, report = learning.profile, learning.chance_loss, learning.regression
     if profile is None or profile.target_mean is None or profile.target_deviation is None or not len(learning.loss):
         return
     size = math.hypot(profile.target_mean, profile.target_deviation)
     explained = float(report.r2[0]) if report is not None and len(report.r2) else None
     _, end = start_and_end(learning.loss)
     unlearned = (chance is not None and end > 0.5 * chance) or (explained is not None and explained < 0.5)
-    if size < LARGE_TARGETS or output_units(learning.recorded) is None or not unlearned or _rescales(learning):
+    if size < LARGE_TARGETS or learning.output_units is None or not unlearned or _rescales(learning):
         return
     found = f", and the model explains {percent(explained, 0)} of their variance" if explained is not None else ""
     yield quality_finding(

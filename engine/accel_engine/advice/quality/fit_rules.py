@@ -7,16 +7,7 @@ import numpy as np
 
 from accel_engine.advice.finding import Cure, Evidence, Finding
 from accel_engine.advice.quality.findings import of_loss, quality_finding, rate_cure, text_cure
-from accel_engine.advice.quality.learning import (
-    Learning,
-    accuracy_name,
-    accuracy_rises,
-    classes_of,
-    highest_learning_rate,
-    is_settled,
-    regression_of,
-    start_and_end,
-)
+from accel_engine.advice.quality.learning import Learning, start_and_end
 from accel_engine.advice.quality.rates import rates_of
 from accel_engine.advice.quality.regularization import overfitting_cures
 from accel_engine.words.numbers import metric, percent
@@ -40,7 +31,7 @@ UNDERFIT = 0.15
 def too_few_examples(learning: Learning) -> Iterator[Finding]:
     """There are few examples, and validation is much worse than training."""
     recorded, profile = learning.recorded, learning.profile
-    built, classes = recorded.built, classes_of(recorded)
+    built, classes = recorded.built, learning.classes
     count = built.examples if built else None
     if not count or not len(learning.loss):
         return
@@ -79,7 +70,7 @@ def _has_gap(learning: Learning) -> bool:
 
 def _accuracies(learning: Learning) -> tuple[float | None, float | None]:
     """The last accuracy of training and of validation; ``None`` where there is none."""
-    name = accuracy_name(learning.recorded)
+    name = learning.accuracy_name
     series = learning.of(name)
     _, values = learning.validation(name)
     validated = float(values[-1]) if len(values) else None
@@ -92,7 +83,7 @@ def _accuracies(learning: Learning) -> tuple[float | None, float | None]:
 def _gap_text(learning: Learning) -> Evidence:
     trained, validated = _accuracies(learning)
     if trained is not None and validated is not None:
-        name = accuracy_name(learning.recorded)
+        name = learning.accuracy_name
         return Evidence(
             f"{name} is {percent(trained, 1)} in training and {percent(validated, 1)} in validation",
             f"validation_{name}",
@@ -114,7 +105,7 @@ def underfitting(learning: Learning) -> Iterator[Finding]:
         "underfitting",
         "The model learns less than the data has to teach",
         [
-            Evidence(missing, accuracy_name(learning.recorded) or learning.loss_name),
+            Evidence(missing, learning.accuracy_name or learning.loss_name),
             of_loss(learning, _loss_text(learning)),
         ],
         "a larger or better trained model would be right more often",
@@ -133,12 +124,12 @@ def _missing_learning(learning: Learning) -> str | None:
     profile = learning.profile
     if profile is None or profile.neighbours is None or profile.neighbours_examples < 300 or len(learning.loss) < 100:
         return None
-    if len(learning.epochs) < 5 or not is_settled(learning) or accuracy_rises(learning):
+    if len(learning.epochs) < 5 or not learning.is_settled() or learning.accuracy_rises:
         return None
     if learning.settings.get("augmentation"):
         return None  # changed examples are harder than those that were compared
     trained = max((each for each in _accuracies(learning) if each is not None), default=None)
-    report = regression_of(learning.recorded)
+    report = learning.regression
     if profile.classes and trained is not None:
         if profile.neighbours - trained < UNDERFIT:
             return None
@@ -157,7 +148,7 @@ def _missing_learning(learning: Learning) -> str | None:
 
 def _other_rate(learning: Learning) -> list[Cure]:
     """Another learning rate, towards the usual one; nothing for a usual one."""
-    rate, usual = highest_learning_rate(learning.recorded), rates_of(learning)
+    rate, usual = learning.highest_rate, rates_of(learning)
     if rate is None or usual is None:
         return [text_cure("Try learning rates 10 times larger and smaller: accel-tui find learning-rate")]
     if usual.usual / NEAR <= rate <= usual.usual * NEAR:

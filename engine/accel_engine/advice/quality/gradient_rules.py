@@ -21,7 +21,7 @@ MIN_STEPS = 20
 
 def vanishing_gradients(learning: Learning) -> Iterator[Finding]:
     """The gradients of early layers are far smaller than in the last ones."""
-    built = learning.recorded.built
+    built = learning.built
     every = [name for name in (built.series if built else ()) if name.startswith(f"{GRADIENT_NORM}_")]
     names = [name for name in every if name != MICRO_BATCH_NORM]
     norms = {name: _median(learning, name) for name in names}

@@ -8,17 +8,7 @@ import numpy.typing as npt
 
 from accel_engine.advice.finding import Confidence, Evidence, Finding
 from accel_engine.advice.quality.findings import quality_finding, set_field, text_cure
-from accel_engine.advice.quality.learning import (
-    Learning,
-    accuracy_name,
-    accuracy_rises,
-    chance_accuracy,
-    chance_loss,
-    class_shares,
-    classification_of,
-    is_settled,
-    start_and_end,
-)
+from accel_engine.advice.quality.learning import Learning, start_and_end
 from accel_engine.run.diagnostics.figures import curves
 from accel_engine.words.numbers import metric, percent
 
@@ -87,8 +77,8 @@ def labels_unrelated(learning: Learning) -> Iterator[Finding]:
 
 def _validation_at_chance(learning: Learning) -> Iterator[Finding]:
     """Training learns, and validation is as chance has it from the first to the last time."""
-    recorded, (_, losses), chance = learning.recorded, learning.validation("loss"), chance_loss(learning.recorded)
-    name, guess = accuracy_name(recorded), chance_accuracy(recorded)
+    (_, losses), chance = learning.validation("loss"), learning.chance_loss
+    name, guess = learning.accuracy_name, learning.chance_accuracy
     if chance is None or guess is None or not name or len(losses) < 5 or losses.min() < 0.98 * chance:
         return
     trained, validated = learning.of(name), learning.validation(name)[1]
@@ -121,7 +111,7 @@ def _validation_at_chance(learning: Learning) -> Iterator[Finding]:
 
 def _validates_at_chance(learning: Learning) -> bool:
     """Whether no validation was better than chance, and they do not become better."""
-    chance, (_, losses) = chance_loss(learning.recorded), learning.validation("loss")
+    chance, (_, losses) = learning.chance_loss, learning.validation("loss")
     if chance is None or len(losses) < 3:
         return False
     return bool(losses.min() > 0.97 * chance and losses[len(losses) // 3] - losses[-1] < 0.01 * chance)
@@ -129,7 +119,7 @@ def _validates_at_chance(learning: Learning) -> bool:
 
 def _best_validation(learning: Learning) -> Evidence:
     steps, losses = learning.validation("loss")
-    chance = chance_loss(learning.recorded) or math.nan
+    chance = learning.chance_loss or math.nan
     return Evidence(
         f"the lowest validation loss is {metric(losses.min())}; knowing only how often each target occurs "
         f"gives {metric(chance)}",
@@ -140,7 +130,7 @@ def _best_validation(learning: Learning) -> Evidence:
 
 def imbalance(learning: Learning) -> Iterator[Finding]:
     """Classes are unbalanced, and the model leaves a rare one out."""
-    report, shares = classification_of(learning.recorded), class_shares(learning.recorded)
+    report, shares = learning.classification, learning.class_shares
     if report is None or report.counts is None or shares is None or len(shares) < 2:
         return
     if learning.settings.get("class_weight"):
@@ -151,7 +141,7 @@ def imbalance(learning: Learning) -> Iterator[Finding]:
     common, support = int(np.argmax(shares)), counts.sum(axis=1)
     recall = np.diag(counts) / np.maximum(support, 1)
     rare = (support >= 5) & (shares > 0) & (shares * UNEVEN < shares[common]) & (recall < RARE_RECALL)
-    if not rare.any() or recall[common] < 0.9 or not is_settled(learning):
+    if not rare.any() or recall[common] < 0.9 or not learning.is_settled():
         return
     worst = int(np.argmin(np.where(rare, recall, 2.0)))
     accuracy, guess = float(np.diag(counts).sum() / max(counts.sum(), 1)), float(support.max() / max(support.sum(), 1))
@@ -188,15 +178,15 @@ def imbalance(learning: Learning) -> Iterator[Finding]:
 
 def label_noise(learning: Learning) -> Iterator[Finding]:
     """Errors hardly depend on how sure the model is, and it has learned all that it can."""
-    report, guess = classification_of(learning.recorded), chance_accuracy(learning.recorded)
+    report, guess = learning.classification, learning.chance_accuracy
     if (
         report is None
         or report.confidence is None
         or report.counts is None
         or guess is None
         or len(learning.epochs) < 3
-        or not is_settled(learning, 0.2)
-        or accuracy_rises(learning)
+        or not learning.is_settled(0.2)
+        or learning.accuracy_rises
     ):
         return
     right, wrong = report.confidence.positives[0], report.confidence.negatives[0]
@@ -229,7 +219,7 @@ def label_noise(learning: Learning) -> Iterator[Finding]:
                 f"{percent(1 - accuracy, 0)} of {total:,} validation predictions are wrong, hardly less where the "
                 f"model is sure: its confidence tells right from wrong with an area under the ROC curve of {area:.2f}; "
                 "0.5 is chance",
-                f"validation_{accuracy_name(learning.recorded) or 'loss'}",
+                f"validation_{learning.accuracy_name or 'loss'}",
             ),
             *near,
         ],

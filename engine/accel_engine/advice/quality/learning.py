@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from accel_engine.advice.recorded import EMPTY, Floats, Recorded, RecordedSeries
-from accel_engine.events import EpochEnded, LearningRateChanged, PartStarted, Validated
+from accel_engine.events import EpochEnded, LearningRateChanged, ModelBuilt, PartStarted, Validated
 from accel_engine.plan.monitor import is_better_lower
 from accel_engine.plan.task_choices import LOSS_ALIASES, LOSSES
-from accel_engine.run.diagnostics import ClassificationReport, DataProfile, RegressionReport
+from accel_engine.run.diagnostics import ClassificationReport, DataProfile, OutputReport, RegressionReport
 from accel_engine.run.store.series_names import LEARNING_RATE, is_loss
 
 STEP_LOSSES = ("loss", "mean_loss")
@@ -89,6 +89,139 @@ class Learning:
         """A series in this part by name; an empty one if it was not recorded."""
         return self.recorded.of(name).between(self.first, self.stop)
 
+    @property
+    def built(self) -> ModelBuilt | None:
+        """The model and the batch."""
+        return self.recorded.built
+
+    @property
+    def output_units(self) -> int | None:
+        """Numbers of the model's single output, where it is a vector; ``None`` if unknown."""
+        found = re.fullmatch(r"\w+ (\d+)", self.built.outputs) if self.built else None
+        return int(found.group(1)) if found else None
+
+    @property
+    def classes(self) -> int | None:
+        """Number of classes of a classification; ``None`` for anything else."""
+        built, units = self.built, self.output_units
+        if built is None or (not built.loss and self.recorded.info.kind != "training"):
+            return self._classes_by_chance
+        if built.task not in ("", "classification"):
+            return None
+        if built.task and built.classes:
+            return built.classes
+        if "categorical_crossentropy" in built.loss:
+            return units if units and units > 1 else None
+        return 2 if "binary_crossentropy" in built.loss and units == 1 else None
+
+    @property
+    def _classes_by_chance(self) -> int | None:
+        """The number of classes at which the first losses and accuracies are both as by chance, if there is one."""
+        losses, accuracies = self.recorded.of("loss").mean[:20], self.recorded.of("accuracy").mean[:20]
+        if len(losses) < 10 or len(accuracies) < 10 or not 0.5 < np.median(losses) < 7:
+            return None
+        classes = round(math.exp(float(np.median(losses))))
+        by_loss = abs(float(np.median(losses)) - math.log(classes)) < 0.1
+        return classes if by_loss and abs(float(accuracies.mean()) * classes - 1) < 0.4 else None
+
+    @property
+    def has_known_loss(self) -> bool:
+        """Whether the loss is one of Keras', which compares outputs with targets and adds nothing."""
+        return self.built is not None and self.built.loss in {*LOSSES, *LOSS_ALIASES}
+
+    @property
+    def class_shares(self) -> Floats | None:
+        """The share of each class in the training data, or else in validation; ``None`` if unknown."""
+        profile, report = self.profile, self.classification
+        counts = np.array(profile.classes if profile and profile.classes else (), np.float64)
+        if not counts.sum() and report is not None and report.counts is not None:
+            counts = report.counts.sum(axis=1).astype(np.float64)
+        return counts / counts.sum() if counts.sum() else None
+
+    @property
+    def chance_loss(self) -> float | None:
+        """The loss of a model that knows only how often each target occurs; ``None`` if unknown.
+
+        The entropy of the classes for a crossentropy, the variance of the targets for a squared error.
+        """
+        built, classes = self.built, self.classes
+        if built is None or not built.loss:
+            return math.log(classes) if classes else None
+        if "crossentropy" in built.loss and classes:
+            shares = self.class_shares
+            if shares is None or len(shares) != classes or self.settings.get("class_weight"):
+                return math.log(classes)
+            known = shares[shares > 0]
+            return float(-np.sum(known * np.log(known)))
+        deviation = self.profile.target_deviation if self.profile else None
+        if deviation and built.loss in ("mean_squared_error", "mse") and self.output_units == 1:
+            return deviation**2
+        return None
+
+    @property
+    def chance_accuracy(self) -> float | None:
+        """The accuracy of always guessing the commonest class; ``None`` if unknown."""
+        classes, shares = self.classes, self.class_shares
+        if classes is None:
+            return None
+        return float(shares.max()) if shares is not None else 1 / classes
+
+    @property
+    def classification(self) -> ClassificationReport | None:
+        """The report of a classifier's only output."""
+        report = self._only_report
+        return report if isinstance(report, ClassificationReport) else None
+
+    @property
+    def regression(self) -> RegressionReport | None:
+        """The report of the only output of a regression."""
+        report = self._only_report
+        return report if isinstance(report, RegressionReport) else None
+
+    @property
+    def _only_report(self) -> OutputReport | None:
+        report = self.recorded.diagnostics.validation
+        return report.outputs[0] if report and len(report.outputs) == 1 else None
+
+    @property
+    def accuracy_name(self) -> str:
+        """The series with the accuracy; empty if there is none."""
+        names = [name for name in self.recorded.series if name == "accuracy" or name.endswith("_accuracy")]
+        return "accuracy" if "accuracy" in names else names[0] if len(names) == 1 else ""
+
+    @property
+    def highest_rate(self) -> float | None:
+        """The highest learning rate; ``None`` if unknown."""
+        series = self.recorded.of(LEARNING_RATE)
+        if len(series):
+            return float(series.high.max())
+        changed = self.recorded.all(LearningRateChanged)
+        return max((each.learning_rate for each in changed), default=None)
+
+    @property
+    def accuracy_rises(self) -> bool:
+        """Whether the accuracy of training has risen by 0.05 or more in the second half."""
+        means = block_means(self.of(self.accuracy_name), 8)
+        return len(means) == 8 and bool(means[6:].mean() - means[3:5].mean() > 0.05)
+
+    def is_settled(self, limit: float = 0.1) -> bool:
+        """Whether the loss has fallen by less than a share of itself over the last quarter of the steps."""
+        means = block_means(self.loss, 8)
+        if len(means) < 8:
+            return False
+        before, now = means[4:6].mean(), means[6:].mean()
+        return bool(before - now < limit * abs(now))
+
+    def monitored(self) -> Iterator[tuple[str, bool]]:
+        """Metrics of validation with whether lower is better: the one that counts first, then the loss."""
+        wanted = (self.built.monitor if self.built else "").removeprefix("validation_")
+        names = [name for name in (wanted, self.accuracy_name, "loss") if name]
+        for name in dict.fromkeys(names):
+            mode = self.settings.get("monitor_mode") if name == wanted else "auto"
+            lower = is_better_lower(name, mode)
+            if lower is not None and len(self.validation(name)[0]):
+                yield name, lower
+
     def validation(self, metric: str) -> tuple[np.ndarray, Floats]:
         """The steps and finite values of a metric of validation in this part, ``[validations]`` both."""
         steps, values = self.recorded.validation(metric)
@@ -148,135 +281,3 @@ def start_and_end(series: RecordedSeries, share: float = 0.1) -> tuple[float, fl
     """Medians of the first and the last steps."""
     count = max(1, min(int(len(series) * share), 50))
     return float(np.median(series.mean[:count])), float(np.median(series.mean[-count:]))
-
-
-def output_units(recorded: Recorded) -> int | None:
-    """Numbers of the model's single output, where it is a vector; ``None`` if unknown."""
-    found = re.fullmatch(r"\w+ (\d+)", recorded.built.outputs) if recorded.built else None
-    return int(found.group(1)) if found else None
-
-
-def classes_of(recorded: Recorded) -> int | None:
-    """Number of classes of a classification; ``None`` for anything else."""
-    built = recorded.built
-    if built is None or (not built.loss and recorded.info.kind != "training"):
-        return _classes_by_chance(recorded)
-    if built.task not in ("", "classification"):
-        return None
-    if built.task and built.classes:
-        return built.classes
-    units = output_units(recorded)
-    if "categorical_crossentropy" in built.loss:
-        return units if units and units > 1 else None
-    return 2 if "binary_crossentropy" in built.loss and units == 1 else None
-
-
-def _classes_by_chance(recorded: Recorded) -> int | None:
-    """The number of classes at which the first losses and accuracies are both as by chance, if there is one."""
-    losses, accuracies = recorded.of("loss").mean[:20], recorded.of("accuracy").mean[:20]
-    if len(losses) < 10 or len(accuracies) < 10 or not 0.5 < np.median(losses) < 7:
-        return None
-    classes = round(math.exp(float(np.median(losses))))
-    by_loss = abs(float(np.median(losses)) - math.log(classes)) < 0.1
-    return classes if by_loss and abs(float(accuracies.mean()) * classes - 1) < 0.4 else None
-
-
-def has_known_loss(recorded: Recorded) -> bool:
-    """Whether the loss is one of Keras', which compares outputs with targets and adds nothing."""
-    return recorded.built is not None and recorded.built.loss in {*LOSSES, *LOSS_ALIASES}
-
-
-def class_shares(recorded: Recorded) -> Floats | None:
-    """The share of each class in the training data, or else in validation; ``None`` if unknown."""
-    profile = recorded.diagnostics.profile
-    report = classification_of(recorded)
-    counts = np.array(profile.classes if profile and profile.classes else (), np.float64)
-    if not counts.sum() and report is not None and report.counts is not None:
-        counts = report.counts.sum(axis=1).astype(np.float64)
-    return counts / counts.sum() if counts.sum() else None
-
-
-def chance_loss(recorded: Recorded) -> float | None:
-    """The loss of a model that knows only how often each target occurs; ``None`` if unknown.
-
-    The entropy of the classes for a crossentropy, the variance of the targets for a squared error.
-    """
-    built, profile = recorded.built, recorded.diagnostics.profile
-    weighted = recorded.info.has_engine and bool(recorded.info.plan_values.get("class_weight"))
-    classes = classes_of(recorded)
-    if built is None or not built.loss:
-        return math.log(classes) if classes else None
-    if "crossentropy" in built.loss and classes:
-        shares = class_shares(recorded)
-        if shares is None or len(shares) != classes or weighted:
-            return math.log(classes)
-        known = shares[shares > 0]
-        return float(-np.sum(known * np.log(known)))
-    deviation = profile.target_deviation if profile else None
-    if deviation and built.loss in ("mean_squared_error", "mse") and output_units(recorded) == 1:
-        return deviation**2
-    return None
-
-
-def chance_accuracy(recorded: Recorded) -> float | None:
-    """The accuracy of always guessing the commonest class; ``None`` if unknown."""
-    classes, shares = classes_of(recorded), class_shares(recorded)
-    if classes is None:
-        return None
-    return float(shares.max()) if shares is not None else 1 / classes
-
-
-def classification_of(recorded: Recorded) -> ClassificationReport | None:
-    """The report of a classifier's only output."""
-    report = recorded.diagnostics.validation
-    outputs = report.outputs if report else ()
-    return outputs[0] if len(outputs) == 1 and isinstance(outputs[0], ClassificationReport) else None
-
-
-def regression_of(recorded: Recorded) -> RegressionReport | None:
-    """The report of the only output of a regression."""
-    report = recorded.diagnostics.validation
-    outputs = report.outputs if report else ()
-    return outputs[0] if len(outputs) == 1 and isinstance(outputs[0], RegressionReport) else None
-
-
-def accuracy_name(recorded: Recorded) -> str:
-    """The series with the accuracy; empty if there is none."""
-    names = [name for name in recorded.series if name == "accuracy" or name.endswith("_accuracy")]
-    return "accuracy" if "accuracy" in names else names[0] if len(names) == 1 else ""
-
-
-def highest_learning_rate(recorded: Recorded) -> float | None:
-    """The highest learning rate; ``None`` if unknown."""
-    series = recorded.of(LEARNING_RATE)
-    if len(series):
-        return float(series.high.max())
-    changed = recorded.all(LearningRateChanged)
-    return max((each.learning_rate for each in changed), default=None)
-
-
-def monitored(learning: Learning) -> Iterator[tuple[str, bool]]:
-    """Metrics of validation with whether lower is better: the one that counts first, then the loss."""
-    recorded = learning.recorded
-    wanted = (recorded.built.monitor if recorded.built else "").removeprefix("validation_")
-    names = [name for name in (wanted, accuracy_name(recorded), "loss") if name]
-    for name in dict.fromkeys(names):
-        mode = learning.settings.get("monitor_mode") if name == wanted else "auto"
-        lower = is_better_lower(name, mode)
-        if lower is not None and len(learning.validation(name)[0]):
-            yield name, lower
-
-
-def is_settled(learning: Learning, limit: float = 0.1) -> bool:
-    """Whether the loss has fallen by less than a share of itself over the last quarter of the steps."""
-    means = block_means(learning.loss, 8)
-    if len(means) < 8:
-        return False
-    before, now = means[4:6].mean(), means[6:].mean()
-    return bool(before - now < limit * abs(now))
-
-
-def accuracy_rises(learning: Learning) -> bool:
-    """Whether the accuracy of training has risen by 0.05 or more in the second half."""
-    means = block_means(learning.of(accuracy_name(learning.recorded)), 8)
-    return len(means) == 8 and bool(means[6:].mean() - means[3:5].mean() > 0.05)

@@ -7,19 +7,7 @@ import numpy as np
 
 from accel_engine.advice.finding import Confidence, Evidence, Finding
 from accel_engine.advice.quality.findings import clip_cures, of_loss, quality_finding, rate_cure, set_field, text_cure
-from accel_engine.advice.quality.learning import (
-    Learning,
-    accuracy_name,
-    block_means,
-    chance_accuracy,
-    chance_loss,
-    classification_of,
-    has_known_loss,
-    highest_learning_rate,
-    monitored,
-    regression_of,
-    start_and_end,
-)
+from accel_engine.advice.quality.learning import Learning, block_means, start_and_end
 from accel_engine.advice.quality.rates import is_rate_low, is_warming_up
 from accel_engine.words.numbers import metric
 
@@ -58,8 +46,8 @@ def diverging(learning: Learning) -> Iterator[Finding]:
     if float(means[-2:].mean()) < 0.7 * float(means[lowest + 1 :].max()) or _metric_holds(learning):
         return  # it falls again, or has a term that grows by design
     step = int(learning.loss.first[min(len(learning.loss) - 1, int(lowest * len(learning.loss) / len(means)))])
-    is_known = has_known_loss(learning.recorded)  # another one may have a term that grows by design
-    rate = highest_learning_rate(learning.recorded)
+    is_known = learning.has_known_loss  # another one may have a term that grows by design
+    rate = learning.highest_rate
     cures = [rate_cure(rate / 10, "a loss that keeps falling", "updates in proportion to the rate")] if rate else []
     yield quality_finding(
         "diverging",
@@ -89,11 +77,11 @@ def diverging(learning: Learning) -> Iterator[Finding]:
 
 def _metric_holds(learning: Learning) -> bool:
     """Whether the accuracy, or else the metric that counts, is about as good as its best."""
-    accuracy = learning.of(accuracy_name(learning.recorded))
+    accuracy = learning.of(learning.accuracy_name)
     means = block_means(accuracy, 20)
     if len(means) >= 10:
         return bool(means[-3:].mean() > means.max() - HELD)
-    for name, lower in monitored(learning):
+    for name, lower in learning.monitored():
         values = learning.validation(name)[1]
         if name != "loss" and len(values) >= 3:
             signed = -values if lower else values
@@ -109,7 +97,7 @@ def spikes(learning: Learning) -> Iterator[Finding]:
     values, found = loss.mean, list[int]()
     level = _running_median(values, 51)
     limit = np.maximum(SPIKE * level, level + 0.25 * float(np.median(values[:5])))
-    built = learning.recorded.built
+    built = learning.built
     batch = (built.global_batch if built else None) or SPIKE_EXAMPLES
     length = max(SPIKE_STEPS, -(-SPIKE_EXAMPLES // (batch * loss.width)))
     index = 10
@@ -153,7 +141,7 @@ def constant_output(learning: Learning) -> Iterator[Finding]:
     """The model gives the same output for all examples: dead units, or saturated ones."""
     if len(learning.loss) < 30 or not is_at_chance(learning):
         return
-    report, regression = classification_of(learning.recorded), regression_of(learning.recorded)
+    report, regression = learning.classification, learning.regression
     if report is not None and report.counts is not None and report.confidence is not None:
         predicted = report.counts.sum(axis=0)
         bins = (report.confidence.positives + report.confidence.negatives).sum(axis=0)
@@ -174,7 +162,7 @@ def constant_output(learning: Learning) -> Iterator[Finding]:
         "constant-output",
         "The model gives the same output for every example",
         [
-            Evidence(text, f"validation_{accuracy_name(learning.recorded) or 'loss'}"),
+            Evidence(text, f"validation_{learning.accuracy_name or 'loss'}"),
             of_loss(learning, at_chance_text(learning)),
         ],
         "nothing is learned from the inputs: units are dead (a ReLU that never is above 0) or saturated",
@@ -198,11 +186,11 @@ def _neighbours(bins: np.ndarray) -> float:
 
 def is_at_chance(learning: Learning) -> bool:
     """Whether the last losses are as by chance, and the accuracy of training, too."""
-    chance, recorded = chance_loss(learning.recorded), learning.recorded
+    chance, recorded = learning.chance_loss, learning.recorded
     if chance is None or not len(learning.loss):
         return False
     end = learning.last_loss
-    name, guess = accuracy_name(recorded), chance_accuracy(recorded)
+    name, guess = learning.accuracy_name, learning.chance_accuracy
     if end < 0.95 * chance:
         return False
     accuracy = recorded.of(name)
@@ -212,7 +200,7 @@ def is_at_chance(learning: Learning) -> bool:
 def at_chance_text(learning: Learning) -> str:
     """The last loss beside the loss by chance."""
     start, end = start_and_end(learning.loss)
-    chance = chance_loss(learning.recorded) or math.nan
+    chance = learning.chance_loss or math.nan
     fell = f"the loss began at {metric(start)} and is {metric(end)}"
     return f"{fell}; knowing only how often each target occurs gives {metric(chance)}"
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from accel_engine.advice.finding import Confidence, Cure, Evidence, Finding
 from accel_engine.advice.quality.findings import clip_cures, of_loss, quality_finding, rate_cure, text_cure
-from accel_engine.advice.quality.learning import Learning, highest_learning_rate
+from accel_engine.advice.quality.learning import Learning
 from accel_engine.advice.quality.rates import is_rate_high, rates_of
 from accel_engine.advice.recorded import RecordedSeries
 from accel_engine.events import NOT_A_NUMBER, Outcome, Recovered
@@ -52,7 +52,7 @@ def not_a_number(learning: Learning) -> Iterator[Finding]:
 
 def _cures(learning: Learning) -> list[Cure]:
     """Correct the examples that the engine has found at fault; else a usual learning rate, or a tenth of one."""
-    rate, usual, cures = highest_learning_rate(learning.recorded), rates_of(learning), list[Cure]()
+    rate, usual, cures = learning.highest_rate, rates_of(learning), list[Cure]()
     if found := next((text for text in _engine_findings(learning) if _AT_FAULT.search(text)), ""):
         cures.append(
             text_cure(f"Correct or remove what the engine has found: {found}", "x = x[np.isfinite(x).all(axis=1)]")

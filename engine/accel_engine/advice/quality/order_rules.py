@@ -7,9 +7,7 @@ import numpy as np
 
 from accel_engine.advice.finding import Confidence, Evidence, Finding
 from accel_engine.advice.quality.findings import of_loss, quality_finding, set_field
-from accel_engine.advice.quality.learning import (
-    Learning,
-)
+from accel_engine.advice.quality.learning import Learning
 from accel_engine.run.store.series_names import LEARNING_RATE
 from accel_engine.words.numbers import percent
 

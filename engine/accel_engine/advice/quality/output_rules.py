@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from accel_engine.advice.finding import Confidence, Evidence, Finding
 from accel_engine.advice.quality.findings import quality_finding, text_cure
-from accel_engine.advice.quality.learning import Learning, output_units
+from accel_engine.advice.quality.learning import Learning
 from accel_engine.words.numbers import metric
 
 UNBOUNDED = ("linear", "relu", "relu6", "leaky_relu", "elu", "selu", "gelu", "silu", "swish", "softplus", "tanh")
@@ -32,10 +32,10 @@ _OF_NUMBERS = ("mean_squared_error", "mse", "mean_absolute_error", "mae", "huber
 
 def wrong_output(learning: Learning) -> Iterator[Finding]:
     """A loss for probabilities gets logits, a softmax has one unit, or targets are out of the activation's range."""
-    built = learning.recorded.built
+    built = learning.built
     if built is None or not built.activation:
         return
-    units = output_units(learning.recorded)
+    units = learning.output_units
     if built.from_logits is False and built.activation in UNBOUNDED:
         yield _logits_as_probabilities(built.activation, built.loss)
     elif built.from_logits and built.activation in PROBABLE:

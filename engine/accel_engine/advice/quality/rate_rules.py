@@ -7,14 +7,7 @@ import numpy as np
 from accel_engine.advice.finding import Confidence, Evidence, Finding
 from accel_engine.advice.quality.findings import of_loss, quality_finding, rate_cure, set_field, text_cure
 from accel_engine.advice.quality.fit_rules import is_underfit
-from accel_engine.advice.quality.learning import (
-    Learning,
-    block_means,
-    chance_loss,
-    curve_noise,
-    highest_learning_rate,
-    start_and_end,
-)
+from accel_engine.advice.quality.learning import Learning, block_means, curve_noise, start_and_end
 from accel_engine.advice.quality.rates import is_rate_high, is_rate_low, is_warming_up, rates_of
 from accel_engine.run.store.series_names import LEARNING_RATE
 from accel_engine.run.store.steps import TIME
@@ -44,8 +37,8 @@ UNRECOVERED = 0.4
 
 def rate_low(learning: Learning) -> Iterator[Finding]:
     """The rate is below the usual ones, and the loss falls slowly and steadily from where chance has it."""
-    chance, loss = chance_loss(learning.recorded), learning.loss
-    rate, usual = highest_learning_rate(learning.recorded), rates_of(learning)
+    chance, loss = learning.chance_loss, learning.loss
+    rate, usual = learning.highest_rate, rates_of(learning)
     if not learning.is_fresh or len(loss) < MIN_STEPS or not is_rate_low(learning) or rate is None or usual is None:
         return
     if is_warming_up(learning):
@@ -145,7 +138,7 @@ def rate_high(learning: Learning) -> Iterator[Finding]:
     above the usual ones, in first updates that made the loss larger: the model may recover from these, and the finding
     is then only possible.
     """
-    loss, chance, rate = learning.loss, chance_loss(learning.recorded), highest_learning_rate(learning.recorded)
+    loss, chance, rate = learning.loss, learning.chance_loss, learning.highest_rate
     if len(loss) < MIN_STEPS or learning.first_loss <= 0:
         return
     first, above = max(learning.first_loss, chance or 0.0), is_rate_high(learning)
@@ -211,5 +204,5 @@ def _stays_above(values: np.ndarray, level: float, count: int = 2) -> bool:
 
 def _has_large_start(learning: Learning) -> bool:
     """Whether the first loss is far above chance, as with inputs that are not scaled."""
-    chance = chance_loss(learning.recorded)
+    chance = learning.chance_loss
     return chance is not None and learning.first_loss > EXPLODED * chance

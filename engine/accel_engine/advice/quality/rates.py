@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from accel_engine.advice.quality.learning import Learning, highest_learning_rate
+from accel_engine.advice.quality.learning import Learning
 from accel_engine.run.store.series_names import LEARNING_RATE
 
 
@@ -34,7 +34,7 @@ _RANGES = {
 
 def rates_of(learning: Learning) -> RateRange | None:
     """The usual rates of a run's optimizer; ``None`` if it is unknown."""
-    built = learning.recorded.built
+    built = learning.built
     return _RANGES.get(built.optimizer) if built else None
 
 
@@ -46,13 +46,13 @@ def is_warming_up(learning: Learning) -> bool:
 
 def is_rate_low(learning: Learning) -> bool:
     """Whether the highest learning rate is known to be below the usual ones."""
-    rate, usual = highest_learning_rate(learning.recorded), rates_of(learning)
+    rate, usual = learning.highest_rate, rates_of(learning)
     return bool(rate and usual and rate < usual.low * _without_momentum(learning))
 
 
 def is_rate_high(learning: Learning) -> bool:
     """Whether the highest learning rate is known to be above the usual ones."""
-    rate, usual = highest_learning_rate(learning.recorded), rates_of(learning)
+    rate, usual = learning.highest_rate, rates_of(learning)
     return bool(rate and usual and rate > usual.high * _without_momentum(learning))
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from accel_engine.advice.finding import Cure
 from accel_engine.advice.quality.findings import set_field
-from accel_engine.advice.quality.learning import Learning, highest_learning_rate
+from accel_engine.advice.quality.learning import Learning
 
 ADAM_RATE = 1e-3
 """Keras' default of Adam and AdamW."""
@@ -31,7 +31,7 @@ def overfitting_cures(learning: Learning) -> list[Cure]:
     ]
     if settings.get("weight_decay") is None and "Dropout" not in learning.layer_kinds:
         cures += _decay_cures(learning)
-    shape = learning.recorded.built.input_shape if learning.recorded.built else None
+    shape = learning.built.input_shape if learning.built else None
     if _is_image(shape) and not settings.get("augmentation"):
         cures.append(
             set_field(
@@ -52,9 +52,9 @@ def _is_image(shape: tuple[int | None, ...] | None) -> bool:
 
 def _decay_cures(learning: Learning) -> list[Cure]:
     """AdamW, with Adam's learning rate: another optimizer's does not fit it. Nothing for a very short run."""
-    built = learning.recorded.built
+    built = learning.built
     is_adam = built is not None and built.optimizer in ("Adam", "AdamW")
-    rate = (highest_learning_rate(learning.recorded) if is_adam else None) or ADAM_RATE
+    rate = (learning.highest_rate if is_adam else None) or ADAM_RATE
     decay = weight_decay(rate, learning.recorded.steps)
     if decay > LARGEST_DECAY:
         return []

@@ -6,7 +6,7 @@ import numpy as np
 
 from accel_engine.advice.finding import Confidence, Evidence, Finding
 from accel_engine.advice.quality.findings import quality_finding, set_field, text_cure
-from accel_engine.advice.quality.learning import Learning, accuracy_name, is_settled, start_and_end
+from accel_engine.advice.quality.learning import Learning, start_and_end
 from accel_engine.run.diagnostics import DataProfile
 from accel_engine.words.numbers import metric, percent
 
@@ -167,10 +167,10 @@ _NOISY = ("Dropout", "SpatialDropout", "GaussianNoise", "GaussianDropout", "Alph
 
 def validation_better(learning: Learning) -> Iterator[Finding]:
     """Validation is far better than training, and nothing in the model or the plan explains it."""
-    recorded, kinds, settings = learning.recorded, learning.layer_kinds, learning.settings
-    name, (_, losses) = accuracy_name(recorded), learning.validation("loss")
+    kinds, settings = learning.layer_kinds, learning.settings
+    name, (_, losses) = learning.accuracy_name, learning.validation("loss")
     accuracy, (_, validated) = learning.of(name), learning.validation(name)
-    if not kinds or any(kind.startswith(_NOISY) for kind in kinds) or not is_settled(learning, 0.2):
+    if not kinds or any(kind.startswith(_NOISY) for kind in kinds) or not learning.is_settled(0.2):
         return
     if any(settings.get(each) for each in ("augmentation", "label_smoothing", "class_weight", "ema_momentum")):
         return

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from accel_engine.advice.finding import Evidence, Finding
 from accel_engine.advice.quality.findings import of_loss, quality_finding, set_field
-from accel_engine.advice.quality.learning import Learning, curve_noise, monitored
+from accel_engine.advice.quality.learning import Learning, curve_noise
 from accel_engine.advice.quality.regularization import overfitting_cures
 from accel_engine.advice.recorded import Floats
 from accel_engine.words.numbers import metric, percent, span
@@ -112,7 +112,7 @@ def _metrics_are_worse(learning: Learning, count: int) -> npt.NDArray[np.bool_]:
     Returns:
         bool ``[count]``; true where there is no metric beside the loss.
     """
-    name, lower = next(((name, lower) for name, lower in monitored(learning)), ("loss", True))
+    name, lower = next(((name, lower) for name, lower in learning.monitored()), ("loss", True))
     values = learning.validation(name)[1]
     if name == "loss" or len(values) != count:
         return np.ones(count, bool)
@@ -139,7 +139,7 @@ def stopped_late(learning: Learning) -> Iterator[Finding]:
     """The metric that counts has long been as good as it is, and nothing stops the run."""
     if learning.settings.get("patience") or list(overfitting(learning)):
         return
-    found = next(monitored(learning), None)
+    found = next(learning.monitored(), None)
     if found is None:
         return
     name, lower = found

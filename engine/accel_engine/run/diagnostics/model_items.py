@@ -1,6 +1,5 @@
-"""A model's input, its data and its layers, as runs store them."""
+"""A model's input and its layers, as runs store them."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from accel_engine.data.pixel_scaling import is_image
@@ -28,14 +27,6 @@ class InputSpec:
     def is_image(self) -> bool:
         """Whether an example has the shape of an image."""
         return is_image(self.shape)
-
-
-@dataclass(frozen=True, slots=True)
-class DataFingerprint:
-    """What a run's data was when its training began."""
-
-    parts: Mapping[str, Text]
-    """Hashes, by what they are of; see :mod:`accel_engine.data.fingerprint`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -169,7 +169,7 @@ def damaged_message(step: int, problem: str) -> str:
     return f"the checkpoint of step {step:,} is damaged ({problem})"
 
 
-def none_whole(folder: Path, problems: Iterable[str]) -> str:
+def all_damaged_message(folder: Path, problems: Iterable[str]) -> str:
     """The message that a run cannot continue because all its checkpoints are damaged, and what can be done.
 
     Args:
@@ -190,7 +190,7 @@ def check_any_whole(folder: Path) -> None:
     """
     problems = {step: damage(folder, step, quick=True) for step in reversed(steps_in(folder))}
     if problems and all(problems.values()):
-        raise RunError(none_whole(folder, (damaged_message(*each) for each in problems.items())))
+        raise RunError(all_damaged_message(folder, (damaged_message(*each) for each in problems.items())))
 
 
 def delete(folder: Path, steps: Iterable[int]) -> None:

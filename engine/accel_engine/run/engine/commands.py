@@ -5,10 +5,9 @@ import signal
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from accel_engine.errors import DatabaseError, RunError
-from accel_engine.events import CommandAnswered, Event, Outcome, RunEnded
+from accel_engine.events import CommandAnswered
 from accel_engine.json_values import decode_or_none
 from accel_engine.run.directory.disk_problem import DiskProblem, disk_problem
 from accel_engine.run.engine.process_identity import ProcessIdentity
@@ -168,29 +167,3 @@ def read_answer(directory: Path, number: int) -> tuple[bool, str] | None:
     """
     with reading(directory) as database:
         return database.answer_to(number)
-
-
-class OpenRun(Protocol):
-    """A run that is being written; it has methods of :class:`accel_engine.run.writing.writer.RunWriter`."""
-
-    def write_event(self, event: Event) -> None:
-        """Add an event."""
-
-    def commands(self) -> list[Command]:
-        """Return the commands without an answer, oldest first."""
-
-    def answer(self, command: Command, *, obeyed: bool, answer: str) -> None:
-        """Answer a command."""
-
-    def end(self, ended: Event) -> None:
-        """Write the last event and close."""
-
-
-def end(run: OpenRun, ended: RunEnded) -> None:
-    """Answer pending commands, write the run's last event and close the file."""
-    for command in run.commands():
-        obeyed = command.stops and ended.outcome is Outcome.STOPPED
-        answer = "stopped" if obeyed else "the run has ended"
-        run.answer(command, obeyed=obeyed, answer=answer)
-        run.write_event(answered(command, ended.time, ended.steps, answer, obeyed=obeyed))
-    run.end(ended)

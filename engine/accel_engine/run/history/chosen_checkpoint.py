@@ -5,7 +5,13 @@ from pathlib import Path
 
 from accel_engine.errors import RunError
 from accel_engine.plan.monitor import is_better_lower
-from accel_engine.run.directory.checkpoint_files import by_preference, damage, damaged_message, first_whole, none_whole
+from accel_engine.run.directory.checkpoint_files import (
+    all_damaged_message,
+    by_preference,
+    damage,
+    damaged_message,
+    first_whole,
+)
 from accel_engine.run.directory.run_paths import CHECKPOINTS, checkpoint_steps
 from accel_engine.run.engine.status import read_info
 from accel_engine.run.history.early_stopping import EarlyStopping
@@ -39,7 +45,7 @@ def chosen_step(directory: Path, warn: Callable[[str], None] = lambda _: None, c
     steps = by_preference(checkpoint_steps(directory), _preference(directory, choice))
     step, problems = first_whole(steps, find_problem)
     if step is None and problems:
-        raise RunError(none_whole(folder, problems))
+        raise RunError(all_damaged_message(folder, problems))
     for problem in problems:
         warn(f"{problem}: step {step:,} is used")
     return step or 0

@@ -204,7 +204,7 @@ class History:
         name = monitor.removeprefix(VALIDATION_PREFIX)
         return tuple((each.step, each.metrics[name]) for each in self.measured(monitor) if name in each.metrics)
 
-    def settled_plan(self, plan: Plan) -> Plan:
+    def autotuned_plan(self, plan: Plan) -> Plan:
         """The run's plan with what it left to choose: the execution mode that the run trains in, and its threads.
 
         A run that has chosen no mode trains without XLA, unless its plan has it, and in whole batches.

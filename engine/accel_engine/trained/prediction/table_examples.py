@@ -30,7 +30,7 @@ from accel_engine.data.tables.table_series import series_arrays
 from accel_engine.errors import DataError, FieldValue
 from accel_engine.plan import Plan
 from accel_engine.run.diagnostics import DataFormat
-from accel_engine.run.diagnostics.data_format import TableFormat
+from accel_engine.run.diagnostics.data_items import TableFormat
 from accel_engine.trained.prediction.examples import Examples, without_problems
 from accel_engine.training.reporting.data_formats import preprocessing_of, standardization
 from accel_engine.words import numbers

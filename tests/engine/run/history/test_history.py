@@ -131,7 +131,7 @@ THREADS = ThreadsChosen(time=0.5, threads=1, default=2, source="earlier runs")
     ],
 )
 def test_the_mode_is_what_the_run_trains_in(plan: Plan, events: list[Event], expected: dict[str, object]) -> None:
-    assert fold(History(), events).settled_plan(plan) == plan.replace(**expected)
+    assert fold(History(), events).autotuned_plan(plan) == plan.replace(**expected)
 
 
 CHECKPOINT = CheckpointSaved(time=1.0, epoch=3, step=30, path="c", seconds=1.0)
