@@ -13,7 +13,7 @@ from accel_engine.requests.revalidate import Revalidation, RevalidationRequest
 from accel_engine.run import RunWriter, create
 from accel_engine.run.diagnostics import ClassificationReport, read
 from accel_engine.run.diagnostics.views import Image
-from accel_engine.run.store.connection import connect
+from accel_engine.run.store.database import RunDatabase
 from accel_engine.trained import split_batches
 from accel_engine.trained.diagnose import revalidate
 
@@ -28,7 +28,7 @@ def test_the_report_equals_the_engines(gym: Gym, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(split_batches, "PROGRESS_SECONDS", 0.0)
     expected = read(gym.train_once(PLAN).directory).validation
     trained = gym.train(PLAN.replace(validation=validation))
-    with closing(connect(trained.directory)) as connection:
+    with closing(RunDatabase(trained.directory)) as connection:
         connection.execute("DELETE FROM main.inside")
     told: list[tuple[int, int]] = []
     request = RevalidationRequest(trained.directory)

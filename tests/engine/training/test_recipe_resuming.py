@@ -15,7 +15,7 @@ from accel_engine.events import CheckpointSaved, Outcome, RunStarted, Validated,
 from accel_engine.plan import Plan
 from accel_engine.run import RunWriter
 from accel_engine.run.directory.run_paths import checkpoint_steps, latest_checkpoint
-from accel_engine.run.store.connection import connect
+from accel_engine.run.store.database import RunDatabase
 from accel_engine.training.progress.timetable import Timetable
 
 from .conftest import Gym, Trained
@@ -230,7 +230,7 @@ def test_training_stops_early_and_the_model_has_its_best_weights(gym: Gym) -> No
 def test_a_run_that_stopped_early_can_be_trained_longer(gym: Gym, tmp_path: Path) -> None:
     trained = overfitting(gym)
     copy = copied(trained, tmp_path)
-    with closing(connect(copy)) as database:  # as the supervisor of the engine does
+    with closing(RunDatabase(copy)) as database:  # as the supervisor of the engine does
         event = RunStarted(time=0, run="", name="", plan={}, first_step=36, pid=1, host="", versions={})
         database.add_event(event.time, event.kind(), to_stored(event))
 
@@ -243,7 +243,7 @@ def test_a_run_that_stopped_early_can_be_trained_longer(gym: Gym, tmp_path: Path
 def test_a_run_killed_while_it_stopped_early_stops_at_once(gym: Gym, tmp_path: Path) -> None:
     trained = overfitting(gym)
     copy = copied(trained, tmp_path)
-    with closing(connect(copy)) as database:
+    with closing(RunDatabase(copy)) as database:
         database.execute("DELETE FROM main.event WHERE kind = 'run_ended'")
 
     resumed = gym.train(EARLY, run=copy)

@@ -29,4 +29,4 @@ def test_a_command_that_no_process_takes_is_withdrawn(
     assert (told.request.name, told.obeyed) == ("stop", False)
     assert told.answer.startswith("no process runs this search")
     with StudyDatabase(directory) as database:
-        assert not database.unanswered(), "a later process does not act on it"
+        assert not database.commands(), "a later process does not act on it"
