@@ -18,7 +18,7 @@ from accel_engine.run.runs.listing import summarize
 from accel_engine.text import printable_fields
 from accel_tui.host import Screens, open_screen
 from accel_tui.run_list.columns import has_model
-from accel_tui.run_list.comparison import ComparedRun, compared_runs
+from accel_tui.run_list.comparison import ComparedRun, compare_runs
 from accel_tui.run_state.run_follower import RunFollower
 from accel_tui.screens.run_actions import COMPARE, RunActionsScreen, TargetRun, run_bindings
 from accel_tui.widgets.chart_panels.compare_charts import CompareCharts
@@ -115,7 +115,7 @@ class CompareScreen(RunActionsScreen):
         runs = tuple(
             ComparedRun(run, follower.latest()) for run, follower in zip(self._runs, self._followers, strict=True)
         )
-        found = compared_runs(runs)
+        found = compare_runs(runs)
         self._charts.runs = runs
         self._table.comparison = found
         self._describe()

@@ -16,13 +16,13 @@ from accel_engine.process.start_run import CONTINUABLE
 from accel_engine.requests.protocol.model_reference import check_checkpoint
 from accel_engine.run import Annotations, RunInfo, Status, request
 from accel_engine.run.runs.listing import summarize
-from accel_engine.run.runs.removal import Contents, contents, remove
+from accel_engine.run.runs.removal import Contents, count_contents, remove
 from accel_engine.run.store.annotations import TagChanges, set_tags, write_annotations
 from accel_engine.text import printable, printable_fields, printable_line
 from accel_engine.words import numbers
 from accel_tui.host import Screens, host_of, open_screen
 from accel_tui.plan.trained_run import TrainedRun
-from accel_tui.run_list.comparison import MAX_COMPARED_RUNS, mixed
+from accel_tui.run_list.comparison import MAX_COMPARED_RUNS, find_mixed_kinds
 from accel_tui.run_state.state import RunState
 from accel_tui.screens.asking import AskingScreen, awaiting
 from accel_tui.screens.options_screen import OptionsScreen
@@ -300,7 +300,7 @@ async def _train_longer(screen: RunActionsScreen, runs: Runs) -> None:
 async def _compare(screen: RunActionsScreen, runs: Runs) -> None:
     infos = [run.info for run in runs if run.info]
     screen.app.clear_notifications()  # an earlier toast would cover the charts
-    if problem := mixed(infos):
+    if problem := find_mixed_kinds(infos):
         screen.notify(problem, severity="warning", markup=False)
         return
     directories = [run.directory for run in runs if run.is_readable]
@@ -386,7 +386,7 @@ async def _duplicate(screen: RunActionsScreen, runs: Runs) -> None:
 async def _delete(screen: RunActionsScreen, runs: Runs) -> None:
     """Read the sizes of runs, then ask."""
     try:
-        found = await asyncio.to_thread(lambda: [contents(run.directory) for run in runs])
+        found = await asyncio.to_thread(lambda: [count_contents(run.directory) for run in runs])
     except AccelError as error:
         screen.notify(str(error), severity="error", markup=False)
         return

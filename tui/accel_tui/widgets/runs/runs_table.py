@@ -17,7 +17,7 @@ from accel_engine.text import printable, printable_fields
 from accel_tui.formatting.runs import how_lost
 from accel_tui.formatting.table_columns import SortOrder
 from accel_tui.run_list.columns import COLUMNS
-from accel_tui.run_list.run_filter import key_error, matches, parse
+from accel_tui.run_list.run_filter import key_error, matches, parse_filter
 from accel_tui.widgets.table import Table
 
 INTERVAL = 2.0
@@ -98,7 +98,7 @@ class RunsTable(Table[RunSummary]):
 
     def watch_runs(self) -> None:
         """Show the runs that match the filter."""
-        terms = parse(self.filter)
+        terms = parse_filter(self.filter)
         reason = key_error(self.filter) or "No matching runs"
         self.empty = f"{reason}. Escape clears the filter." if self.runs else "" if self.runs is None else self._none
         self.show_rows(run for run in self.runs or () if matches(run, terms))
