@@ -18,7 +18,7 @@ from accel_engine.plan import Plan
 from accel_engine.process import engine_process
 from accel_engine.process.engine_process import Installation
 from accel_engine.run import Annotations
-from accel_engine.run.store.connection import connect
+from accel_engine.run.store.database import RunDatabase
 from accel_tui import app as app_module
 from accel_tui.appearance.theme import DARK, LIGHT
 from accel_tui.host import Screens
@@ -141,7 +141,7 @@ async def asked(key: str) -> AsyncIterator[tuple[StubApp, Pilot[None], Path]]:
 
 def commands(directory: Path) -> list[object]:
     """The commands that the engine was sent."""
-    with closing(connect(directory, read_only=True)) as connection:
+    with closing(RunDatabase(directory, read_only=True)) as connection:
         return list(connection.execute("SELECT name FROM command"))
 
 

@@ -16,7 +16,7 @@ from accel_engine.events import Outcome
 from accel_engine.plan import Plan
 from accel_engine.run import Annotations, list_runs
 from accel_engine.run.store.annotations import write_annotations
-from accel_engine.run.store.connection import connect
+from accel_engine.run.store.database import RunDatabase
 from accel_tui.formatting.table_columns import SortOrder
 from accel_tui.host import Screens
 from accel_tui.screens.compare_screen import CompareScreen
@@ -50,7 +50,7 @@ def made() -> Callable[..., Path]:
             engine.end(outcome, reason="out of memory" if outcome is Outcome.FAILED else "")
             engine.close()
         write_annotations(engine.directory, lambda _: annotations or Annotations())
-        connection = connect(engine.directory)
+        connection = RunDatabase(engine.directory)
         connection.execute("UPDATE main.meta SET value = ? WHERE key = 'created'", (time.time() - next(ages),))
         connection.close()
         return engine.directory
@@ -287,7 +287,7 @@ async def test_some_runs_are_shown_before_all_were_read_and_the_newest_is_where_
     made: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     written_last, newest = made(Plan(seed=1)), made(Plan(seed=2))
-    connection = connect(written_last)
+    connection = RunDatabase(written_last)
     connection.execute("UPDATE main.meta SET value = value WHERE key = 'created'")
     connection.close()
     os.utime(newest / "run.db", (1000.0, 1000.0))

@@ -206,7 +206,7 @@ async def test_a_damaged_item_says_so_and_others_are_shown(engine: FakeEngine) -
     execute(engine.directory, "UPDATE main.media SET body = x'00' WHERE kind = 'image' AND step = 30")
     async with logged(engine) as pilot:
         await pilot.press("down")
-        await shows(pilot, "samples  step 30, 4 of 4", "'samples' of step 30 is damaged")
+        await shows(pilot, "samples  step 30, 4 of 4", "table media: its body has another size")
         await pilot.press("left")
         await shows(pilot, "samples  step 20, 3 of 4", "▀" * 16)
 

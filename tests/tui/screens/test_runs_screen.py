@@ -14,7 +14,7 @@ from accel_engine.plan import Plan
 from accel_engine.process import engine_process
 from accel_engine.process.engine_process import Installation
 from accel_engine.run import RunList, list_runs
-from accel_engine.run.store.connection import DATABASE, connect
+from accel_engine.run.store.database import DATABASE, RunDatabase
 from accel_tui.host import Screens
 from accel_tui.screens.new_run_screen import NewRunScreen
 from accel_tui.screens.run_screen import RunScreen
@@ -45,7 +45,7 @@ def made() -> Callable[..., Path]:
             engine.end(outcome)
         if outcome:
             engine.close()
-        connection = connect(engine.directory)
+        connection = RunDatabase(engine.directory)
         connection.execute("UPDATE main.meta SET value = ? WHERE key = 'created'", (time.time() - age,))
         connection.close()
         return engine.directory
@@ -69,7 +69,7 @@ async def test_runs_are_listed_with_what_became_of_them(made: Callable[..., Path
     made(Plan(model="mlp"), age=7300, pid=dead_pid())
     live = made(Plan(name="now"))
     newer = made(Plan(model="resnet20"), Outcome.FINISHED)
-    connection = connect(newer)
+    connection = RunDatabase(newer)
     connection.execute("UPDATE main.meta SET value = 99 WHERE key = 'schema'")
     connection.close()
     async with StubApp().run_test(size=size) as pilot:

@@ -89,7 +89,7 @@ def number(pilot: Pilot[None]) -> int:
 async def sent(pilot: Pilot[None], directory: Path) -> StudyCommand:
     """The command that was sent, which is answered."""
     with StudyDatabase(directory) as database:
-        await until(pilot, database.unanswered, "a command")
+        await until(pilot, database.commands, "a command")
         (command,) = database.commands()
         database.answer(command.id, f"did {command.name}", obeyed=command.name != "prune")
     await shows(pilot, f"did {command.name}")
@@ -200,7 +200,7 @@ async def test_without_a_process_nothing_is_commanded_but_the_search_is_continue
             await pilot.press(key)
         assert isinstance(pilot.app.screen, SearchScreen)
         with StudyDatabase(study) as database:
-            assert not database.unanswered()
+            assert not database.commands()
         await pilot.press("R")
         await until(pilot, lambda: continued == [study], "the process")
 

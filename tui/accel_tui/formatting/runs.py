@@ -1,17 +1,14 @@
-"""Runs in words: why one was lost, how much of it is damaged, what changed, its metrics, the devices that it uses."""
+"""Runs in words: why one was lost, what changed, its metrics, the devices that it uses."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from accel_engine.events import PlanChanged
 from accel_engine.run import RunInfo
-from accel_engine.run.directory.run_paths import repair_command
 from accel_engine.run.engine.memory_loss import MemoryLoss
 from accel_engine.run.history.history import Part
 from accel_engine.run.runs.devices_in_use import runs_on
 from accel_engine.run.store.series_names import elements
-from accel_engine.words import numbers
 from accel_tui.formatting.text import shorten
 
 _PART_WIDTH = 24  # columns for the name of a part
@@ -22,8 +19,6 @@ DIRECTORY_LOST = "its directory was deleted, moved or replaced"
 
 def how_lost(info: RunInfo | None) -> str:
     """Which process of a lost run is gone, or why nobody knows, as a clause."""
-    if info and info.is_end_damaged:
-        return "the record of its end is damaged"
     if info and info.launched:
         return "the script's supervisor was killed"
     process = "script" if info and info.script else "training process"
@@ -32,19 +27,6 @@ def how_lost(info: RunInfo | None) -> str:
     if info and info.memory_loss is MemoryLoss.CRASHED:
         return f"the {process} crashed, as memory ran out"
     return f"the {process} exited unexpectedly"
-
-
-def left_out(damaged: int, run: Path) -> str:
-    """How many damaged records of a run are left out, and what to do: a line; empty if there are none.
-
-    Args:
-        damaged: Their number.
-        run: The run's directory.
-    """
-    if not damaged:
-        return ""
-    are = "is" if damaged == 1 else "are"
-    return f"{numbers.counted(damaged, 'damaged record')} {are} left out: {repair_command(run)}"
 
 
 def plan_change(event: PlanChanged) -> str:

@@ -36,7 +36,7 @@ from accel_tui.widgets.key_bar import KeyBar
 from accel_tui.widgets.log.log_view import LogView
 from accel_tui.widgets.run.phase_line import PhaseLine
 from accel_tui.widgets.run.run_details import RunDetails
-from accel_tui.widgets.run.run_lines import SHOWN, AdviceLines, DamageLine, Notices, ProgressLine, RunTitle
+from accel_tui.widgets.run.run_lines import SHOWN, AdviceLines, Notices, ProgressLine, RunTitle
 from accel_tui.widgets.run.run_outcome import RunOutcome
 from accel_tui.widgets.run.run_view import RunView
 from accel_tui.widgets.run.worker_list import WorkerList, WorkerSummary
@@ -106,7 +106,6 @@ class RunScreen(DirtyRegionScreen, RunActionsScreen):
         yield PhaseLine().data_bind(RunScreen.pending_commands, RunScreen.problem)
         yield ProgressLine()
         yield WorkerSummary()
-        yield DamageLine()
         yield RunOutcome().data_bind(RunScreen.problem)
         yield AdviceLines().data_bind(RunScreen.findings)
         with Horizontal(id="middle"):

@@ -16,7 +16,7 @@ from accel_engine.run.directory.run_paths import CHECKPOINTS, checkpoint_steps
 from accel_engine.run.engine.status import read_info
 from accel_engine.run.history.early_stopping import EarlyStopping
 from accel_engine.run.history.history import stored_history
-from accel_engine.run.store.connection import reading
+from accel_engine.run.store.database import reading
 
 CHOICES = ("auto", "best", "last")
 """What can be chosen besides a step: ``auto`` is ``best`` for a run that restores its best weights, else ``last``."""

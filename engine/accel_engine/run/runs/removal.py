@@ -3,7 +3,6 @@
 import errno
 import os
 import shutil
-import sqlite3
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -16,8 +15,7 @@ from accel_engine.run.directory.run_paths import CHECKPOINTS, MODEL, WORKERS
 from accel_engine.run.engine.ownership import check_not_written_elsewhere
 from accel_engine.run.engine.status import read_info
 from accel_engine.run.runs.worker_runs import worker_runs_of
-from accel_engine.run.store.connection import DATABASE, check_writable, reading, writing
-from accel_engine.run.store.database import Database
+from accel_engine.run.store.database import DATABASE, RunDatabase, check_writable, reading, writing
 
 _TRIES = 10  # to remove a directory to which another process adds files
 
@@ -113,11 +111,11 @@ def _runs_within(directory: Path) -> Iterator[Path]:
             yield part
 
 
-def _refuse_live(database: Database) -> None:
+def _refuse_live(database: RunDatabase) -> None:
     directory = database.directory
     try:
         status = read_info(database).status
-    except sqlite3.Error as error:
+    except RunError as error:
         raise RunError(
             f"run {directory.name} is damaged, so it may still be training ({error}); "
             f"if it is not, delete {directory} yourself"

@@ -1,7 +1,6 @@
 """The lines around the charts of a run: title, progress, advice, and notices."""
 
 import time
-from pathlib import Path
 
 from textual.content import Content
 from textual.events import Click, Resize
@@ -11,7 +10,7 @@ from textual.widgets import Static
 from accel_engine.advice import Finding
 from accel_engine.events import Outcome, PlanChanged, Recovered, Warned
 from accel_engine.words import numbers
-from accel_tui.formatting.runs import left_out, plan_change
+from accel_tui.formatting.runs import plan_change
 from accel_tui.formatting.text import base_name, shorten
 from accel_tui.run_state.state import Notice, RunState
 from accel_tui.widgets.run.run_view import RunLine, RunText, row
@@ -129,28 +128,6 @@ def _notice(notice: Notice) -> Content:
     if notice.obeyed:
         return Content.assemble(at, ("✓ ", "$success"), notice.answer)
     return Content.assemble(at, ("✗ ", "$error"), f"{notice.command.replace('_', ' ')}: {notice.answer}")
-
-
-class DamageLine(RunText):
-    """A line with the number of damaged records; hidden without any."""
-
-    DEFAULT_CSS = """
-    DamageLine {
-        display: none;
-        height: 1;
-        padding: 0 1;
-        color: $warning;
-    }
-    """
-
-    def set_state(self, state: RunState) -> None:
-        """Set the state; shown if records are damaged."""
-        self.display = state.damaged > 0
-        super().set_state(state)
-
-    def build(self, state: RunState) -> Content:
-        """The count, and the command that saves the rest."""
-        return Content(left_out(state.damaged, state.info.directory if state.info else Path("RUN")))
 
 
 SHOWN = 2
