@@ -49,6 +49,9 @@ _PARSED: dict[tuple[Any, ...], list[RuleSet]] = {}
 
 _parse_rules = Stylesheet._parse_rules
 
+# As Textual's, which is in Python: styles are applied by looking all rules up, for each widget.
+RuleSet.__hash__ = object.__hash__  # type: ignore[method-assign]
+
 
 def _parse_once(self: Stylesheet, css: str, **options: Any) -> list[RuleSet]:
     key = (css, *options.items(), *self._variables.items())

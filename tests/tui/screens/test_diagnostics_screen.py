@@ -234,7 +234,7 @@ async def test_a_tab_can_be_chosen_before_it_is_known_what_tabs_there_are(
     read, may_read = diagnostics_screen.read_diagnostics, threading.Event()
 
     def read_late(directory: Path, before: DiagnosticsReading) -> DiagnosticsReading:
-        may_read.wait(60)
+        may_read.wait(120)
         return read(directory, before)
 
     monkeypatch.setattr(diagnostics_screen, "read_diagnostics", read_late)
