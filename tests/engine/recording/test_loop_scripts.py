@@ -266,7 +266,7 @@ KILL = """
 import psutil
 def supervisor():
     for process in psutil.process_iter(["cmdline"]):
-        if process.info["cmdline"][-2:] == ["accel_engine.scripts.recorder_supervisor", str(os.getpid())]:
+        if (process.info["cmdline"] or [])[-2:] == ["accel_engine.scripts.recorder_supervisor", str(os.getpid())]:
             return process
 """
 

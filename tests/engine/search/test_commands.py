@@ -150,7 +150,7 @@ def test_a_search_that_is_stopped_while_it_confirms_continues_its_confirmation(t
 
     def stop(study: StudyReader) -> None:
         confirmation = study.database.part.confirmation
-        if confirmation and len(confirmation.values) == 1 and not study.database.unanswered():
+        if confirmation and len(confirmation.values) == 1 and not study.database.commands():
             study.database.request("stop")
 
     ended = search.run(stop)
