@@ -17,7 +17,7 @@ from optuna.samplers import RandomSampler
 from optuna.storages import RDBStorage
 from optuna.trial import FrozenTrial
 
-from accel_engine.json_values import Number, convert
+from accel_engine.json_values import convert
 from accel_engine.search.definition import StudyDefinition
 from accel_engine.search.storage import DEFINITION, Heartbeat, define_study, heartbeats, open_storage, reaching
 from accel_engine.search.study_database import LIMITS, StudyDatabase
@@ -28,9 +28,6 @@ TRIAL = "trial"
 
 REPORT = "report "
 """Begins the names of attributes of Optuna's trials that have a report; ends with its number, from 1."""
-
-_Report = tuple[int, int, Number, Number]
-"""What such an attribute has: epoch, step, time and value."""
 
 
 class StudyReader:
@@ -164,4 +161,6 @@ def _elsewhere(trial: Trial, machine: str, lost: Heartbeat | None) -> Trial:
 def _reports(number: int, attributes: Mapping[str, Any]) -> dict[int, TrialReport]:
     """The reports of a trial, in attributes of Optuna's trial."""
     found = {int(name.removeprefix(REPORT)): each for name, each in attributes.items() if name.startswith(REPORT)}
-    return {index: TrialReport(number, *convert(found[index], _Report)) for index in sorted(found)}
+    return {
+        index: TrialReport(number, *convert(found[index], tuple[int, int, float, float])) for index in sorted(found)
+    }
