@@ -34,8 +34,8 @@ from accel_engine.run.directory.lock import WriterLock
 from accel_engine.search import new_study
 from accel_engine.search.definition import Objective, SearchOptions, StudyDefinition
 from accel_engine.search.engine_runs import DirectStarter, EngineRuns
-from accel_engine.search.over import parse_all
 from accel_engine.search.process import run_search
+from accel_engine.search.ranges import parse_all
 from accel_engine.search.storage import create_study
 from accel_engine.search.study_paths import LOCK, study_directory
 from accel_engine.search.study_reader import StudyReader

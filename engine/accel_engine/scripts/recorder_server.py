@@ -4,10 +4,10 @@ import socket
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import astuple
 from typing import Any
 
 import numpy as np
+from msgspec.structs import astuple
 
 from accel_engine import clock
 from accel_engine.errors import AccelError, format_error

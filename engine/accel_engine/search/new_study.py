@@ -28,7 +28,7 @@ from accel_engine.search.definition import (
     objectives_of,
 )
 from accel_engine.search.launch import require_optuna, resume_study
-from accel_engine.search.over import check_grid, check_several
+from accel_engine.search.ranges import check_grid, check_several
 from accel_engine.search.study_database import StudyDatabase, create_study_database, exists_already
 from accel_engine.search.study_paths import (
     DATABASE,

@@ -9,7 +9,7 @@ from accel_engine import clock
 from accel_engine.errors import DataError, ModelError, PlanError
 from accel_engine.plan import affecting
 from accel_engine.search.definition import StudyDefinition
-from accel_engine.search.over import MAX_POINTS, all_points, count_points
+from accel_engine.search.ranges import MAX_POINTS, all_points, count_points
 from accel_engine.search.study_writer import StudyWriter
 from accel_engine.search.trial import PendingAction, Trial, TrialState
 from accel_engine.search.trial_plan import identity, trial_plan
@@ -113,7 +113,7 @@ class NewTrials:
             return f"invalid {trial.number}"
 
     def add(self, trial: Trial) -> bool:
-        """Add a trial that was proposed; returns whether it has a run of its own."""
+        """Add a trial that was proposed; returns whether it has its own run."""
         try:
             same = self._with_same_plan(trial.values)
         except PlanError as error:
@@ -176,11 +176,11 @@ def _needs_no_more(trial: Trial, values: Mapping[str, Any]) -> bool:
     if trial.state is not TrialState.OUT_OF_MEMORY or trial.machine or trial.duplicate_of is not None:
         return False
     return trial.values.keys() == values.keys() and all(
-        _as_much(name, trial.values[name], value) for name, value in values.items()
+        _needs_at_least(name, trial.values[name], value) for name, value in values.items()
     )
 
 
-def _as_much(name: str, failed: Any, value: Any) -> bool:
+def _needs_at_least(name: str, failed: Any, value: Any) -> bool:
     if name not in affecting("memory") or failed == value:
         return True
     if failed is None or value is None:

@@ -8,7 +8,7 @@ from accel_engine.search.trial import Trial, TrialState
 from accel_engine.search.trial_runs import Observation
 
 FIRST_FAILURES = 3
-"""If so many first trials fail for the same reason, none is likely to succeed."""
+"""After this number of first trials that fail for the same reason, the search ends."""
 
 
 def trials_done(trials: Iterable[Trial]) -> int:

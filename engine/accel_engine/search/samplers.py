@@ -9,7 +9,7 @@ from optuna.pruners import BasePruner, HyperbandPruner, MedianPruner, NopPruner,
 from optuna.samplers import BaseSampler, GridSampler, RandomSampler, TPESampler
 
 from accel_engine.search.definition import AUTO, Parameter, StudyDefinition
-from accel_engine.search.over import LIST, count_points, parameter_points
+from accel_engine.search.ranges import LIST, count_points, parameter_points
 from accel_engine.search.trial_plan import most_reports
 
 MIN_REPORTS = 4
@@ -19,7 +19,7 @@ MIN_TRIALS = 20
 """With fewer trials than this, Hyperband's brackets have too few to compare."""
 
 STARTUP_TRIALS = 4
-"""So many trials must have a result before the median, or the automatic choice of a pruner, ends another one early."""
+"""Trials that have a result before the median, or the automatic choice of a pruner, ends another one early."""
 
 
 def sampler_name(definition: StudyDefinition) -> str:
@@ -49,7 +49,7 @@ def pruner_name(definition: StudyDefinition) -> str:
 def sampler_of(definition: StudyDefinition, index: int) -> BaseSampler:
     """The sampler for one proposal.
 
-    Each proposal has a random state of its own, which follows from the search's seed and the proposal's index: so it is
+    Each proposal has its own random state, which follows from the search's seed and the proposal's index: so it is
     the same in a process that has continued the search.
 
     Args:
@@ -57,7 +57,7 @@ def sampler_of(definition: StudyDefinition, index: int) -> BaseSampler:
         index: How many proposals there were before.
     """
     name = sampler_name(definition)
-    if name == "grid":  # the seed is that of the order of its points
+    if name == "grid":  # the seed orders its points
         points = {
             each.name: [as_categorical(value) for value in parameter_points(each)] for each in definition.parameters
         }
@@ -80,7 +80,7 @@ def pruner_of(definition: StudyDefinition) -> BasePruner:
 
 
 FACTOR = 3
-"""One of so many trials is promoted from a rung to the next."""
+"""One of this number of trials is promoted from a rung to the next."""
 
 
 def promotable(pruned: Collection[int], values: Mapping[int, Sequence[float]], *, maximize: bool) -> int | None:
@@ -95,8 +95,8 @@ def promotable(pruned: Collection[int], values: Mapping[int, Sequence[float]], *
         Of those with the most reports, the best one.
     """
     found = [(len(values[number]), _rank(number, values, maximize), number) for number in pruned if values.get(number)]
-    among = [(-reports, rank, number) for reports, (rank, count), number in found if rank < count // FACTOR]
-    return min(among)[2] if among else None
+    best = [(-reports, rank, number) for reports, (rank, count), number in found if rank < count // FACTOR]
+    return min(best)[2] if best else None
 
 
 def _rank(number: int, values: Mapping[int, Sequence[float]], maximize: bool) -> tuple[int, int]:

@@ -8,7 +8,7 @@ from accel_engine.errors import PlanError
 from accel_engine.plan.options import specs_of
 from accel_engine.plan.plan_file import InvalidPlanError, PlanFile, valid_part
 from accel_engine.search.definition import SearchOptions
-from accel_engine.search.over import parameter_of
+from accel_engine.search.ranges import parameter_of
 from accel_engine.search.trial import Trial, TrialReport, TrialState
 from accel_engine.text import suggestion
 

@@ -70,7 +70,7 @@ class Trial:
     """A proposal, and what became of it.
 
     Attributes:
-        number: Its number, from 0: that of the first of Optuna's trials that stand for it.
+        number: Its number, from 0, which the first of Optuna's trials that stand for it has, too.
         run: Id of its run; empty before it has one, and for a trial of another machine.
         state: Its state.
         values: The values of the parameters.

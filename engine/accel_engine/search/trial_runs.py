@@ -17,7 +17,7 @@ class RunMetrics:
         epoch: Epochs completed.
         step: Steps taken.
         time: Seconds since the Unix epoch.
-        metrics: By name, with ``validation_`` before those of validation.
+        metrics: By name; names of validation begin with ``validation_``.
     """
 
     epoch: int

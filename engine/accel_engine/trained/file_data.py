@@ -1,6 +1,5 @@
 """Data in the form in which the model of a file takes it: raw columns of a table, and its own order of classes."""
 
-import math
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ import numpy.typing as npt
 from accel_engine import data
 from accel_engine.data.column_format import ColumnFormat
 from accel_engine.data.data_options import DataOptions, Progress
-from accel_engine.data.dataset import Dataset, Examples, LazyArray, Split, take_rows
+from accel_engine.data.dataset import Dataset, Examples, LazyArray, LazyRows, Split, take_rows
 from accel_engine.data.standardization import Standardization, WindowNormalization
 from accel_engine.data.standardization_model import dtype_of_units, units_of_model
 from accel_engine.data.structure import flatten, map_structure, named_leaves
@@ -106,7 +105,7 @@ def _options(path: Path, model: keras.Model, columns: dict[str, str], plan: Plan
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Restored:
+class _Restored(LazyRows):
     """An array in its units; see :class:`accel_engine.data.dataset.LazyArray`."""
 
     standardized: npt.NDArray[Any] | LazyArray
@@ -117,19 +116,12 @@ class _Restored:
     def shape(self) -> tuple[int, ...]:
         return self.standardized.shape
 
-    @property
-    def nbytes(self) -> int:
-        return math.prod(self.shape) * self.dtype.itemsize
-
     def take(self, rows: npt.NDArray[np.integer[Any]]) -> npt.NDArray[Any]:
         return self.scaling.restore(take_rows(self.standardized, rows)).astype(self.dtype)
 
-    def __len__(self) -> int:
-        return len(self.standardized)
-
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Rescaled:
+class _Rescaled(LazyRows):
     """Targets in the standard deviations of a file's model; see :class:`accel_engine.data.dataset.LazyArray`."""
 
     given: npt.NDArray[Any] | LazyArray
@@ -142,16 +134,9 @@ class _Rescaled:
     def shape(self) -> tuple[int, ...]:
         return self.given.shape
 
-    @property
-    def nbytes(self) -> int:
-        return math.prod(self.shape) * self.dtype.itemsize
-
     def take(self, rows: npt.NDArray[np.integer[Any]]) -> npt.NDArray[Any]:
         values = take_rows(self.given, rows)
         return self.units.apply(self.scaling.restore(values) if self.scaling else values)
-
-    def __len__(self) -> int:
-        return len(self.given)
 
 
 def _in_units(dataset: Dataset, units: Standardization | None) -> Dataset:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from accel_engine.search.definition import Objective, Parameter, StudyDefinition
-from accel_engine.search.over import parse_over
+from accel_engine.search.ranges import parse_over
 from accel_engine.search.results import trial_command
 from accel_engine.search.trial import Trial, TrialState
 from accel_engine.search.trial_plan import plan_to_train, trial_plan, without_effect

@@ -19,8 +19,8 @@ from accel_engine.process.detached import leave
 from accel_engine.run_queue.queue import set_default_limit
 from accel_engine.search import launch, new_study
 from accel_engine.search.definition import SearchOptions
-from accel_engine.search.over import parse_all
 from accel_engine.search.progress import check_enough
+from accel_engine.search.ranges import parse_all
 from accel_engine.search.search_table import events_between, report_event, split_table
 from accel_engine.search.study_paths import find_study
 from accel_engine.search.trial_plan import without_effect
@@ -122,8 +122,7 @@ def follow_search(directory: Path, *, as_json: bool, plain: bool, detach: bool) 
         The exit status.
     """
     with launch.open_study(directory) as study:
-        if not launch.is_search_running(directory):
-            study.database.update(ended=None)
+        launch.reopen_search(directory)
         set_default_limit(load().queue_at_once)
         process = launch.start_search_process(directory)
         if detach:

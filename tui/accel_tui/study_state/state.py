@@ -120,7 +120,7 @@ class StudyState:
 
 
 def value_range(values: Floats, *, maximize: bool) -> tuple[float, float]:
-    """The range of values that matter for their differences: without the worst tenth, such as those of first epochs.
+    """The range of values that matter for their differences: without the worst tenth, such as the first epochs.
 
     Args:
         values: Any, of which those that are not finite do not count.

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 
 from accel_engine.run.store.series_names import VALIDATION_PREFIX
 from accel_engine.search.definition import Objective
-from accel_engine.search.over import format_value
 from accel_engine.search.progress import seconds_left, trials_done
+from accel_engine.search.ranges import format_value
 from accel_engine.search.trial import Trial, TrialState
 from accel_engine.text import printable_line
 from accel_engine.words import numbers

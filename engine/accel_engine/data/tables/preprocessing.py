@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from accel_engine.data.column_format import ColumnFormat
 from accel_engine.data.data_options import Progress, no_progress
+from accel_engine.data.dataset import LazyRows
 from accel_engine.data.standardization import Standardization
 from accel_engine.data.tables.raw_inputs import JOINED_CATEGORIES, MISSING_TEXT, NUMBERS, RawInput, arrays_of
 from accel_engine.errors import DataError
@@ -216,7 +217,7 @@ class Preprocessing:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LazyMatrix:
+class LazyMatrix(LazyRows):
     """Rows of the matrix, converted when they are needed.
 
     Attributes:
@@ -239,17 +240,9 @@ class LazyMatrix:
         """float32."""
         return np.dtype(np.float32)
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all rows."""
-        return 4 * self.shape[0] * self.shape[1]
-
     def take(self, rows: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.float32]:
         """Convert some rows."""
         return self.learned.apply(self.inputs, self.rows[rows])
-
-    def __len__(self) -> int:
-        return len(self.rows)
 
 
 def learn(

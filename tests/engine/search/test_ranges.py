@@ -6,7 +6,7 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution, Int
 from accel_engine.errors import PlanError, UsageError
 from accel_engine.json_values import decode, encode
 from accel_engine.search.definition import Objective, StudyDefinition
-from accel_engine.search.over import format_over, parameter_of, parse_all, parse_over
+from accel_engine.search.ranges import format_over, parameter_of, parse_all, parse_over
 from accel_engine.search.samplers import distributions, field_values
 
 MEANINGS = {

@@ -15,8 +15,8 @@ from accel_engine.search.trial_plan import trial_plan
 from accel_engine.search.trial_runs import Observation
 
 
-class Confirm:
-    """Trains the best plan of a search again.
+class ConfirmingRuns:
+    """The runs that train the best plan of a search again, with other seeds.
 
     Args:
         scheduler: The search, whose trials have ended.
