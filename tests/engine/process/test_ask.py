@@ -67,6 +67,10 @@ def test_data_is_described_by_an_engine(tmp_path: Path) -> None:
     assert known.entry.examples == 36
     assert known.inputs == {"": "float32 3"}
     assert sum(known.entry.class_counts) == 40  # of all splits
+
+
+@pytest.mark.campaign
+def test_data_that_is_damaged_is_a_problem(tmp_path: Path) -> None:
     (tmp_path / "bad.npz").write_bytes(b"nonsense")
     with pytest.raises(RunError, match="damaged"):
         ask(DataRequest(Plan(data=str(tmp_path / "bad.npz"))))

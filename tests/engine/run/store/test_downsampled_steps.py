@@ -143,7 +143,10 @@ def test_a_run_without_steps_is_an_empty_stretch(reader: RunReader) -> None:
     assert (step_range.first_step, step_range.stop_step, dict(step_range.series)) == (0, 0, {})
 
 
-@pytest.mark.parametrize("step", [0, 1, 4096, 70_000, 131_071, 131_072, 149_000])
+@pytest.mark.parametrize(
+    "step",
+    [0, 4096, 131_072, *(pytest.param(step, marks=pytest.mark.campaign) for step in (1, 70_000, 131_071, 149_000))],
+)
 def test_a_resumed_run_has_the_steps_that_were_taken_last(
     recorder: Recorder, reader: RunReader, step: int, stale_rows: Callable[[], object]
 ) -> None:

@@ -20,7 +20,15 @@ from accel_engine.training.checkpoints.checkpoint import Finiteness
 
 from ..conftest import Gym, Trained
 
-PLAN = Plan(model="mlp", epochs=2, batch_size=256, last_batch="drop", checkpoint_every="2 steps", keep_checkpoints=3)
+PLAN = Plan(
+    model="mlp",
+    epochs=2,
+    batch_size=256,
+    last_batch="drop",
+    optimizer="sgd",
+    checkpoint_every="2 steps",
+    keep_checkpoints=3,
+)
 """Ten steps."""
 
 DATA, INDEX, CHECKSUMS = ".data-00000-of-00001", ".index", ".json"
