@@ -132,7 +132,7 @@ def train(directory: Path, *, waits: bool = False) -> None:
 @contextmanager
 def _limited(disk: disk_problem.DiskWait) -> Iterator[None]:
     """Limit how long a write may wait for a disk that works again."""
-    timer = threading.Timer(5.0, disk.give_up, [lambda problem: AssertionError(f"waited too long: {problem}")])
+    timer = threading.Timer(5.0, disk.stop_waiting, [lambda problem: AssertionError(f"waited too long: {problem}")])
     timer.start()
     try:
         yield

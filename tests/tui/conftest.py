@@ -16,7 +16,7 @@ from textual.pilot import Pilot
 
 from accel_engine.run import RunList
 from accel_tui.run_state import run_follower
-from accel_tui.widgets.runs.runs_table import RunsTable
+from accel_tui.widgets.runs_table import RunsTable
 from tui.fake_engine import close_all
 from waiting import TIMEOUT
 

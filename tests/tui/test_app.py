@@ -22,11 +22,11 @@ from accel_engine.run.store.database import RunDatabase
 from accel_tui import app as app_module
 from accel_tui.appearance.theme import DARK, LIGHT
 from accel_tui.host import Screens
+from accel_tui.screens.asking import Answer, QuestionScreen
 from accel_tui.screens.diagnostics_screen import DiagnosticsScreen
+from accel_tui.screens.entry_screen import OptionsScreen
 from accel_tui.screens.help_screen import HelpScreen
 from accel_tui.screens.new_run_screen import NewRunScreen
-from accel_tui.screens.options_screen import OptionsScreen
-from accel_tui.screens.question_screen import Answer, QuestionScreen
 from accel_tui.screens.run_questions import LearningRateScreen
 from accel_tui.screens.run_screen import RunScreen
 from accel_tui.screens.runs_screen import RunsScreen

@@ -31,7 +31,7 @@ from accel_tui.widgets.run.phase_line import phase, phase_progress
 from accel_tui.widgets.run.run_details import RunDetails
 from accel_tui.widgets.run.run_lines import ProgressLine, RunTitle
 from accel_tui.widgets.run.run_outcome import RunOutcome
-from accel_tui.widgets.runs.runs_table import SelectedRun
+from accel_tui.widgets.runs_table import SelectedRun
 from accel_tui.widgets.styled_text import plain_spans
 from tui.fake_engine import FakeEngine
 from tui.stand_ins import StubApp, begun, shows, text_of, until

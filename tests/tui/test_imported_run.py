@@ -16,7 +16,7 @@ from accel_tui.widgets.run.phase_line import phase, phase_progress
 from accel_tui.widgets.run.run_details import RunDetails
 from accel_tui.widgets.run.run_lines import ProgressLine, RunTitle
 from accel_tui.widgets.run.run_outcome import RunOutcome
-from accel_tui.widgets.runs.runs_table import SelectedRun
+from accel_tui.widgets.runs_table import SelectedRun
 from accel_tui.widgets.styled_text import plain_spans
 
 TABLE = "step,time,loss\n0,1700000000,0.5\n1,1700000002,0.25\n"

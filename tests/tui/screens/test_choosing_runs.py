@@ -19,14 +19,14 @@ from accel_engine.run.store.annotations import write_annotations
 from accel_engine.run.store.database import RunDatabase
 from accel_tui.formatting.table_columns import SortOrder
 from accel_tui.host import Screens
+from accel_tui.screens.asking import QuestionScreen
 from accel_tui.screens.compare_screen import CompareScreen
+from accel_tui.screens.entry_screen import OptionsScreen
 from accel_tui.screens.new_run_screen import NewRunScreen
-from accel_tui.screens.options_screen import OptionsScreen
-from accel_tui.screens.question_screen import QuestionScreen
 from accel_tui.screens.run_screen import RunScreen
 from accel_tui.screens.runs_screen import RunsScreen
-from accel_tui.widgets.runs import runs_table as runs_table
-from accel_tui.widgets.runs.runs_table import RunsTable
+from accel_tui.widgets import runs_table as runs_table
+from accel_tui.widgets.runs_table import RunsTable
 from tui.fake_engine import FakeEngine, close_all
 from tui.stand_ins import StubApp, hides, shows, text_of, until
 

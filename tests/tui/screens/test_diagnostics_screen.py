@@ -23,7 +23,7 @@ from accel_tui.run_state.diagnostics import DiagnosticsReading
 from accel_tui.screens import diagnostics_screen
 from accel_tui.screens.diagnostics_screen import DiagnosticsScreen
 from accel_tui.screens.run_screen import RunScreen
-from accel_tui.widgets.diagnostics.confused_pairs import Confusion, confused
+from accel_tui.widgets.diagnostics.class_table import Confusion, confused
 from accel_tui.widgets.diagnostics.confusion_matrix import ConfusionMatrix, layout_for
 from accel_tui.widgets.diagnostics.sample_gallery import SampleGallery
 from tui.example_reports import classification

@@ -15,7 +15,7 @@ from accel_engine.run.media import Histogram, LoggedText, histogram_of, image_of
 from accel_tui.appearance.theme import LIGHT
 from accel_tui.screens import diagnostics_screen
 from accel_tui.screens.diagnostics_screen import DiagnosticsScreen
-from accel_tui.widgets.diagnostics.media_view import MediaNames, MediaView
+from accel_tui.widgets.diagnostics.logged import MediaNames, MediaView
 from recorded_run import execute
 from tui.example_reports import classification
 from tui.fake_engine import FakeEngine

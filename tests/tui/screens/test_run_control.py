@@ -9,7 +9,7 @@ from accel_engine.errors import RunError, UsageError
 from accel_engine.events import Phase
 from accel_engine.run.store.database import RunDatabase
 from accel_tui.run_launcher import LaunchState
-from accel_tui.screens.question_screen import QuestionScreen
+from accel_tui.screens.asking import QuestionScreen
 from accel_tui.screens.run_questions import LearningRateScreen, parse_rate
 from tui.fake_engine import FakeEngine
 from tui.screens.run_app import SMALL, WIDE, app_of, opened, screen_of, told

@@ -13,7 +13,7 @@ from accel_engine.run.store.database import SCHEMA_VERSION, RunDatabase
 from accel_tui.screens.run_screen import RunScreen
 from accel_tui.widgets.chart.chart import Chart
 from accel_tui.widgets.chart_panels.run_charts import RunCharts
-from accel_tui.widgets.devices.device_panel import DevicePanel
+from accel_tui.widgets.device_panel import DevicePanel
 from accel_tui.widgets.log.log_view import LogView
 from accel_tui.widgets.run.phase_line import PhaseLine
 from accel_tui.widgets.run.run_lines import Notices

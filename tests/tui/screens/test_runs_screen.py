@@ -19,8 +19,8 @@ from accel_tui.host import Screens
 from accel_tui.screens.new_run_screen import NewRunScreen
 from accel_tui.screens.run_screen import RunScreen
 from accel_tui.screens.runs_screen import RunsScreen
-from accel_tui.widgets.runs import runs_table as runs_table
-from accel_tui.widgets.runs.runs_table import RunsTable
+from accel_tui.widgets import runs_table as runs_table
+from accel_tui.widgets.runs_table import RunsTable
 from tui.fake_engine import FakeEngine, dead_pid
 from tui.stand_ins import StubApp, shows, text_of, until
 

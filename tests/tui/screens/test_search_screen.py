@@ -22,8 +22,8 @@ from accel_engine.search.study_writer import StudyWriter
 from accel_engine.search.trial import TrialState
 from accel_tui.host import Screens
 from accel_tui.screens.compare_screen import CompareScreen
+from accel_tui.screens.entry_screen import OptionsScreen
 from accel_tui.screens.new_run_screen import NewRunScreen
-from accel_tui.screens.options_screen import OptionsScreen
 from accel_tui.screens.run_screen import RunScreen
 from accel_tui.screens.search_screen import SearchScreen
 from accel_tui.screens.searches_screen import SearchesScreen

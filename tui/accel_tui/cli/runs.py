@@ -12,7 +12,7 @@ from accel_engine.text import printable_line, suggestion
 from accel_engine.user_paths import exists, is_directory
 from accel_engine.words import numbers
 from accel_tui.cli.output import json_option, table, terminal_columns, write, write_json
-from accel_tui.formatting.table_columns import SortOrder, ordered
+from accel_tui.formatting.table_columns import SortOrder, sort_rows
 from accel_tui.formatting.text import shorten
 from accel_tui.run_list.columns import COLUMNS, TITLES, best_value_text, monitor_of, run_steps, run_title, status_of
 from accel_tui.run_list.run_filter import key_error, matches, parse_filter
@@ -65,7 +65,7 @@ def runs(text: str, column: str, reverse: bool, as_json: bool) -> None:
         raise UsageError(error)
     everything = list_runs()
     terms = parse_filter(text)
-    found = ordered((run for run in everything if matches(run, terms)), COLUMNS, SortOrder(column, reversed=reverse))
+    found = sort_rows((run for run in everything if matches(run, terms)), COLUMNS, SortOrder(column, reversed=reverse))
     if as_json:
         write_json(*map(_wire, found))
         return

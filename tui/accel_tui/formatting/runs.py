@@ -17,7 +17,7 @@ DIRECTORY_LOST = "its directory was deleted, moved or replaced"
 """Why no command finds a run any more, as a clause."""
 
 
-def how_lost(info: RunInfo | None) -> str:
+def lost_reason(info: RunInfo | None) -> str:
     """Which process of a lost run is gone, or why nobody knows, as a clause."""
     if info and info.launched:
         return "the script's supervisor was killed"
@@ -29,7 +29,7 @@ def how_lost(info: RunInfo | None) -> str:
     return f"the {process} exited unexpectedly"
 
 
-def plan_change(event: PlanChanged) -> str:
+def plan_change_text(event: PlanChanged) -> str:
     """What changed, from which step and why: ``validation every 500 steps (was 1 epoch) from step 22: me@here``."""
     changed = ", ".join(
         f"{name.replace('_', ' ')} {_value(value)} (was {_value(event.before.get(name))})"
@@ -39,7 +39,7 @@ def plan_change(event: PlanChanged) -> str:
 
 
 def _value(value: Any) -> str:
-    """A value as the command line takes it; that of an optional field may be none."""
+    """A value as the command line takes it; an optional field may have none."""
     if isinstance(value, (list, tuple)):
         return ",".join(map(str, value)) or "none"
     return "default" if value is None else f"{value:g}" if isinstance(value, float) else str(value) or "default"
@@ -50,7 +50,7 @@ def part_title(part: Part) -> str:
     return f"part {part.started.part} · {shorten(part.started.name, _PART_WIDTH)}"
 
 
-def ranges(metrics: Mapping[str, float]) -> Iterator[tuple[str, tuple[float, ...]]]:
+def metric_ranges(metrics: Mapping[str, float]) -> Iterator[tuple[str, tuple[float, ...]]]:
     """Yield each metric's name and value; for one with several values, the minimum and the maximum.
 
     Args:
@@ -79,6 +79,6 @@ def device_warnings(measured: Sequence[str], *, can_choose: bool = True) -> Iter
     for each in runs_on(measured):
         where = f" on {', '.join(each.devices)}" if each.devices else ""
         yield (
-            f"run {each.run} is training{where}: the measurements are not those of an idle machine, and either may "
+            f"run {each.run} is training{where}: the machine is not idle while it is measured, and either may "
             f"run out of memory; stop the run{', or choose other devices' if can_choose else ' before'}"
         )

@@ -24,9 +24,8 @@ from accel_tui.host import Screens, host_of, open_screen
 from accel_tui.plan.trained_run import TrainedRun
 from accel_tui.run_list.comparison import MAX_COMPARED_RUNS, find_mixed_kinds
 from accel_tui.run_state.state import RunState
-from accel_tui.screens.asking import AskingScreen, awaiting
-from accel_tui.screens.options_screen import OptionsScreen
-from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
+from accel_tui.screens.asking import CANCEL, Answer, AskingScreen, QuestionScreen, awaiting
+from accel_tui.screens.entry_screen import OptionsScreen
 from accel_tui.screens.run_questions import (
     CANCEL_RUN,
     LearningRateScreen,
@@ -106,7 +105,6 @@ class RunActionsScreen(AskingScreen):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer the actions that the runs allow."""
-        del parameters
         row = ACTIONS.get(action)
         if row is None:
             return True
@@ -151,7 +149,7 @@ class RunAction:
     """An action on runs.
 
     Attributes:
-        id: Its name, also of its key in the settings, after that of the screen.
+        id: Its name; its key in the settings has the name of the screen before it.
         key: Its keys.
         label: A word or two for the line of keys.
         tooltip: What it does, for help and palette.
@@ -435,7 +433,7 @@ _ROWS = (
         "learning_rate",
         "r",
         "Learning rate",
-        "Change the learning rate. In a script, that of the current fit",
+        "Change the learning rate. In a script, of the current fit",
         (RUN,),
         _change_rate,
         _can_change_rate,

@@ -13,9 +13,8 @@ from accel_engine.text import printable
 from accel_tui.host import Screens, open_screen
 from accel_tui.screens.asking import BackScreen
 from accel_tui.study_state.study_list import COLUMNS, ListedStudy, StudyList
-from accel_tui.widgets.key_bar import KeyBar
+from accel_tui.widgets.key_bar import KeyBar, TopBar
 from accel_tui.widgets.search.trials_table import StudiesTable
-from accel_tui.widgets.top_bar import TopBar
 from accel_tui.widgets.visibility import is_covered
 
 INTERVAL = 5.0
