@@ -343,6 +343,26 @@ print(len(processes))
     assert {end_of(run) for run in runs} == {(Outcome.FINISHED, "")}
 
 
+def test_a_supervisor_that_has_ended_since_the_last_recorder_is_started_again() -> None:
+    done = run_script(
+        KILL
+        + """
+for name in ("first", "second"):
+    with Recorder(name) as run:
+        run.log(0, loss=1.0)
+    process = supervisor()
+    process.kill()
+    while process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
+        time.sleep(0.01)
+"""
+    )
+
+    assert not done.stderr
+    runs = [Read(directory) for directory in runs_directory().iterdir()]
+    assert sorted(run.info.name for run in runs) == ["first", "second"]
+    assert {end_of(run) for run in runs} == {(Outcome.FINISHED, "")}
+
+
 def test_an_exit_in_a_thread_ends_that_thread_only() -> None:
     run_script(
         """
