@@ -55,7 +55,7 @@ def wake_queue(directory: Path, *, isolated: bool) -> None:
 
     Args:
         directory: The run's directory; a worker within another run leaves this to its chief.
-        isolated: Whether this process is in a network of its own, in which no other run should be.
+        isolated: Whether this process is in its own network, in which no other run should be.
     """
     if not isolated and directory.parent == runs_directory():
         wake()

@@ -83,11 +83,11 @@ class TrialGroup:
                 member.send(message)
 
     def memory(self, own: float | None, *, on_cpu: bool) -> float | None:
-        """The memory of all processes, once they have answered the last request; ``None`` if that of one is unknown.
+        """The memory of all processes, once they have answered the last request; ``None`` if one's is unknown.
 
         Args:
             own: Bytes of this process.
-            on_cpu: Whether CPUs train: then it is that of all processes together, else that of one device at most.
+            on_cpu: Whether CPUs train: then it is of all processes together, else of one device at most.
         """
         if self._coordinated:
             for member in self._members:

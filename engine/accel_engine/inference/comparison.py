@@ -56,7 +56,7 @@ class ModelComparison:
 
     Attributes:
         first: The first one with its best batch size.
-        other: The other one with its best batch size; with any if none is within the target.
+        other: The other one with its best batch size; with any if all are beyond the target.
         meets_target: Whether one is.
     """
 

@@ -123,7 +123,7 @@ class Artefacts:
         return servable(self.trained, None, cut.model, is_encoded=True).model, cut.encodings
 
     def first_examples(self, sizes: Sequence[int]) -> list[Arrays]:
-        """See :class:`accel_engine.formats.ModelToWrite`; those of fewer examples if there are not so many."""
+        """See :class:`accel_engine.formats.ModelToWrite`; fewer examples if there are not enough."""
         trained = self.trained
         first = RawExamples(trained.dataset, trained.split, trained.examples).first(max(sizes))
         available = len(next(iter(first.values())))

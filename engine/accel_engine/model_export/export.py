@@ -176,7 +176,7 @@ def _keep_all(target: ExportTarget, folder: Path, umask: int, notes: list[str]) 
 def _keep(written: Path, path: Path, umask: int) -> None:
     """Move what was written, with the file beside it, to where it is kept.
 
-    An interruption may leave a model without the file beside it, but never with that of another model.
+    An interruption may leave a model without the file beside it, but never with another model's.
     """
     for each in (written.parent, *written.parent.rglob("*")):
         each.chmod((0o777 if each.is_dir() else 0o666) & ~umask)
@@ -231,5 +231,5 @@ def _described(name: str, figures: Figures, size: int) -> MeasuredModel:
 
 
 def _weight_bytes(trained: TrainedModel) -> int:
-    """Bytes of the weights, without those of the optimizer."""
+    """Bytes of the weights, without the optimizer's."""
     return sum(weight.numpy().nbytes for weight in trained.model.weights if str(weight.dtype) != "string")

@@ -176,7 +176,7 @@ def worsened(
     tolerance: float,
     examples: int,
 ) -> str:
-    """Which loss or metric is so much worse that the outputs are ruined; empty if none is.
+    """The loss or metric that is so much worse that the outputs are ruined; empty for none.
 
     A change of a loss or an error counts in parts of its value, or of what it is away from that of constant outputs,
     whichever is larger; of other metrics, such as accuracies, in parts of their value, but at least of 1.

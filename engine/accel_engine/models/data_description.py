@@ -103,7 +103,7 @@ class DataDescription:
 
     @property
     def is_size_unknown(self) -> bool:
-        """Whether only reading the data can tell the sizes of a model: those of a vocabulary, for example."""
+        """Whether only reading the data can tell the sizes of a model, as with a vocabulary."""
         is_measured = self.output_size > 0 or self.task == "reconstruction"
         return not self.is_read and (not is_measured or (self.form == TOKENS and not self.vocabulary))
 

@@ -116,7 +116,7 @@ class MemoryEstimate:
         return sum(part.high for part in self.parts)
 
     def fits(self, memory: int) -> bool | None:
-        """Whether the training fits in so many bytes; ``None`` if they are inside the range."""
+        """Whether the training fits in some bytes; ``None`` if they are inside the range."""
         return True if self.high <= memory else False if self.low > memory else None
 
 
@@ -149,7 +149,7 @@ def _stored_bytes(entry: DatasetEntry) -> int:
 
 
 def estimate_memory(training: Training) -> MemoryEstimate:
-    """Estimate the memory of a training: that of the host with all processes on it for CPUs, else of each device."""
+    """Estimate the memory of a training: of the host with all processes on it for CPUs, else of each device."""
     arrays, size = _arrays(training), training.size
     left_out = [] if size.saved else ["the activations, which are unknown for this model"]
     if training.kind != "cpu":

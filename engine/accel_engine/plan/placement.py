@@ -227,7 +227,7 @@ def _check_precision(plan: Plan, chosen: tuple[str, ...]) -> None:
 
 
 def _check_threads(plan: Plan, chosen: tuple[str, ...]) -> None:
-    """Raise for a number of threads that would not be those of the steps."""
+    """Raise for a number of threads that the steps would not have."""
     if plan.threads is not None and not chosen[0].startswith("cpu"):
         trains = f"has no effect on {', '.join(chosen)}, only where a CPU trains: use auto, or train on "
         raise PlanError("threads", plan.threads, trains, FieldValue("devices", "cpu:0"))

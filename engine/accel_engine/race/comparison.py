@@ -100,8 +100,8 @@ def has_same_energy(result: ConfigurationResult, other: ConfigurationResult) -> 
 def find_best(results: Iterable[ConfigurationResult]) -> dict[Best, ConfigurationResult]:
     """The best configurations, of those that train as the reference does.
 
-    Where none is clearly better than the reference, that is the best one. Too few turns of a race that has not ended
-    tell nothing.
+    Where no configuration is clearly better than the reference, that is the best one. Too few turns of a race that has
+    not ended tell nothing.
 
     Args:
         results: All configurations.

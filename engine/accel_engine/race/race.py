@@ -1,4 +1,4 @@
-"""Races the configurations of a plan: each in processes of its own, in turns, in groups that fit in memory."""
+"""Races the configurations of a plan: each in its own processes, in turns, in groups that fit in memory."""
 
 from collections import deque
 from collections.abc import Callable, Collection, Sequence
@@ -99,7 +99,7 @@ class Race:
         should_stop: Whether to give up; asked all the time.
         make_trials: Makes what starts processes.
         make_meters: Makes the meters of energy.
-        budget: The memory for the configurations; by default that of the devices and of this machine.
+        budget: The memory for the configurations; by default of the devices and of this machine.
 
     Attributes:
         results: The results so far, the reference first; those that are refused last.

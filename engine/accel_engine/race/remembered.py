@@ -62,7 +62,7 @@ def remember(resolved: ResolvedPlan, devices: Sequence[Device], results: Iterabl
     Args:
         resolved: The reference, checked and placed.
         devices: The machine's devices.
-        results: The results; those without a rate are left out, and those of a stopped race with few turns.
+        results: The results; without a rate they are left out, and with few turns in a stopped race.
     """
     measured = [result for result in results if _is_settled(result)]
     best = next(iter(winners(measured)), None)

@@ -80,7 +80,7 @@ class BenchOptions:
         UsageError: Some contradict the scenario.
     """
 
-    data: str = option("", OptionSpec("Other examples than those of runs; files get random ones.", str))
+    data: str = option("", OptionSpec("Other examples than the runs'; files get random ones.", str))
     split: str = "auto"
     scenario: str = option(
         "multi-stream", OptionSpec("How requests come, as in MLPerf.", str, choices=tuple(SCENARIOS))

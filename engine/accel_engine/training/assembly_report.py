@@ -135,7 +135,7 @@ def measured_metrics(assembly: Assembly, limit: int | None = None) -> tuple[str,
 
     Args:
         assembly: Has the model.
-        limit: Metrics with larger states are left out, as :data:`MAX_EPOCH_STATE` for those of epochs.
+        limit: Metrics with larger states are left out, as :data:`MAX_EPOCH_STATE` for metrics of epochs.
     """
     if assembly.has_custom_train_step:
         return ()

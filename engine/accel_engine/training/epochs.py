@@ -222,7 +222,7 @@ class Epochs:
         self._meter = MfuMeter(assembly, self._reporter, self._hardware)
         flops = self._meter.count_flops(graph, segment.examples)
         self._run.write_diagnostics(layer_table.tabulate(assembly.model, flops), self._reporter.step)
-        if isinstance(self._loop, Loop) and self._loop.compiles_chunks:
+        if self._loop.compiles_chunks:
             self._loop.compile(
                 segment
             )  # now, rather than in the first chunk, so that the phase tells why it takes long

@@ -44,7 +44,7 @@ Exit status:
 def estimate(plan_or_run: str | None, as_json: bool, **flags: Any) -> None:
     """Show the steps, the parameters and the memory of a plan without training it.
 
-    The plan is read from PLAN.toml (or .json), or is that of RUN; options override it, as for
+    The plan is read from PLAN.toml (or .json), or from RUN; options override it, as for
     'accel-tui train'. The model is built without being trained, which first imports TensorFlow.
 
     Memory is a range, from measurements on CPUs. Where a plan may not fit, the cheapest change that

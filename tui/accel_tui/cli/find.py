@@ -55,7 +55,7 @@ Exit status:
 @click.group(epilog=EPILOG, invoke_without_command=True)
 @click.pass_context
 def find(context: click.Context) -> None:
-    """Find a batch size or a learning rate by measuring: real steps, in processes of their own.
+    """Find a batch size or a learning rate by measuring: real steps, in separate processes.
 
     Nothing is written to disk that stays.
     """
@@ -109,7 +109,7 @@ def batch_size(
     as_json: bool,
     **flags: Any,
 ) -> int:
-    """Find a batch size: throughput and memory of sizes that double, each in processes of its own.
+    """Find a batch size: throughput and memory of sizes that double, each in its own processes.
 
     The plan is read from PLAN.toml (or .json), and options override it, as for 'accel-tui train'.
 
@@ -137,7 +137,7 @@ def _checked(plan_file: Path | None, flags: dict[str, Any], check_for: Callable[
     Args:
         plan_file: A TOML or JSON file.
         flags: The given options.
-        check_for: Checks that what is asked for can be found for a plan with so many steps.
+        check_for: Checks that a finder can take the plan, with its total number of steps.
 
     Raises:
         AccelError: It does not fit, or TensorFlow is missing.

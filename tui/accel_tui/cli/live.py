@@ -117,7 +117,7 @@ class StatusLine:
             self._live.show(cut_line(text))
 
     def begin(self, text: str) -> None:
-        """Note that something begins, in a line of its own, unless :meth:`show` shows it."""
+        """Note that something begins, in another line, unless :meth:`show` shows it."""
         if not self._live:
             print_to_stderr(text)
 

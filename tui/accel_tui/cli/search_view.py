@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from accel_engine.search.definition import Confirmation, StudyDefinition
 from accel_engine.search.over import format_value
@@ -59,21 +59,8 @@ class SearchNow:
 
     @property
     def done(self) -> int:
-        """The number of trials with runs of their own that have ended."""
+        """The number of trials with their own runs that have ended."""
         return trials_done(self.trials)
-
-
-class SearchView(Protocol):
-    """Shows a search while it runs."""
-
-    def show(self, events: Sequence[Event], now: SearchNow) -> None:
-        """Show what is new, which may be nothing."""
-
-    def end(self, ended: Mapping[str, Any], now: SearchNow) -> None:
-        """Show what was found."""
-
-    def clear(self) -> None:
-        """Make room for a message on standard error."""
 
 
 class SearchLines:
@@ -134,6 +121,10 @@ class SearchBar(SearchLog):
     def clear(self) -> None:
         """Erase the live line."""
         self._live.clear()
+
+
+SearchView = SearchLines | SearchLog
+"""Shows what is new of a search, what was found at its end, and makes room for a message on standard error."""
 
 
 def live_text(now: SearchNow) -> str:

@@ -44,7 +44,7 @@ Exit status:
     "allowed",
     metavar="NAME",
     multiple=True,
-    help="Another name by which browsers reach this machine, such as that of a reverse proxy. Repeatable.",
+    help="Another name by which browsers reach this machine, such as a reverse proxy's. Repeatable.",
 )
 def serve(host: str, port: int, allowed: tuple[str, ...]) -> int:
     """Serve the dashboard to a browser.

@@ -115,7 +115,7 @@ def train_or_queue(
 
     Args:
         run: The run to continue; ``None`` for a new one.
-        plan_file: The plan of a new run; ``None`` for that of the settings.
+        plan_file: The plan of a new run; ``None`` for the settings alone.
         fields: Plan fields that are given as options.
         request: Asked of the queue; ``None`` to train now. ``after`` may have names of runs.
         as_json: Whether to print JSON lines.

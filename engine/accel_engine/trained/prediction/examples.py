@@ -27,7 +27,7 @@ class Examples:
 
     Attributes:
         names: What each example is called, ``[given]``.
-        inputs: A structure of arrays ``[readable, ...]``, as the run's data has them; ``None`` if none is readable.
+        inputs: A structure of arrays ``[readable, ...]``, as the run's data has them; ``None`` if all have a problem.
         problems: Why an example cannot be predicted, by its place.
         notes: Notes for the user.
     """

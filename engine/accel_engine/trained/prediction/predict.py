@@ -103,7 +103,7 @@ def _not_finite(output: OutputPrediction) -> set[int]:
 
 
 def _without(rows: Sequence[int], output: OutputPrediction) -> OutputPrediction:
-    """The predictions but those of some rows."""
+    """The predictions without some rows."""
     if not rows:
         return output
     chances = None if output.chances is None else np.delete(output.chances, rows, axis=0)

@@ -185,7 +185,7 @@ def _table(path: Path, form: DataFormat) -> Mapping[str, npt.NDArray[Any]]:
 
 
 def _arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
-    """The columns of a file's arrays, named as those of the run's."""
+    """The columns of a file's arrays, named as in the run."""
     with opened(path) as file:
         arrays = {name: file.read(name) for name in file.headers}
     if not arrays:

@@ -170,7 +170,7 @@ class Checkpoints:
             steps: The preferred one first.
 
         Returns:
-            Its step; ``None`` if none is whole.
+            Its step; ``None`` if all are damaged.
         """
         return checkpoint_files.first_whole(steps, partial(_try, self.restore_weights))[0]
 

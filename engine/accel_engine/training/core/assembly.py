@@ -66,7 +66,7 @@ class Assembly:
         augmentation: Changes training batches at random; ``None`` if the plan has no augmentation.
         freezing: The frozen layers of the model.
         remat: The parts of the model that are computed again for their gradients; none without rematerialization.
-        devices: TensorFlow's names of the logical devices that run steps; for a coordinator, those of one worker.
+        devices: TensorFlow's names of the logical devices that run steps; for a coordinator, of one worker.
         names: Names of the recorded series.
         information: Notes for the user.
         notes: Warnings for the user.

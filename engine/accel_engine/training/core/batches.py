@@ -1,7 +1,7 @@
 """The training batches of a run: which segment comes next, and where in the data a step is."""
 
 from collections.abc import Callable, Generator, Iterator
-from typing import Protocol
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -22,43 +22,17 @@ MAX_ROWS = 1 << 20
 """Row numbers that are generated at a time, unless one pass over the data has more."""
 
 
-class Batches(Protocol):
-    """Gives the segments of every epoch, and knows the position, which belongs to a checkpoint."""
-
-    position: list[int]
-    """What a checkpoint stores, int64 ``[4]``; zeros where the step says it all."""
-
-    @property
-    def epoch_ended(self) -> bool:
-        """Whether all steps of the epoch were counted; ``False`` where their number is unknown."""
-
-    def restore(self, step: int) -> tuple[int, int]:
-        """The epoch and the steps done in it after some steps, from the position that was restored."""
-
-    def segments(self, epoch: int, done: int, chunk_steps: Callable[[], int]) -> Generator[Segment, None, None]:
-        """Yield the segments of an epoch after some of its steps.
-
-        Args:
-            epoch: The epoch, from 0.
-            done: The steps done in it.
-            chunk_steps: Returns the number of steps of the next chunk.
-        """
-
-    def count(self, steps: int) -> None:
-        """Note that steps were taken."""
-
-    def first_segment(self) -> Segment:
-        """A segment of whole batches, to trace the step with."""
-
-    def close(self) -> None:
-        """Stop reading ahead."""
-
-
 class RowBatches:
     """Batches of examples that are read by row, in an order that follows from the step.
 
+    Gives the segments of every epoch, and knows the position, which belongs to a checkpoint; so do
+    :class:`StreamBatches`.
+
     Args:
         assembly: Data and step counts.
+
+    Attributes:
+        position: What a checkpoint stores, int64 ``[4]``; zeros, as the step says it all.
     """
 
     def __init__(self, assembly: Assembly) -> None:
@@ -70,15 +44,21 @@ class RowBatches:
 
     @property
     def epoch_ended(self) -> bool:
-        """Whether all steps of the epoch were counted."""
+        """Whether all steps of the epoch were counted; ``False`` where their number is unknown."""
         return self._done >= self._assembly.step_counts.steps_per_epoch
 
     def restore(self, step: int) -> tuple[int, int]:
-        """The epoch and the steps done in it after some steps."""
+        """The epoch and the steps done in it after some steps, from the position that was restored."""
         return divmod(step, self._assembly.step_counts.steps_per_epoch)
 
     def segments(self, epoch: int, done: int, chunk_steps: Callable[[], int]) -> Generator[Segment, None, None]:
-        """Yield the segments of an epoch after some of its steps."""
+        """Yield the segments of an epoch after some of its steps.
+
+        Args:
+            epoch: The epoch, from 0.
+            done: The steps done in it.
+            chunk_steps: Returns the number of steps of the next chunk.
+        """
         del chunk_steps
         self._done = done
         counts, plan = self._assembly.step_counts, self._assembly.plan
@@ -120,7 +100,7 @@ class StreamBatches:
         self._ends_pass = assembly.plan.steps_per_epoch is None
         self._reader: Generator[Segment, None, None] | None = None
         self._peeked: Segment | None = None
-        self._pass_over = False  # and the reader is that of the next one
+        self._pass_over = False  # and the reader reads the next one
         self._wanted = 1
         self._pass, self._inside, self._epoch, self._done = 0, 0, 0, 0
 
@@ -210,6 +190,10 @@ class StreamBatches:
         ]
         self._peeked = Segment(parts[1], segment.steps - left, segment.examples)
         return Segment(parts[0], left, segment.examples)
+
+
+Batches: TypeAlias = RowBatches | StreamBatches
+"""The training batches of a run."""
 
 
 def training_batches(assembly: Assembly) -> Batches:

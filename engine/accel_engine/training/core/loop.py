@@ -65,7 +65,7 @@ class ChunkResult:
         count: Number of steps.
         started: Seconds since the Unix epoch.
         seconds: Duration of the chunk.
-        series: float32 arrays ``[count]`` by name; the metrics are those of each step's own batch.
+        series: float32 arrays ``[count]`` by name; the metrics are of each step's own batch.
         examples: Examples of each step, over all replicas.
         states: The sum of the states of all metrics over the steps, float64 ``[states]``, for :meth:`Loop.metrics`.
     """
@@ -125,7 +125,7 @@ class Loop:
         self._constant_rate_of = optimizer if constant else None
         self._rate_of = None if constant else optimizer
         self._has_rate = optimizer is not None
-        # One replica's sums are those of all: its series are computed with the step.
+        # One replica's sums are the sums of all: its series are computed with the step.
         self._alone = assembly.replicas == 1
         self._sums_over_workers = not (self._alone or assembly.single_process or assembly.coordinated)
         self._worker_count = len(assembly.cluster.workers) if assembly.cluster else 1

@@ -54,7 +54,7 @@ _MOST_TRIED = 10**7
 def measures_of(
     model: keras.Model, task: Task, outputs: Structure, dataset: Dataset, plan: Plan, batch: int
 ) -> Measures:
-    """Create what is measured of a model, and the variables of its own losses and metrics.
+    """Create the metrics of a model, and the variables of its own losses and metrics.
 
     Args:
         model: Compiled, without a custom ``train_step``.
@@ -128,7 +128,7 @@ def _build_plan_metrics(metrics: Sequence[keras.Metric], task: Task, outputs: St
 
 
 def check_metrics(model: keras.Model, task: Task, outputs: Structure, dataset: Dataset) -> list[str]:
-    """A note on metrics whose values over several batches differ from those of ``fit``."""
+    """A note on metrics whose values over several batches differ from ``fit``."""
     specs = [*flatten(dataset.spec[:2]), *flatten(outputs)]
     if not own_metrics(model) or sum(math.prod(side or 1 for side in spec.shape) for spec in specs) > _MOST_TRIED:
         return []

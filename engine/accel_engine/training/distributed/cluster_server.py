@@ -73,7 +73,7 @@ class ClusterServer:
         return self.ended(Outcome.FINISHED, command.origin)
 
     def ended(self, outcome: Outcome, reason: str = "", hint: str = "") -> RunEnded:
-        """The event that ends this process's run, which has no steps of its own."""
+        """The event that ends this process's run, which has no steps."""
         return RunEnded(
             time=clock.now(),
             outcome=outcome,

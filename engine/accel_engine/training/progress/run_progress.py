@@ -98,7 +98,7 @@ class RunProgress:
         return self._timetable.steps_until_next(self._reporter.step)
 
     def change_interval(self, field: str, steps: int) -> str:
-        """Validate, or save checkpoints, every so many steps from now on.
+        """Validate, or save checkpoints, every ``steps`` steps from now on.
 
         Args:
             field: ``validation_every`` or ``checkpoint_every``.

@@ -158,7 +158,7 @@ def skipped_steps(plan: Plan) -> frozenset[int]:
 def separated(
     segments: Iterable[Segment], alone: Collection[int], step: Callable[[], int]
 ) -> Iterator[tuple[Segment, bool]]:
-    """Divide segments so that some steps have a segment of their own; yields each with whether it is such a step.
+    """Divide segments so that each of some steps has its own segment; yields each with whether it is such a step.
 
     Args:
         segments: The segments of an epoch.

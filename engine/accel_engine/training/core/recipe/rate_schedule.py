@@ -51,7 +51,7 @@ class JoinedSchedule(schedules.LearningRateSchedule):  # type: ignore[misc]  # K
 
 
 def make_schedule(plan: Plan, highest: float, total_steps: int) -> schedules.LearningRateSchedule | float:
-    """The learning rate of a plan with a ``schedule`` of its own.
+    """The learning rate of a plan with a ``schedule``.
 
     Args:
         plan: The plan.
@@ -131,7 +131,7 @@ class MultipliedSchedule(schedules.LearningRateSchedule):  # type: ignore[misc] 
 
 
 def multiply_rates(model: Any, factor: float) -> None:
-    """Multiply the learning rates of all optimizers of a model, those of schedules at all steps."""
+    """Multiply the learning rates of all optimizers of a model, of schedules at all steps."""
     if factor == 1:
         return
     multiply_constant_rates(model, factor)

@@ -144,7 +144,7 @@ def _candidates(crossing: list[dict[int, int]]) -> list[list[int]]:
 
 
 def _bounds(operations: Sequence[Operation]) -> list[int]:
-    """Sizes of a part to try, from that of the largest operation to that of all."""
+    """Sizes of a part to try, from the size of the largest operation to the size of all."""
     smallest, whole = max((each.saved for each in operations), default=0), sum(each.saved for each in operations)
     if not smallest:
         return []
@@ -201,7 +201,7 @@ def _divisible(nodes: list[Any], chosen: range) -> Iterator[tuple[int, int]]:
 
 
 def _is_usable(node: Any) -> bool:
-    """Whether a node can be in a part: its outputs have gradients, and those of its weights are not sparse."""
+    """Whether a node can be in a part: its outputs have gradients, and the gradients of its weights are not sparse."""
     dense = not any(isinstance(each, keras.layers.Embedding) for each in _leaves(node.operation))
     differentiable = all(keras.backend.is_float_dtype(symbol.dtype) for symbol in node.outputs)
     return dense and differentiable and not any(symbol.sparse for symbol in (*node.outputs, *node.input_tensors))
@@ -223,7 +223,7 @@ def _consecutive(indices: Sequence[int]) -> list[tuple[int, int]]:
 
 
 def _divide_layers(model: Any) -> ModelParts:
-    """The layers of a model that have layers inside them; those of a layer that is most of the model."""
+    """The layers of a model that have layers inside them; of a layer that is most of the model, its layers."""
     layers = sublayers(model)
     total = parameter_count(model.variables)
     graphs: list[GraphParts] = []

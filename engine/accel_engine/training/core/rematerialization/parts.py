@@ -146,6 +146,6 @@ def _tensors(structure: Any) -> list[tf.Tensor]:
 
 
 def _filled(structure: Any, tensors: Sequence[tf.Tensor]) -> Any:
-    """A structure with other tensors in the place of its own."""
+    """A structure with its tensors replaced."""
     rest = iter(tensors)
     return keras.tree.map_structure(lambda leaf: next(rest) if isinstance(leaf, tf.Tensor) else leaf, structure)
