@@ -31,7 +31,7 @@ from accel_engine.run import RunReader, RunWriter
 from accel_engine.run.directory.run_paths import latest_checkpoint, runs_directory
 from accel_engine.run.engine.commands import end
 from accel_engine.run.engine.status import HEARTBEAT_SECONDS
-from accel_engine.run_queue.queue_database import wake
+from accel_engine.run_queue.queue_database import ensure_waiter
 from accel_engine.training.commands.command_mailbox import StopRequested
 from accel_engine.training.core.deadline import Deadline
 
@@ -58,7 +58,7 @@ def wake_queue(directory: Path, *, isolated: bool) -> None:
         isolated: Whether this process is in its own network, in which no other run should be.
     """
     if not isolated and directory.parent == runs_directory():
-        wake()
+        ensure_waiter()
 
 
 class EngineSupervisor:

@@ -154,7 +154,7 @@ class Epochs:
                 last = self._last(segment, position)
                 self._loop = self._loop_for(segment)
                 for chunk in self._loop.run(segment, position, last):
-                    taken = chunk if position else chunk.after_wait(waited)
+                    taken = chunk if position else chunk.with_wait(waited)
                     self._recorder.record(taken)
                     self._time.add("steps", taken.seconds)
                     self._batches.count(chunk.count)

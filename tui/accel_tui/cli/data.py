@@ -68,11 +68,11 @@ def data(data: str | None, brief: bool, as_json: bool, **flags: Any) -> None:
     plan = Plan.from_mapping({**load().plan, **given(flags), "data": data})
     problem = None
     try:
-        known = look(plan, reads=not brief)
+        known = describe_data(plan, reads=not brief)
     except DataError as error:  # show what is understood without the invalid examples, and then the error
         if plan.invalid_examples == "skip":
             raise
-        problem, known = error, _look_without_invalid(plan, error, reads=not brief)
+        problem, known = error, _describe_without_invalid(plan, error, reads=not brief)
     if as_json:
         write_json(known.to_json())
     else:
@@ -81,7 +81,7 @@ def data(data: str | None, brief: bool, as_json: bool, **flags: Any) -> None:
         raise problem
 
 
-def look(plan: Plan, *, reads: bool = False) -> DescribedData:
+def describe_data(plan: Plan, *, reads: bool = False) -> DescribedData:
     """What is known of a plan's data without training; runs the user's function, or reads what is elsewhere.
 
     Args:
@@ -97,9 +97,9 @@ def look(plan: Plan, *, reads: bool = False) -> DescribedData:
         return describe_loaded(plan.data, plan.data_options, entry, progress)
 
 
-def _look_without_invalid(plan: Plan, problem: DataError, *, reads: bool) -> DescribedData:
+def _describe_without_invalid(plan: Plan, problem: DataError, *, reads: bool) -> DescribedData:
     try:
-        return look(plan.replace(invalid_examples="skip"), reads=reads)
+        return describe_data(plan.replace(invalid_examples="skip"), reads=reads)
     except AccelError:
         raise problem from None
 

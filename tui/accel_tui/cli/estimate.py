@@ -16,7 +16,7 @@ from accel_engine.plan.plan_file import PlanFile, read_plan_file
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.process.ask import ask
 from accel_engine.process.engine_process import require_installation
-from accel_engine.race.remembered import RememberedResult, recall
+from accel_engine.race.remembered import RememberedResult, remembered_result
 from accel_engine.requests.describe_model import Description, ModelRequest
 from accel_tui.cli.chosen_plan import plan_of_run, with_chosen_plan
 from accel_tui.cli.output import table, write, write_json
@@ -83,7 +83,7 @@ def _describe(plan: Plan, devices: Sequence[Device]) -> tuple[ResolvedPlan, Desc
     replicas = resolved.placement.replicas if resolved.placement else None
     if resolved.step_counts is None and description.examples is not None and replicas is not None:
         resolved = resolved.with_step_counts(count_steps(plan, description.examples, replicas))
-    return resolved, description, recall(resolved, devices)
+    return resolved, description, remembered_result(resolved, devices)
 
 
 def _page(

@@ -41,7 +41,7 @@ def queue(context: click.Context, as_json: bool) -> None:
             raise click.UsageError("--json lists the queue; it goes with no subcommand")
         return
     run_queue.set_default_limit(load().queue_at_once)
-    run_queue.wake()
+    run_queue.ensure_waiter()
     entries = run_queue.entries()
     if as_json:
         write_json(*map(_wire, entries))

@@ -213,9 +213,9 @@ def _best_table(
 ) -> tuple[list[str], list[list[str]]]:
     """The header and the rows of the best trials; with several objectives, the front comes first."""
     monitor = definition.objectives[0]
-    among = [each for each in trials if is_counted(each, monitor.name)]
+    counted = [each for each in trials if is_counted(each, monitor.name)]
     sign = -1 if monitor.maximize else 1
-    among.sort(key=lambda each: (each.number not in marked, sign * each.objectives[monitor.name]))
+    counted.sort(key=lambda each: (each.number not in marked, sign * each.objectives[monitor.name]))
     header = ["TRIAL", "RUN", "STATE", *(["FRONT"] if marked else [])]
     header += [objective_name(each.name).upper() for each in definition.objectives]
     header += [field_labels.label(each.name).upper() for each in definition.parameters]
@@ -228,7 +228,7 @@ def _best_table(
             *(objective_text(one.name, each.objectives.get(one.name, math.nan)) for one in definition.objectives),
             *(printable_line(short_value(each.values.get(one.name))) for one in definition.parameters),
         ]
-        for each in among[: max(BEST, len(marked))]
+        for each in counted[: max(BEST, len(marked))]
     ]
     return header, rows
 

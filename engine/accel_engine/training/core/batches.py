@@ -102,16 +102,16 @@ class StreamBatches:
         self._peeked: Segment | None = None
         self._pass_over = False  # and the reader reads the next one
         self._wanted = 1
-        self._pass, self._inside, self._epoch, self._done = 0, 0, 0, 0
+        self._pass, self._pass_step, self._epoch, self._done = 0, 0, 0, 0
 
     @property
     def position(self) -> list[int]:
         """The pass over the stream, the batches consumed of it, the epoch and the steps done in it."""
-        return [self._pass, self._inside, self._epoch, self._done]
+        return [self._pass, self._pass_step, self._epoch, self._done]
 
     @position.setter
     def position(self, position: list[int]) -> None:
-        self._pass, self._inside, self._epoch, self._done = position
+        self._pass, self._pass_step, self._epoch, self._done = position
 
     @property
     def epoch_ended(self) -> bool:
@@ -132,18 +132,18 @@ class StreamBatches:
             if segment is not None:
                 yield self._end_at(segment)
                 continue
-            if not self._inside:
+            if not self._pass_step:
                 raise DataError(f"the data gave no batches in pass {self._pass + 1} over it")
             if not self._pass_over:
                 self._reader = None
-            self._pass_over, self._pass, self._inside = False, self._pass + 1, 0
+            self._pass_over, self._pass, self._pass_step = False, self._pass + 1, 0
             if self._ends_pass:
                 break
         self._epoch, self._done = epoch + 1, 0
 
     def count(self, steps: int) -> None:
         """Note that steps were taken."""
-        self._inside += steps
+        self._pass_step += steps
         self._done += steps
 
     def first_segment(self) -> Segment:
@@ -153,7 +153,7 @@ class StreamBatches:
             DataError: There are no batches.
         """
         self._peeked = self._next()
-        if self._peeked is None and self._inside:  # the checkpoint is at the end of a pass
+        if self._peeked is None and self._pass_step:  # the checkpoint is at the end of a pass
             self._pass_over, self._reader = True, self._read(self._pass + 1, 0)
             self._peeked = next(self._reader, None)
         if self._peeked is None:
@@ -166,13 +166,13 @@ class StreamBatches:
             segment, self._peeked = self._peeked, None
             return segment
         if self._reader is None:
-            self._reader = self._read(self._pass, self._inside)
+            self._reader = self._read(self._pass, self._pass_step)
         return next(self._reader, None)
 
-    def _read(self, number: int, inside: int) -> Generator[Segment, None, None]:
+    def _read(self, number: int, pass_step: int) -> Generator[Segment, None, None]:
         exact = not self._assembly.single_process
         wanted = (lambda: EXACT_STEPS) if exact else (lambda: self._wanted)
-        return self._feed.segments(number, inside, wanted, exact=exact)
+        return self._feed.segments(number, pass_step, wanted, exact=exact)
 
     def close(self) -> None:
         """Stop reading ahead."""
@@ -234,8 +234,8 @@ def epoch_orders(
 
     step, end = epoch * counts.steps_per_epoch + first, (epoch + 1) * counts.steps_per_epoch
     while step < end:
-        number, inside = divmod(step, per_pass)
-        if inside >= whole:  # the last, smaller step of a pass
+        number, pass_step = divmod(step, per_pass)
+        if pass_step >= whole:  # the last, smaller step of a pass
             rows = order_of(number)[whole * replicas * batch :]
             yield rows[replica_positions(counts.last_batch, replicas)][np.newaxis]
             step += 1
@@ -244,7 +244,7 @@ def epoch_orders(
             order_of(each)[: whole * replicas * batch]
             for each in range(number, min(number + together, -(-end // per_pass)))
         ]
-        order = np.concatenate(passes).reshape(-1, replicas, batch)[inside : inside + end - step]
+        order = np.concatenate(passes).reshape(-1, replicas, batch)[pass_step : pass_step + end - step]
         yield order
         step += len(order)
 

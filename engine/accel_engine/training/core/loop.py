@@ -77,7 +77,7 @@ class ChunkResult:
     examples: int
     states: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
 
-    def after_wait(self, seconds: float) -> Self:
+    def with_wait(self, seconds: float) -> Self:
         """The chunk, with the time in which its batches were waited for."""
         return replace(self, started=self.started - seconds, seconds=self.seconds + seconds)
 

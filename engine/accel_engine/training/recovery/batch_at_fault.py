@@ -80,7 +80,7 @@ class BatchAtFault:
             yield from named_leaves(structure, part)
 
 
-def look_at(step: int, batch: Batch, rows: Rows | None, dataset: Dataset) -> BatchAtFault:
+def describe_batch(step: int, batch: Batch, rows: Rows | None, dataset: Dataset) -> BatchAtFault:
     """Look for values that are not finite or extreme in the inputs, targets and weights of a step.
 
     Args:

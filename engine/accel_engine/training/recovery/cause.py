@@ -15,7 +15,7 @@ from accel_engine.models.model_call import call_model
 from accel_engine.training.core.assembly import Assembly
 from accel_engine.training.core.float16_range import LARGEST
 from accel_engine.training.core.metric_states import compute_loss, mean_loss
-from accel_engine.training.recovery.batch_at_fault import BatchAtFault, look_at
+from accel_engine.training.recovery.batch_at_fault import BatchAtFault, describe_batch
 from accel_engine.training.recovery.loss_watch import LossTrouble
 from accel_engine.training.recovery.replay import Replay, ReplayEnded
 
@@ -82,7 +82,7 @@ def find_cause(
     try:
         # A loss that is not finite comes from its own step, or from the update of the step before.
         steps = sorted({max(first, trouble.step - 1), max(first, trouble.step)})
-        return _Search(trouble, directory, *replayed()).among(steps)
+        return _Search(trouble, directory, *replayed()).find_in(steps)
     except _NotFiniteBefore:
         pass
     except Exception as error:  # noqa: BLE001 (the search must not hide what was seen)
@@ -90,7 +90,7 @@ def find_cause(
     try:
         # Some layers turn NaN to 0, so that losses stay finite for long.
         start, end = replayed()[1].failing_chunk(trouble.step)
-        return _Search(trouble, directory, *replayed()).among(range(start, end + 1))
+        return _Search(trouble, directory, *replayed()).find_in(range(start, end + 1))
     except Exception as error:  # noqa: BLE001 (see above)
         return _unknown(error)
 
@@ -116,17 +116,17 @@ class _Search:
         self._assembly, self._replay = assembly, replay
         self._checked = _CheckedStep(assembly)
 
-    def among(self, steps: Sequence[int]) -> Cause:
+    def find_in(self, steps: Sequence[int]) -> Cause:
         """The cause, in one of some steps that follow each other.
 
         Raises:
             ReplayEnded: The steps could not be taken again.
         """
         before: BatchAtFault | None = None
-        for batch, rows in self._replay.before(steps):
+        for batch, rows in self._replay.batches_before(steps):
             if weight := self._replay.not_finite():
                 return self._by_update(before, weight)
-            seen = look_at(self._replay.step, batch, rows, self._assembly.dataset)
+            seen = describe_batch(self._replay.step, batch, rows, self._assembly.dataset)
             found = self._checked.first_not_finite(batch)
             explodes = self._trouble.explodes and self._replay.step < self._trouble.step
             if found or seen.text or explodes:

@@ -57,8 +57,8 @@ def divide_by_layers(model: keras.Model, groups: Sequence[Sequence[keras.Layer]]
     for group in groups:
         chosen = {id(layer) for layer in group}
         taken = {index for first, last in ranges for index in range(first, last)}
-        inside = [index for index in usable if id(nodes[index].operation) in chosen and index not in taken]
-        ranges += _consecutive(inside)
+        members = [index for index in usable if id(nodes[index].operation) in chosen and index not in taken]
+        ranges += _consecutive(members)
     layers = dict.fromkeys(layer for group in groups for layer in group if id(layer) not in in_graph)
     return ModelParts((GraphParts(model, functional, tuple(sorted(ranges))),) if ranges else (), tuple(layers))
 
@@ -118,8 +118,8 @@ def saved_with(operations: Sequence[Operation], cuts: Sequence[int]) -> int:
     crossing = _crossing(operations)
     between = {key for cut in cuts for key in crossing[cut]}
     edges = [0, *cuts, len(operations)]
-    inside = [sum(each.saved for each in operations[first:last]) for first, last in pairwise(edges)]
-    return sum(sizes[key] for key in between) + max(inside, default=0)
+    saved_inside = [sum(each.saved for each in operations[first:last]) for first, last in pairwise(edges)]
+    return sum(sizes[key] for key in between) + max(saved_inside, default=0)
 
 
 def _crossing(operations: Sequence[Operation]) -> list[dict[int, int]]:
@@ -183,8 +183,8 @@ def _saved(node: Any) -> int:
     if inner is not None:
         return sum(_saved(each) for each in graph_nodes(inner))
     largest = max((_size(symbol) for symbol in (*node.outputs, *node.input_tensors)), default=0)
-    inside = len(list(all_layers(node.operation))) if isinstance(node.operation, keras.Layer) else 1
-    return inside * largest if inside > 1 else sum(_size(symbol) for symbol in node.outputs)
+    layers = len(list(all_layers(node.operation))) if isinstance(node.operation, keras.Layer) else 1
+    return layers * largest if layers > 1 else sum(_size(symbol) for symbol in node.outputs)
 
 
 def _size(symbol: Any) -> int:
