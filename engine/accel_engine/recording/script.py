@@ -8,7 +8,7 @@ from pathlib import Path
 from types import FrameType
 
 from accel_engine.events import Outcome
-from accel_engine.private_names.script_names import current_exception, current_frame
+from accel_engine.private_names.python_names import current_exception, current_frame
 from accel_engine.recording.destination import outcome_of
 
 

@@ -131,7 +131,7 @@ def train_or_queue(
 
         if request is not None:
             return training_run.queue_run(run, plan_file, fields, request)
-        directory = training_run.prepare(run, plan_file, fields)
+        directory = training_run.open_run(run, plan_file, fields)
         return training_run.train_run(directory, engine, as_json=as_json, plain=plain, detach=detach)
 
 
