@@ -47,12 +47,7 @@ class TrialGroup:
     """
 
     def __init__(
-        self,
-        request: TrialRequest,
-        on_problem: Callable[[Problem], object],
-        *,
-        workers: int,
-        coordinated: bool,
+        self, request: TrialRequest, on_problem: Callable[[Problem], object], *, workers: int, coordinated: bool
     ) -> None:
         self._request, self._on_problem, self._coordinated = request, on_problem, coordinated
         self._members: list[_Member] = []
@@ -140,10 +135,7 @@ class _Member:
     """
 
     def __init__(
-        self,
-        process: ClusterSpec,
-        started: EngineConnection,
-        on_problem: Callable[[Problem], object],
+        self, process: ClusterSpec, started: EngineConnection, on_problem: Callable[[Problem], object]
     ) -> None:
         self.is_ending = False
         self.trains = process.role == "worker"

@@ -57,8 +57,7 @@ class RampOptions:
 
     seeds: int = option(3, OptionSpec("Number of ramps.", int, minimum=1, maximum=20))
     steps: int = option(
-        120,
-        OptionSpec("Steps of each ramp.", int, minimum=LEAST_STEPS, label="ramp steps", flags=("--ramp-steps",)),
+        120, OptionSpec("Steps of each ramp.", int, minimum=LEAST_STEPS, label="ramp steps", flags=("--ramp-steps",))
     )
     compare_steps: int = option(
         200, OptionSpec("Steps with each suggestion, to choose one; 0 for none.", int, minimum=0)
@@ -242,11 +241,7 @@ def _recorded(directory: Path) -> tuple[RunInfo, Plan, int]:
 
 
 def _find(
-    start: TrialStart,
-    options: RampOptions,
-    on_progress: OnRamp,
-    should_stop: Callable[[], bool],
-    live: Path | None,
+    start: TrialStart, options: RampOptions, on_progress: OnRamp, should_stop: Callable[[], bool], live: Path | None
 ) -> FoundRate:
     on_progress(RampProgress("starting an engine process, which compiles the steps"))
     with PlanTrials((start,), should_stop) as trials:

@@ -26,11 +26,7 @@ DEFAULTS = BuildOptions()
 _OF_CLASSES = ("classification", "multi-label", "segmentation")
 
 
-def build(
-    spec: str,
-    data: DataDescription,
-    options: BuildOptions = DEFAULTS,
-) -> keras.Model:
+def build(spec: str, data: DataDescription, options: BuildOptions = DEFAULTS) -> keras.Model:
     """Build a model for some data.
 
     A custom function is called with the arguments of :data:`~accel_engine.models.ARGUMENTS` that it has.

@@ -35,10 +35,7 @@ def with_rates(result: ConfigurationResult, reference_rates: Sequence[float]) ->
     found = compare_rates([1.0] * len(result.ratios), result.ratios)
     low, high = spread(result.ratios)
     return replace(
-        result,
-        examples_per_second=found.value * median,
-        between=(low * median, high * median),
-        against_reference=found,
+        result, examples_per_second=found.value * median, between=(low * median, high * median), against_reference=found
     )
 
 

@@ -68,13 +68,7 @@ def find(context: click.Context) -> None:
 @click.option("--run", metavar="RUN", help="Find the rate to continue RUN with, from its last checkpoint.")
 @takes(RampOptions, "options")
 @json_option
-def learning_rate(
-    plan_file: Path | None,
-    run: str | None,
-    options: RampOptions,
-    as_json: bool,
-    **flags: Any,
-) -> int:
+def learning_rate(plan_file: Path | None, run: str | None, options: RampOptions, as_json: bool, **flags: Any) -> int:
     """Find a learning rate: the loss while the rate rises at each step, for several seeds.
 
     The plan is read from PLAN.toml (or .json), and options override it, as for 'accel-tui train'.
@@ -102,13 +96,7 @@ def learning_rate(
 @click.option("--run", metavar="RUN", help="Use the plan of RUN, and what it recorded of its gradients.")
 @takes(SizeOptions, "options")
 @json_option
-def batch_size(
-    plan_file: Path | None,
-    run: str | None,
-    options: SizeOptions,
-    as_json: bool,
-    **flags: Any,
-) -> int:
+def batch_size(plan_file: Path | None, run: str | None, options: SizeOptions, as_json: bool, **flags: Any) -> int:
     """Find a batch size: throughput and memory of sizes that double, each in its own processes.
 
     The plan is read from PLAN.toml (or .json), and options override it, as for 'accel-tui train'.

@@ -146,10 +146,7 @@ class LiveBars:
     """
 
     def __init__(
-        self,
-        stream: TextIO,
-        size: Size = shutil.get_terminal_size,
-        clock: Callable[[], float] = time.monotonic,
+        self, stream: TextIO, size: Size = shutil.get_terminal_size, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._live, self._clock = LiveArea(stream, size), clock
         self._results: dict[str, ConfigurationResult] = {}

@@ -24,13 +24,7 @@ Exit status:
 
 
 @click.command(epilog=EPILOG)
-@click.option(
-    "--host",
-    metavar="ADDRESS",
-    default="127.0.0.1",
-    show_default=True,
-    help="Address to listen on.",
-)
+@click.option("--host", metavar="ADDRESS", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
     "--port",
     metavar="N",

@@ -31,10 +31,7 @@ Exit status:
 
 _OUTPUTS = (
     click.option(
-        "--json",
-        "as_json",
-        is_flag=True,
-        help="Print one JSON object per line, with every series of each step.",
+        "--json", "as_json", is_flag=True, help="Print one JSON object per line, with every series of each step."
     ),
     click.option("--plain", is_flag=True, help="Print log lines, on a terminal too."),
     click.option("--detach", is_flag=True, help="Print the run's id and return; train in the background."),
@@ -57,12 +54,7 @@ def output_options(command: Command) -> Command:
 @click.option("--resume", metavar="RUN", help="Same as accel-tui continue RUN.")
 @click.option("--from", "start_from", metavar="RUN", help="Start from a run's weights; same as --initial-weights RUN.")
 @output_options
-def train(
-    plan_file: Path | None,
-    resume: str | None,
-    start_from: str | None,
-    **flags: Any,
-) -> int:
+def train(plan_file: Path | None, resume: str | None, start_from: str | None, **flags: Any) -> int:
     """Train a model and show its progress.
 
     The plan is read from PLAN.toml (or .json); options override it. Without a file, your settings

@@ -54,11 +54,7 @@ class OpenLoop:
     """
 
     def __init__(
-        self,
-        serve: Callable[[int], object],
-        schedule: Schedule,
-        largest_batch: int = 1,
-        timer: Timer | None = None,
+        self, serve: Callable[[int], object], schedule: Schedule, largest_batch: int = 1, timer: Timer | None = None
     ) -> None:
         self._serve = serve
         self._schedule = schedule

@@ -97,11 +97,7 @@ def evaluate(request: EvaluationRequest, send: Send = unheard) -> Evaluation:
     measured = [
         _measure(
             open_trained(
-                model.model,
-                data=options.data,
-                split=options.split,
-                checkpoint=options.checkpoint,
-                progress=on_progress,
+                model.model, data=options.data, split=options.split, checkpoint=options.checkpoint, progress=on_progress
             ),
             options,
             _of_all(on_progress, index, len(models)),

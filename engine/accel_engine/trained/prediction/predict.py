@@ -171,10 +171,7 @@ def _examples(model: TrainedModel, path: Path) -> Examples:
 
 
 def _add(
-    model: TrainedModel,
-    inputs: Structure,
-    found: list[PredictedOutput],
-    progress: Callable[[int, int], object],
+    model: TrainedModel, inputs: Structure, found: list[PredictedOutput], progress: Callable[[int, int], object]
 ) -> None:
     arrays = flatten(inputs)
     count = len(arrays[0])

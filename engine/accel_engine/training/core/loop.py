@@ -231,12 +231,7 @@ class Loop:
             return None  # XLA compiles the step, and draws its random numbers
 
     def _run_chunk(
-        self,
-        program: ChunkProgram | None,
-        uneven: UnevenBatch | None,
-        source: Any,
-        first: tf.Tensor,
-        count: tf.Tensor,
+        self, program: ChunkProgram | None, uneven: UnevenBatch | None, source: Any, first: tf.Tensor, count: tf.Tensor
     ) -> tf.Tensor:
         """The rows of ``count`` steps, float32 ``[count, series + states + rate]``."""
         if program is not None and self._compiled is not None:

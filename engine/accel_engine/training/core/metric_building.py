@@ -15,12 +15,7 @@ from accel_engine.keras_support.model_structure import metrics_of
 from accel_engine.models.model_call import call_model
 from accel_engine.plan import Plan
 from accel_engine.private_names.keras_names import kept_losses
-from accel_engine.training.core.metric_states import (
-    compute_loss,
-    not_additive,
-    own_metrics,
-    update_metrics,
-)
+from accel_engine.training.core.metric_states import compute_loss, not_additive, own_metrics, update_metrics
 from accel_engine.training.core.recipe.loss import mixed_metrics_note
 from accel_engine.training.core.recipe.metrics import (
     measure_in_units,

@@ -38,12 +38,7 @@ class ClusterServer:
     """Always ``False``: the peer monitor notices a lost coordinator."""
 
     def __init__(
-        self,
-        resolved: ResolvedPlan,
-        run: RunWriter,
-        mailbox: CommandMailbox,
-        inventory: Inventory,
-        began: float,
+        self, resolved: ResolvedPlan, run: RunWriter, mailbox: CommandMailbox, inventory: Inventory, began: float
     ) -> None:
         assert resolved.cluster is not None  # noqa: S101 (this process serves its coordinator)
         self._resolved, self._cluster = resolved, resolved.cluster

@@ -96,12 +96,7 @@ def _graph_call(graph: GraphParts, tracing: Tracing) -> Callable[..., Any]:
 
 
 def _run_nodes(
-    nodes: list[Any],
-    chosen: range,
-    functional: Any,
-    tensors: dict[int, Any],
-    training: Any,
-    tracing: Tracing,
+    nodes: list[Any], chosen: range, functional: Any, tensors: dict[int, Any], training: Any, tracing: Tracing
 ) -> None:
     """Run consecutive nodes of a functional model as one part, and add their outputs to its tensors."""
     own = nodes[chosen.start : chosen.stop]
