@@ -128,7 +128,7 @@ class _Search:
 
     @property
     def _multiple(self) -> int:
-        """What every size is a multiple of."""
+        """The common factor of all sizes."""
         return (self._ready.replicas if self._ready else 1) * (self._plan.micro_batches or 1)
 
     def _grow(self) -> str:

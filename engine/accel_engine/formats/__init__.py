@@ -90,7 +90,7 @@ class ModelFormat(ABC):
 
     Attributes:
         name: As of ``--to``.
-        about: What it is, for the help of a command.
+        about: Its description in the help of a command.
         suffixes: Of its files, first of files that are written; none if it is a directory.
         precisions: The numbers that it can store, the trained model's own first.
         by_tensorflow: Whether TensorFlow runs it: on any device, with XLA, in half precision, from texts. Others run on
@@ -143,7 +143,7 @@ class ModelFormat(ABC):
         return path
 
     def files(self, path: Path) -> tuple[Path, ...]:
-        """What is written: the path, and the file beside it if there is one."""
+        """The written files: the path, and the file beside it if there is one."""
         return (path,) if self.by_tensorflow else (path, sidecar_of(path))
 
     def check_path(self, path: Path) -> None:

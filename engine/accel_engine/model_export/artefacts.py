@@ -140,7 +140,7 @@ class Artefacts:
         path.write_text(json.dumps(self.described(encodings), ensure_ascii=False, indent=1) + "\n", "utf-8")
 
     def described(self, encodings: Mapping[str, TextEncoding]) -> dict[str, Any]:
-        """What the file beside a model tells: where it is from, its classes, its signature, and how to encode texts."""
+        """The content of the file beside a model: its origin, classes and signature, and how to encode texts."""
         dataset, served = self.trained.dataset, self.complete
         return {
             "name": self.name,

@@ -83,7 +83,7 @@ class MemoryPart:
     """A part of the memory.
 
     Attributes:
-        name: What it is for.
+        name: Its purpose.
         low: Bytes that it takes at least.
         high: Bytes that it takes at most; the same as ``low`` if it is computed exactly.
     """
@@ -99,7 +99,7 @@ class MemoryEstimate:
 
     Attributes:
         parts: Its parts.
-        left_out: What is not included, as it was not measured; empty if nothing is left out.
+        left_out: Parts that were not measured, in words; empty without any.
     """
 
     parts: tuple[MemoryPart, ...]

@@ -78,7 +78,7 @@ def remember(resolved: ResolvedPlan, devices: Sequence[Device], results: Iterabl
 
 
 def remembered_result(resolved: ResolvedPlan, devices: Sequence[Device]) -> RememberedResult | None:
-    """What a race has measured of a plan on this machine; ``None`` without one, or if it is too old.
+    """The result of a race for a plan on this machine; ``None`` without one, or if it is too old.
 
     ``--xla auto`` is without XLA, as in the race.
 

@@ -65,7 +65,7 @@ PLAIN_REQUEST = QueueRequest()
 
 
 def enqueue(directory: Path, request: QueueRequest = PLAIN_REQUEST) -> None:
-    """Add a queued run at the end of those of its priority, and make sure that a process will start it.
+    """Add a queued run behind the other runs of its priority, and make sure that a process will start it.
 
     It will have the working directory of this process, and its environment variables that matter to training, such as
     ``CUDA_VISIBLE_DEVICES``.
@@ -212,13 +212,13 @@ def limit() -> int | None:
 
 
 def has_default_limit() -> bool:
-    """Whether :func:`limit` is that of the settings, or else the program's."""
+    """Whether :func:`limit` comes from the settings, not from the program."""
     with open_queue() as queue:
         return queue.meta(AT_ONCE) is None
 
 
 def set_limit(at_once: int | None) -> None:
-    """Change :func:`limit`; ``None`` is that of the settings again.
+    """Change :func:`limit`; ``None`` for the limit of the settings again.
 
     Raises:
         UsageError: It is less than 1.

@@ -82,7 +82,7 @@ def data(data: str | None, brief: bool, as_json: bool, **flags: Any) -> None:
 
 
 def describe_data(plan: Plan, *, reads: bool = False) -> DescribedData:
-    """What is known of a plan's data without training; runs the user's function, or reads what is elsewhere.
+    """Describe a plan's data without training; runs the user's function, or reads what is elsewhere.
 
     Args:
         plan: Names the data, and how it is read and split.
@@ -202,7 +202,7 @@ def _sound(sound: ShownSound) -> tuple[str, str]:
 
 
 def _findings(picture: DataPicture) -> list[tuple[str, str]]:
-    """What a look at the examples found, and what is to be expected of a model."""
+    """The findings in the examples, and what a model can reach."""
     equal = picture.equal
     constant = [column.name for column in picture.columns if column.is_constant]
     unique = [column.name for column in picture.columns if column.is_nearly_unique]

@@ -29,7 +29,7 @@ class ExampleStates:
 
     Args:
         model: Built and compiled; its metrics are built too.
-        metrics: What is measured besides the model's own metrics, of a single output.
+        metrics: Metrics besides the model's own, of a single output.
         names: Names of the series.
         limit: Values of a metric's state at most, as they are kept for each example; metrics with more are left out.
     """

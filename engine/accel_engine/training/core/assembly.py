@@ -60,7 +60,7 @@ class Assembly:
         feed: How training examples reach the replicas.
         task: What the model learns: how targets reach its loss.
         outputs: The specs of the model's outputs; ``None`` if it cannot be called.
-        metrics: What is measured besides the model's own metrics.
+        metrics: Metrics besides the model's own.
         has_custom_train_step: Whether the model has a custom ``train_step``.
         scaling: How raw examples are scaled before the model.
         augmentation: Changes training batches at random; ``None`` if the plan has no augmentation.

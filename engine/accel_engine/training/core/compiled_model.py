@@ -57,7 +57,7 @@ class CompiledModel:
         scaling: How raw examples are scaled before it.
         task: What it learns.
         outputs: The specs of its outputs; ``None`` if it cannot be called.
-        metrics: What is measured besides the model's own metrics.
+        metrics: Metrics besides the model's own.
         freezing: Its frozen layers.
         has_custom_train_step: Whether it has a custom ``train_step``.
         information: Notes for the user, such as on the initial weights.

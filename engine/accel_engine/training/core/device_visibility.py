@@ -41,7 +41,7 @@ def with_tensorflow_gpus(inventory: Inventory) -> Inventory:
 
 
 def missing_readings(inventory: Inventory) -> str:
-    """What is not shown of GPUs that only TensorFlow finds, and why; empty if there are none."""
+    """The missing readings of GPUs that only TensorFlow finds, and why; empty without such GPUs."""
     reason = inventory.why_unavailable("gpu") if inventory.of_kind("gpu") else ""
     if not reason:
         return ""

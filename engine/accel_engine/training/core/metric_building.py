@@ -29,7 +29,7 @@ from accel_engine.user_code import reason
 
 @dataclass(frozen=True, slots=True)
 class Measures:
-    """What is measured of a model besides its own metrics.
+    """The metrics of a model besides its own.
 
     Attributes:
         metrics: The metrics.

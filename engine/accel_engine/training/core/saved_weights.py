@@ -97,7 +97,7 @@ _OF_ANOTHER_MODEL = (
     tf.errors.InvalidArgumentError,
     tf.errors.NotFoundError,
 )
-"""What restoring raises for variables that are missing, or have another shape or type."""
+"""Errors of restoring for variables that are missing, or have another shape or type."""
 
 
 class DamagedCheckpointError(RunError):

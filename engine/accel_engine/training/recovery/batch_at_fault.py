@@ -41,7 +41,7 @@ class BatchAtFault:
         batch: Its raw examples, NumPy arrays ``[examples, ...]``.
         rows: Their rows in the training examples, ``[examples]``; ``None`` for a stream.
         wrong: Which examples have values that are not finite or extreme, bool ``[examples]``.
-        text: What is wrong with them, for the user; empty if nothing is.
+        text: Their faults, for the user; empty without any.
     """
 
     step: int

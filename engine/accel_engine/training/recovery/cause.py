@@ -29,9 +29,9 @@ class Cause:
 
     Attributes:
         step: The step at fault, counted from 0; ``None`` if it is unknown.
-        first: What is not finite first, in words; empty if unknown.
+        first: The first value that is not finite, in words; empty if unknown.
         unknown: Why not all could be found; empty if it could.
-        batch: What is wrong with the batch of the step, in words; empty if nothing is.
+        batch: The faults of the batch of the step, in words; empty without any.
         examples: The examples at fault, or all of the batch, in words.
         file: The file in the run's directory with the batch; empty if it could not be kept.
     """
@@ -172,7 +172,7 @@ class _CheckedStep:
             self.reason = "a TPU runs whole steps only"
 
     def first_not_finite(self, raw: Batch) -> str:
-        """What is not finite first; empty if all is finite, or if it cannot be told.
+        """The first value that is not finite; empty if all are finite, or if it cannot be told.
 
         Args:
             raw: The examples of the step on all replicas, NumPy arrays ``[examples, ...]``.
@@ -188,7 +188,7 @@ class _CheckedStep:
         return found[0] if found else ""
 
     def _run(self, raw: Batch, found: list[str]) -> None:
-        """Append what is not finite to a list, in the order in which it is computed."""
+        """Append values that are not finite to a list, in the order in which they are computed."""
         model = self._assembly.model
         batch = self._assembly.prepare_training(raw)
         if any(not _is_finite(each) for each in flatten(batch.inputs)):

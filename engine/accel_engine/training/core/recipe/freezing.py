@@ -37,7 +37,7 @@ class Freezing:
 
     @property
     def notes(self) -> list[str]:
-        """What is frozen, for the user."""
+        """The frozen layers, for the user."""
         layers = list(self._still_frozen())
         return [f"frozen layers: {_described(layers)}"] if layers else []
 

@@ -168,7 +168,7 @@ def mixed_metrics_note(plan: Plan, task: str, metrics: Sequence[keras.Metric]) -
     Args:
         plan: The plan.
         task: The name of the task.
-        metrics: What is measured at each step.
+        metrics: The metrics of each step.
     """
     names = [metric.name for metric in metrics if metric.name not in ("loss", "accuracy") and task != "regression"]
     if not names or not mixes_targets(plan.augmentation, task):

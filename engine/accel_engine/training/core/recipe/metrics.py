@@ -67,8 +67,8 @@ class _OfNumbers(_OfRows):
 
     Args:
         inner: The metric; it takes arrays ``[examples, values]``.
-        scale: What outputs and targets are multiplied by, ``[values]`` or one for all.
-        offset: What is added then.
+        scale: The factor of outputs and targets, ``[values]`` or one for all.
+        offset: Added then.
     """
 
     def __init__(

@@ -42,7 +42,7 @@ class JoinedSchedule(schedules.LearningRateSchedule):  # type: ignore[misc]  # K
 
     @property
     def description(self) -> str:
-        """What it is, for the user."""
+        """Its description for the user."""
         return f"warm-up, then {type(self.second).__name__}"
 
     def get_config(self) -> dict[str, Any]:
@@ -115,7 +115,7 @@ class MultipliedSchedule(schedules.LearningRateSchedule):  # type: ignore[misc] 
     Args:
         schedule: The other schedule.
         factor: The multiple.
-        description: What it is, for the user.
+        description: For the user.
     """
 
     def __init__(self, schedule: schedules.LearningRateSchedule, factor: float, description: str) -> None:

@@ -113,7 +113,7 @@ def choose_cuts(operations: Sequence[Operation]) -> Partition:
 
 
 def saved_with(operations: Sequence[Operation], cuts: Sequence[int]) -> int:
-    """What is saved at a time if a sequence is cut into parts: tensors between parts, and the inside of the largest."""
+    """The values saved at a time by a sequence in parts: tensors between parts, and the inside of the largest."""
     sizes = {key: size for each in operations for key, size in each.outputs.items()}
     crossing = _crossing(operations)
     between = {key for cut in cuts for key in crossing[cut]}
