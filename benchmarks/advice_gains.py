@@ -74,7 +74,7 @@ def try_cures(run: str, directory: Path, finding: Finding) -> list[Trial]:
         directory: Its run.
         finding: The finding.
     """
-    quantity = PURPOSES[finding.trouble]
+    quantity = PURPOSES[finding.category]
     return [_trial(run, directory, finding.id, cure.changes, quantity) for cure in finding.cures if cure.changes]
 
 

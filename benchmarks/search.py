@@ -34,10 +34,11 @@ from accel_engine.run.directory.lock import WriterLock
 from accel_engine.search import new_study
 from accel_engine.search.definition import Objective, SearchOptions, StudyDefinition
 from accel_engine.search.engine_runs import DirectStarter, EngineRuns
-from accel_engine.search.over import parse_all
 from accel_engine.search.process import run_search
-from accel_engine.search.study_database import StudyDatabase, create_study
+from accel_engine.search.ranges import parse_all
+from accel_engine.search.storage import create_study
 from accel_engine.search.study_paths import LOCK, study_directory
+from accel_engine.search.study_reader import StudyReader
 from accel_engine.search.trial_runs import Observation, RunMetrics
 
 FIELDS = {
@@ -222,8 +223,8 @@ def mnist1d(directory: Path, trials: int, epochs: int) -> None:
 
 def report(study: Path, ended: Mapping[str, Any], seconds: float, processor: float) -> None:
     """Print what a search has found, and what it cost."""
-    with StudyDatabase(study) as database:
-        trials = [each for each in database.trials() if each.run]
+    with StudyReader(study) as reader:
+        trials = [each for each in reader.trials.values() if each.run]
     tests = [test_accuracy(run) for run in ended["confirmation"]["runs"]]
     gaps = list(gaps_between([each.run for each in trials]))
     cost = processor / seconds * TRIAL_SECONDS + statistics.fmean(gaps)

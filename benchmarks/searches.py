@@ -32,18 +32,17 @@ import sys, time
 from pathlib import Path
 from dataclasses import replace
 from accel_engine.run.directory.lock import WriterLock
-from accel_engine.search.study_database import StudyDatabase
 from accel_engine.search.study_paths import LOCK
-from accel_engine.search.trial import TrialReport, TrialState
+from accel_engine.search.study_writer import StudyWriter
+from accel_engine.search.trial import TrialReport
 
 directory = Path(sys.argv[1])
-with WriterLock(directory, LOCK), StudyDatabase(directory) as database:
-    trials = database.trials()
+with WriterLock(directory, LOCK), StudyWriter(directory) as study:
     epoch = 100
     while True:
-        for trial in trials[-4:]:
-            database.add_report(TrialReport(trial.number, epoch, 50 * epoch, time.time(), 0.9))
-            database.put_trial(replace(trial, reason=f"epoch {epoch}"))
+        for trial in study.live:
+            study.add_report(epoch, TrialReport(trial.number, epoch, 50 * epoch, time.time(), 0.9))
+            study.put(replace(trial, reason=f"epoch {epoch}"))
         epoch += 1
         time.sleep(0.25)
 """
@@ -105,7 +104,7 @@ async def measure(arguments: argparse.Namespace, directory: Path) -> None:
             seconds = time.perf_counter() - began
             print(loop.row(f"opening, {seconds:.2f} s until the curves are drawn"))
             await asyncio.sleep(0.5 * arguments.polls)
-            print(loop.row(f"{arguments.polls} polls with 4 changed trials each, curves"))
+            print(loop.row(f"{arguments.polls} polls with 2 changed trials each, curves"))
             for _ in range(20):
                 await pilot.press("down")
             await asyncio.sleep(1.0)
@@ -127,18 +126,17 @@ async def measure(arguments: argparse.Namespace, directory: Path) -> None:
 
 def _drawings(directory: Path) -> Iterator[tuple[str, float]]:
     """Reading the study, and drawing each view, with nothing else going on."""
-    from accel_engine.search.study_database import StudyDatabase
-    from accel_tui.study_state.fold_study import apply_study_update
+    from accel_engine.search.launch import open_study
     from accel_tui.study_state.state import StudyState
-    from accel_tui.study_state.study_follower import read_update
+    from accel_tui.study_state.study_follower import read_state
     from accel_tui.widgets.search.study_view import VIEWS, Importance, ViewInputs, draw_view
 
-    with StudyDatabase(directory) as database:
-        began = time.perf_counter()
-        state = apply_study_update(StudyState(), read_update(database, StudyState()))
+    began = time.perf_counter()
+    with open_study(directory) as study:
+        state = read_state(study, StudyState())
         yield "reading the whole study, once", time.perf_counter() - began
         began = time.perf_counter()
-        apply_study_update(state, read_update(database, state))
+        read_state(study, state)
         yield "a poll without news, once", time.perf_counter() - began
     for view in VIEWS:
         times = []

@@ -1,14 +1,21 @@
 """A study such as a search writes, without training: a seeded script makes its trials."""
 
 import math
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import astuple, replace
 from pathlib import Path
 
 import numpy as np
+from optuna.trial import TrialState as OptunaState
+from optuna.trial import create_trial
 
+from accel_engine.json_values import to_plain
 from accel_engine.search.definition import Confirmation, Objective, Parameter, StudyDefinition
-from accel_engine.search.study_database import StudyDatabase, create_study
+from accel_engine.search.storage import create_study
+from accel_engine.search.study_database import StudyDatabase
 from accel_engine.search.study_paths import study_directory
+from accel_engine.search.study_reader import REPORT, TRIAL
+from accel_engine.search.study_writer import StudyWriter
 from accel_engine.search.trial import Trial, TrialReport, TrialState
 
 PARAMETERS = (
@@ -57,18 +64,25 @@ def write_study(
     create_study(directory, definition)
     made = _make(trials, epochs, runs, np.random.default_rng(seed))
     last = max(report.time for _, reports in made for report in reports)
-    with StudyDatabase(directory) as database:
-        database._database.execute("PRAGMA synchronous = OFF")
-        database._database.execute("BEGIN")
-        database._database.execute("UPDATE meta SET value = ? WHERE key = 'created'", (end - last,))
-        database._database.execute("COMMIT")
-        database.set_spent(last)
+    with StudyWriter(directory) as study:
+        study.database.update(created=end - last, spent=last)
         for trial, reports in made:
-            for report in reports:
-                database.add_report(replace(report, time=end - last + report.time))
             ended = None if trial.ended is None else end - last + trial.ended
-            database.put_trial(replace(trial, started=end - last + trial.started, ended=ended))
+            add_trial(
+                study,
+                replace(trial, started=end - last + trial.started, ended=ended),
+                [replace(report, time=end - last + report.time) for report in reports],
+            )
     return directory
+
+
+def add_trial(study: StudyWriter, trial: Trial, reports: Sequence[TrialReport] = ()) -> None:
+    """Add a trial to a study, in one piece: Optuna waits for the disk after each."""
+    own = replace(trial, member=study.member)
+    attributes = {f"{REPORT}{number}": [*astuple(each)[1:]] for number, each in enumerate(reports, 1)}
+    state = OptunaState.RUNNING if trial.state.live else OptunaState.PRUNED
+    study._add(create_trial(state=state, user_attrs={TRIAL: to_plain(own), **attributes}))
+    study.refresh()
 
 
 def _make(
@@ -104,7 +118,6 @@ def _make(
                     reason,
                     start,
                     None if is_live else end,
-                    pinned=number == 4,
                 ),
                 reports,
             )
@@ -117,7 +130,7 @@ def confirm(directory: Path, trial: int) -> None:
     values = (0.9712, 0.9778, 0.9689)
     mean, spread = float(np.mean(values)), float(np.std(values, ddof=1))
     with StudyDatabase(directory) as database:
-        database.set_confirmation(Confirmation(trial, ("a", "b", "c"), values, mean, spread))
+        database.update(confirmation=Confirmation(trial, ("a", "b", "c"), values, mean, spread))
 
 
 def _sample(random: np.random.Generator, number: int) -> dict[str, object]:

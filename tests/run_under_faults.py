@@ -21,7 +21,6 @@ from accel_engine.run import RunReader, RunWriter, Status, create, list_runs, re
 from accel_engine.run.directory import disk_problem
 from accel_engine.run.directory.checkpoint_files import checkpoint_path, damage, delete_after, prune, writing_checkpoint
 from accel_engine.run.directory.run_paths import CHECKPOINTS, LOCK, MODEL, checkpoint_steps
-from accel_engine.run.engine.commands import end
 from accel_engine.run.media import LoggedText
 from accel_engine.run.runs.creation import reopen
 from accel_engine.run.runs.removal import remove
@@ -90,7 +89,7 @@ def end_at_once(directory: Path, *, waits: bool = False) -> None:
     """End a run before its first step."""
     with closing(RunWriter(directory, waits=waits)) as run, _limited(run.disk):
         run.begin()
-        end(run, RunEnded(time=99.0, outcome=Outcome.STOPPED, steps=0, epochs=0, seconds=1.0))
+        run.end(RunEnded(time=99.0, outcome=Outcome.STOPPED, steps=0, epochs=0, seconds=1.0))
 
 
 def train(directory: Path, *, waits: bool = False) -> None:
@@ -121,7 +120,7 @@ def train(directory: Path, *, waits: bool = False) -> None:
                 with suppress(AccelError):  # what a script logs does not wait
                     run.write_media(step, float(step), "words", LoggedText(f"after {step}"))
         run.wait_for_disk(partial(save_model, directory, loss))
-        end(run, RunEnded(time=99.0, outcome=Outcome.FINISHED, steps=step, epochs=3, seconds=1.0))
+        run.end(RunEnded(time=99.0, outcome=Outcome.FINISHED, steps=step, epochs=3, seconds=1.0))
 
 
 @contextmanager

@@ -157,6 +157,13 @@ def _parse(text: object) -> Any:
     if not isinstance(text, str):
         raise JsonValueError(f"JSON is text, not {type(text).__name__}")
     try:
+        return msgspec.json.decode(text)  # six times as fast, but knows neither NaN nor single surrogates
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return _parse_any(text)
+
+
+def _parse_any(text: str) -> Any:
+    try:
         return json.loads(text)
     except ValueError as error:
         raise JsonValueError(str(error)) from None

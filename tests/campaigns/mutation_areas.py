@@ -42,7 +42,11 @@ AREAS = {
     "export": Area((f"{_ENGINE}/export",), (f"{_TESTS}/export", "tests/tui/cli/test_export.py")),
     "recording": Area(
         (f"{_ENGINE}/recording",),
-        (f"{_TESTS}/recording", f"{_TESTS}/scripts/test_parts.py", f"{_TESTS}/scripts/test_stopping_a_part.py"),
+        (
+            f"{_TESTS}/recording",
+            f"{_TESTS}/scripts/test_recorder_server.py",
+            f"{_TESTS}/scripts/test_stopping_a_part.py",
+        ),
         _TENSORFLOW,
         in_graphs=True,
     ),

@@ -219,7 +219,11 @@ SECTIONS = (
             ),
             Script("A fit in a thread", "fit_in_thread.py", (Part("sequential", 6, 20),)),
             Script("Each fit in a forked process", "fit_in_process.py", (Part("sequential", 3, 12),) * 2),
-            Script("Each fit in a spawned process", "fit_in_process.py --start-method spawn"),
+            Script(
+                "Each fit in a spawned process",
+                "fit_in_process.py --start-method spawn",
+                (Part("sequential", 3, 12),) * 2,
+            ),
         ),
     ),
     Section(

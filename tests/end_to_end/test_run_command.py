@@ -3,6 +3,7 @@
 import json
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,7 +17,7 @@ import numpy as np
 import psutil
 import pytest
 
-from accel_engine.events import PartStarted
+from accel_engine.events import Outcome, PartEnded, PartStarted
 from accel_engine.run import RunInfo, RunReader, Status, list_runs, request
 from accel_engine.run.engine.commands import read_answer
 from end_to_end.terminal import Terminal
@@ -442,6 +443,90 @@ def test_patterns_record_the_values_that_a_script_prints(scripts: Scripts) -> No
     loss = np.concatenate([batch.series["loss"] for batch in batches])
     assert np.isfinite(loss).nonzero()[0].tolist() == [0, 2, 4, 6, 8]
     assert loss[::2].tolist() == pytest.approx([1.0, 0.5, 0.3333, 0.25, 0.2])
+
+
+def test_recorders_in_processes_that_the_script_starts_are_parts_of_its_run(scripts: Scripts) -> None:
+    scripts.write(
+        "child.py",
+        """
+        import os, signal, sys
+        from accel_engine import Recorder
+
+        def train(name):
+            with Recorder(name) as run:
+                run.log(0, loss=1.0)
+
+        def die(name):
+            run = Recorder(name)
+            run.log(0, loss=2.0)
+            while run._session._thread.steps == run._link.step: pass
+            os.kill(os.getpid(), signal.SIGKILL)
+
+        if __name__ == "__main__":
+            train(sys.argv[1])
+        """,
+    )
+    name = scripts.write(
+        "train.py",
+        """
+        import multiprocessing, os, subprocess, sys, time, child
+        from accel_engine import Recorder
+
+        def start(method, function, name):
+            process = multiprocessing.get_context(method).Process(target=function, args=(name,))
+            process.start()
+            process.join()
+
+        if __name__ == "__main__":
+            subprocess.run([sys.executable, "child.py", "program"], check=True)
+            start("spawn", child.train, "spawned")
+            start("forkserver", child.train, "of a server")
+            start("spawn", child.die, "killed")
+            time.sleep(3.0)
+            with Recorder("parent") as run:
+                start("fork", child.train, "beside it")
+                run.log(0, loss=1.0)
+            start("fork", child.train, "forked")
+        """,
+    )
+
+    recorded = scripts.recorded(name)
+
+    assert (recorded.returncode, recorded.stderr) == (0, "")
+    with closing(RunReader(last().directory)) as reader:
+        ends = [(event.name, event.outcome) for _, event in reader.events(0, PartEnded)]
+        assert sum(chunk.count for chunk in reader.poll().chunks) == 6
+    finished = [(each, Outcome.FINISHED) for each in ("program", "spawned", "of a server", "parent", "forked")]
+    assert ends == [*finished[:3], ("killed", Outcome.FAILED), *finished[3:]]
+    assert "part 5 (parent) is being recorded: parts are one after another" in log()
+
+
+def test_a_script_whose_run_is_deleted_goes_on_and_the_user_is_told_once(
+    scripts: Scripts, wait_until: Callable[..., None]
+) -> None:
+    name = scripts.write(
+        "train.py",
+        """
+        import os, time
+        from accel_engine import Recorder
+        with Recorder() as run:
+            step = 0
+            while not os.path.exists("goes-on"):
+                run.log(step, loss=1.0)
+                step += 1
+                time.sleep(0.01)
+        print("done")
+        """,
+    )
+    with scripts.start(name) as process:
+        wait_until(lambda: list_runs() and list_runs()[0].steps > 3, "steps")
+        shutil.rmtree(last().directory)
+        assert process.stderr
+        assert process.stderr.readline().rstrip().endswith("nothing more is recorded; the script continues")
+        (scripts.directory / "goes-on").touch()
+        output, errors = process.communicate()
+    assert (process.returncode, output, errors) == (0, "done\n", "")
+    assert list_runs() == []
 
 
 def test_a_killed_supervisor_is_told(scripts: Scripts, wait_until: Callable[..., None]) -> None:

@@ -11,8 +11,8 @@ from typing import Any
 import psutil
 
 from accel_engine.run import Status, list_runs
-from accel_engine.search.study_database import StudyDatabase
 from accel_engine.search.study_paths import find_study, studies
+from accel_engine.search.study_reader import StudyReader
 
 SEARCH = (
     *("search", "--model", "mlp", "--data", "digits", "--xla", "off", "--epochs", "3", "--name", "tiny", "--json"),
@@ -42,5 +42,6 @@ def test_a_killed_search_goes_on_with_its_trials(program: Path, wait_until: Call
         ("tiny", 0, Status.FINISHED, ("tiny",)),
         ("tiny", 1, Status.FINISHED, ("tiny",)),
     }
-    with StudyDatabase(find_study("tiny")) as database:
-        assert [report.epoch for report in database.reports()[1]] == [1, 2, 3, 1, 2, 3]
+    with StudyReader(find_study("tiny")) as study:
+        reports = [report.epoch for each in study.reports.values() for report in each.values()]
+        assert reports == [1, 2, 3, 1, 2, 3]

@@ -13,7 +13,7 @@ import pytest
 
 from accel_engine.process.warm_engine import WarmEngine
 from accel_engine.run import list_runs
-from accel_engine.scripts.part_server import Listener
+from accel_engine.scripts.listener import Listener
 from tui.fake_engine import FakeEngine
 
 OTHER = 12345

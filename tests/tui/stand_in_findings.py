@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from accel_engine.advice import Confidence, Cure, Evidence, Finding, Gain, Recorded, Trouble
+from accel_engine.advice import Category, Confidence, Cure, Evidence, Finding, Gain, Recorded
 from accel_engine.advice.cures.cure_task import CureTask, Quantity
 from accel_engine.plan import Plan
 from accel_engine.race.cure_race import CureRace, speed_race
@@ -16,7 +16,7 @@ from accel_engine.run.store.steps import THROUGHPUT
 
 SLOW = Finding(
     "input-wait",
-    Trouble.SLOW,
+    Category.SPEED,
     "Training waits for input",
     (
         Evidence("The device waits for batches 42% of the time", THROUGHPUT, (40, 120)),
@@ -38,7 +38,7 @@ SLOW = Finding(
 
 POOR = Finding(
     "diverging",
-    Trouble.POOR,
+    Category.QUALITY,
     "The loss rises",
     (Evidence("It fell to 0.41 at step 90, and is 3.2 now", "loss", (90, 150)),),
     Confidence.LIKELY,
@@ -49,7 +49,7 @@ POOR = Finding(
 
 MEMORY = Finding(
     "batch-too-large",
-    Trouble.MEMORY,
+    Category.MEMORY,
     "The memory of the GPU is nearly full",
     (Evidence("15.2 of 16.0 GiB are in use"),),
     Confidence.POSSIBLE,

@@ -7,7 +7,7 @@ from textual.command import CommandPalette
 from textual.pilot import Pilot
 from textual.strip import Strip
 
-from accel_engine.advice import Confidence, Cure, Evidence, Finding, Gain, Trouble
+from accel_engine.advice import Category, Confidence, Cure, Evidence, Finding, Gain
 from accel_engine.devices.device_types import Device, Inventory, UnavailableKind
 from accel_engine.events import Warned
 from accel_engine.process.warm_engine import EngineState
@@ -51,7 +51,7 @@ LEADING = ("r", "enter", "w", "A", "c", "D", "e", "a", "ctrl+p")
 @pytest.fixture
 def runs(monkeypatch: pytest.MonkeyPatch) -> list[FakeEngine]:
     cure = Cure(HOSTILE, {"name": HOSTILE}, HOSTILE, Gain(HOSTILE, HOSTILE))
-    find(monkeypatch, Finding("x", Trouble.SLOW, HOSTILE, (Evidence(HOSTILE),), Confidence.LIKELY, HOSTILE, (cure,)))
+    find(monkeypatch, Finding("x", Category.SPEED, HOSTILE, (Evidence(HOSTILE),), Confidence.LIKELY, HOSTILE, (cure,)))
     return [make_run(), make_run(plan=False)]
 
 

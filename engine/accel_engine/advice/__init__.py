@@ -5,12 +5,12 @@ findings. Silence is the normal state: a rule that is not sure says nothing.
 """
 
 from accel_engine.advice.advise import Coverage, coverage, find_cure, find_troubles
-from accel_engine.advice.finding import Confidence, Cure, Evidence, Finding, Gain, Trouble
-from accel_engine.advice.reading import read_recorded
-from accel_engine.advice.recorded import FasterPlan, Recorded
+from accel_engine.advice.finding import Category, Confidence, Cure, Evidence, Finding, Gain
+from accel_engine.advice.recorded import FasterPlan, Recorded, read_recorded
 from accel_engine.advice.rule import FailedRule
 
 __all__ = [
+    "Category",
     "Confidence",
     "Coverage",
     "Cure",
@@ -20,7 +20,6 @@ __all__ = [
     "Finding",
     "Gain",
     "Recorded",
-    "Trouble",
     "coverage",
     "find_cure",
     "find_troubles",

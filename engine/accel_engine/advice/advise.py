@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from accel_engine.advice import memory, poor, slow
+from accel_engine.advice import memory, quality, speed
 from accel_engine.advice.finding import Confidence, Cure, Finding
 from accel_engine.advice.recorded import Recorded
 from accel_engine.advice.rule import FailedRule, Rule, RulesFailedError, apply_rules
 from accel_engine.errors import UsageError
 from accel_engine.events import TimeMeasured
 
-RULES: tuple[Rule, ...] = (*slow.RULES, *memory.RULES, *poor.RULES)
+RULES: tuple[Rule, ...] = (*speed.RULES, *memory.RULES, *quality.RULES)
 """All rules."""
 
 _SURE = {Confidence.CERTAIN: 1.0, Confidence.LIKELY: 0.8, Confidence.POSSIBLE: 0.4}
@@ -61,21 +61,18 @@ def find_cure(run: str, findings: Sequence[Finding], name: str, number: int = 1)
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """How much of a run's records there is to judge.
-
-    Attributes:
-        steps: Number of recorded steps.
-        epochs: Number of ended epochs.
-        validations: Number of validations.
-        readings: Number of times that devices were read.
-        missing: What was not recorded and so not judged, in words.
-    """
+    """How much of a run's records there is to judge."""
 
     steps: int = 0
+    """Number of recorded steps."""
     epochs: int = 0
+    """Number of ended epochs."""
     validations: int = 0
+    """Number of validations."""
     readings: int = 0
+    """Number of times that devices were read."""
     missing: tuple[str, ...] = ()
+    """What was not recorded and so not judged, in words."""
 
 
 def coverage(recorded: Recorded) -> Coverage:

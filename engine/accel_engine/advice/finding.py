@@ -3,15 +3,16 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 from typing import Any
 
 
-class Trouble(StrEnum):
-    """The kinds of trouble."""
+class Category(StrEnum):
+    """The kinds of troubles."""
 
-    SLOW = "slow"
+    SPEED = "speed"
     MEMORY = "memory"
-    POOR = "poor"
+    QUALITY = "quality"
 
 
 class Confidence(StrEnum):
@@ -24,76 +25,71 @@ class Confidence(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What a finding follows from.
-
-    Attributes:
-        text: The figures, in a sentence.
-        series: The series that shows them, with ``validation_`` before one of validation; empty if none does.
-        steps: The first step and the step after the last one that they are from; ``None`` for the whole run.
-    """
+    """What a finding follows from."""
 
     text: str
+    """The figures, in a sentence."""
     series: str = ""
+    """The series that shows them, with ``validation_`` before one of validation; empty if none does."""
     steps: tuple[int, int] | None = None
+    """The first step and the step after the last one that they are from; ``None`` for the whole run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """What a cure is expected to gain.
-
-    Attributes:
-        text: The gain in words, such as ``1.5 times the steps per second``.
-        basis: What the figure is based on, such as ``the measured share of the time``.
-        factor: By how much training becomes faster; ``None`` if the gain is not one of speed.
-    """
+    """What a cure is expected to gain."""
 
     text: str
+    """The gain in words, such as ``1.5 times the steps per second``."""
     basis: str
+    """What the figure is based on, such as ``the measured share of the time``."""
     factor: float | None = None
+    """By how much training becomes faster; ``None`` if the gain is not one of speed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cure:
-    """What can be done about a finding.
-
-    Attributes:
-        text: What to do, in words, for runs of this program; an option of the command line where there is one.
-        changes: Fields of the plan to change, with their new values; empty if the plan cannot help.
-        script: What to do in a script with Keras, in words; empty if it is the same.
-        gain: What to expect; ``None`` if that cannot be known.
-    """
+    """What can be done about a finding."""
 
     text: str
+    """What to do, in words, for runs of this program; an option of the command line where there is one."""
     changes: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of the plan to change, with their new values; empty if the plan cannot help."""
     script: str = ""
+    """What to do in a script with Keras, in words; empty if it is the same."""
     gain: Gain | None = None
+    """What to expect; ``None`` if that cannot be known."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A trouble of a run.
-
-    Attributes:
-        id: A stable name, such as ``input-wait``.
-        trouble: Its kind.
-        title: A line of at most 60 characters.
-        evidence: What it follows from, the most telling first.
-        confidence: How sure it is.
-        cost: What it costs, such as ``42% of the training time``.
-        cures: What can be done, the best first.
-        weight: How much it matters, from 0 to 1: the share of time that is lost, or of what the model could learn.
-    """
+    """A trouble of a run."""
 
     id: str
-    trouble: Trouble
+    """A stable name, such as ``input-wait``."""
+    category: Category
+    """Its kind."""
     title: str
+    """A line of at most 60 characters."""
     evidence: tuple[Evidence, ...]
+    """What it follows from, the most telling first."""
     confidence: Confidence
+    """How sure it is."""
     cost: str
+    """What it costs, such as ``42% of the training time``."""
     cures: tuple[Cure, ...] = ()
+    """What can be done, the best first."""
     weight: float = 0.5
+    """How much it matters, from 0 to 1: the share of time that is lost, or of what the model could learn."""
 
     @property
     def steps(self) -> tuple[int, int] | None:
         """The steps of the first evidence that has any."""
         return next((each.steps for each in self.evidence if each.steps), None)
+
+
+speed_finding = partial(Finding, category=Category.SPEED)
+"""A finding on a slow run."""
+
+memory_finding = partial(Finding, category=Category.MEMORY)
+"""A finding on a run that is short of memory."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from math import prod
 
-from accel_engine.advice.finding import Confidence, Cure, Evidence, Finding, Trouble
+from accel_engine.advice.finding import Confidence, Cure, Evidence, Finding, memory_finding
 from accel_engine.advice.recorded import Recorded
 from accel_engine.advice.rule import Rule
 from accel_engine.events import OUT_OF_MEMORY, Outcome, Recovered, RunEnded
@@ -30,9 +30,8 @@ def out_of_memory(recorded: Recorded) -> Iterator[Finding]:
         yield _failed(recorded, ended)
     elif adapted is not None:
         again = adapted.failed_step - adapted.step
-        yield Finding(
+        yield memory_finding(
             id="adapted-to-memory",
-            trouble=Trouble.MEMORY,
             title="The run was out of memory, and adapted its steps",
             evidence=(
                 Evidence(f"{adapted.reason}: {adapted.action}", steps=(adapted.step, adapted.failed_step)),
@@ -57,9 +56,8 @@ def near_limit(recorded: Recorded) -> Iterator[Finding]:
         used, total, what = _use(recorded, device)
         if total <= 0 or used < NEAR * total:
             continue
-        yield Finding(
+        yield memory_finding(
             id="memory-nearly-full",
-            trouble=Trouble.MEMORY,
             title=f"{percent(used / total)} of the memory of {device} was in use",
             evidence=(Evidence(f"{what}: {size(used)} of {size(total)}"), *_contents(recorded)),
             confidence=Confidence.LIKELY,
@@ -71,9 +69,8 @@ def near_limit(recorded: Recorded) -> Iterator[Finding]:
 
 
 def _failed(recorded: Recorded, ended: RunEnded) -> Finding:
-    return Finding(
+    return memory_finding(
         id="out-of-memory",
-        trouble=Trouble.MEMORY,
         title="The run failed: out of memory",
         evidence=(
             Evidence(f"after step {ended.steps:,}: {ended.reason}", steps=(ended.steps, ended.steps)),

@@ -1,18 +1,27 @@
-"""What a run has recorded, as rules of advice take it."""
+"""What a run has recorded, as rules of advice take it, read in bounded time and memory."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from accel_engine.devices.device_types import Sample
-from accel_engine.events import DevicesFound, EpochEnded, Event, ModelBuilt, RunEnded, RunStarted, Validated
+from accel_engine.events import EpochEnded, Event, ModelBuilt, RunEnded, Validated
 from accel_engine.plan import Plan
+from accel_engine.run import RunReader, diagnostics
 from accel_engine.run.diagnostics import Diagnostics
 from accel_engine.run.engine.status import RunInfo
+from accel_engine.run.history.history import History, fold
+from accel_engine.run.reading.reader import drop_discarded
+from accel_engine.run.runs.worker_runs import worker_runs_of
+from accel_engine.run.store.buckets import Buckets, unpacked
+from accel_engine.run.store.connection import DATABASE
+from accel_engine.run.store.downsampled_steps import StepRange
 from accel_engine.run.store.steps import TIME
 
 Floats = npt.NDArray[np.float64]
@@ -22,23 +31,20 @@ Kind = TypeVar("Kind", bound=Event)
 
 @dataclass(frozen=True, slots=True)
 class RecordedSeries:
-    """A series of a run, in buckets of some steps.
-
-    Attributes:
-        first: First step of each bucket, int64 ``[n]``.
-        mean: Mean over its finite values, ``[n]``.
-        low: The smallest value, ``[n]``.
-        high: The largest one, ``[n]``.
-        finite: Number of its finite values, int64 ``[n]``; buckets without one are left out.
-        width: Steps of a bucket.
-    """
+    """A series of a run, in buckets of some steps."""
 
     first: npt.NDArray[np.int64]
+    """First step of each bucket, int64 ``[n]``."""
     mean: Floats
+    """Mean over its finite values, ``[n]``."""
     low: Floats
+    """The smallest value, ``[n]``."""
     high: Floats
+    """The largest one, ``[n]``."""
     finite: npt.NDArray[np.int64]
+    """Number of its finite values, int64 ``[n]``; buckets without one are left out."""
     width: int
+    """Steps of a bucket."""
 
     def __len__(self) -> int:
         return len(self.mean)
@@ -56,43 +62,37 @@ EMPTY = RecordedSeries(np.zeros(0, np.int64), np.zeros(0), np.zeros(0), np.zeros
 
 @dataclass(frozen=True, slots=True)
 class FasterPlan:
-    """Changes of a plan that a race on this machine found to be faster.
-
-    Attributes:
-        changes: Fields of the plan, with their values.
-        factor: By how much.
-    """
+    """Changes of a plan that a race on this machine found to be faster."""
 
     changes: Mapping[str, Any]
+    """Fields of the plan, with their values."""
     factor: float
+    """By how much."""
 
 
 @dataclass(frozen=True, eq=False)
 class Recorded:
-    """A run's records, in bounded memory.
-
-    Attributes:
-        info: Its ``meta`` and status.
-        events: Its events in order, without those of discarded steps.
-        series: Its series by name; the steps per second under :data:`accel_engine.run.store.steps.THROUGHPUT`, and the
-            end times of steps under :data:`accel_engine.run.store.steps.TIME`.
-        opening: Its series over its first steps, each with a bucket of its own; empty if ``series`` has these.
-        steps: Number of recorded steps.
-        samples: Readings of devices in the order of time, evenly chosen if there are many.
-        diagnostics: The model's layers, the data, and the last validation.
-        faster: What a race has found to be faster; ``None`` for nothing.
-        workers: The records of the other workers by name, where their runs are visible from here.
-    """
+    """A run's records, in bounded memory."""
 
     info: RunInfo
+    """Its ``meta`` and status."""
     events: Sequence[Event]
+    """Its events in order, without discarded steps."""
     series: Mapping[str, RecordedSeries] = field(default_factory=dict)
+    """Its series by name; the steps per second under :data:`accel_engine.run.store.steps.THROUGHPUT`, and the end times
+    of steps under :data:`accel_engine.run.store.steps.TIME`."""
     opening: Mapping[str, RecordedSeries] = field(default_factory=dict)
+    """Its series over its first steps, one bucket a step; empty if ``series`` has these."""
     steps: int = 0
+    """Number of recorded steps."""
     samples: Sequence[Sample] = ()
+    """Readings of devices in the order of time, evenly chosen if there are many."""
     diagnostics: Diagnostics = field(default_factory=Diagnostics)
+    """The model's layers, the data, and the last validation."""
     faster: FasterPlan | None = None
+    """What a race has found to be faster; ``None`` for nothing."""
     workers: Mapping[str, "Recorded"] = field(default_factory=dict)
+    """The records of the other workers by name, where their runs are visible from here."""
 
     @property
     def plan(self) -> Plan | None:
@@ -100,24 +100,24 @@ class Recorded:
         return self.info.plan if self.info.has_engine else None
 
     @cached_property
-    def started(self) -> RunStarted | None:
-        """The start of the latest engine."""
-        return self.last(RunStarted)
+    def history(self) -> History:
+        """What follows from its events."""
+        return fold(History(), self.events)
 
-    @cached_property
+    @property
     def built(self) -> ModelBuilt | None:
-        """The model and the batch; of a script, those of the latest part."""
-        return self.last(ModelBuilt)
+        """The model and the batch; of a script's latest part."""
+        return self.history.built
 
-    @cached_property
+    @property
     def ended(self) -> RunEnded | None:
         """The end; ``None`` while the run is live."""
-        return None if self.info.status.live else self.last(RunEnded)
+        return None if self.info.status.live else self.history.ended
 
     @cached_property
     def device_kinds(self) -> frozenset[str]:
         """The kinds of devices that train: ``cpu``, ``gpu``, ``tpu``; empty if unknown."""
-        found = self.last(DevicesFound)
+        found = self.history.devices
         return frozenset(device.kind for device in found.devices) if found else frozenset()
 
     @cached_property
@@ -125,7 +125,7 @@ class Recorded:
         """Ids of the devices that train, with readings: where they are not matched, all of their kind; else all."""
         if not self.device_kinds:
             return self.devices
-        found = self.last(DevicesFound)
+        found = self.history.devices
         known = {device.device for device in found.devices if device.device} if found else set()
         return tuple(
             device
@@ -133,15 +133,15 @@ class Recorded:
             if (device in known if known else device.partition(":")[0] in self.device_kinds)
         )
 
-    @cached_property
+    @property
     def epochs(self) -> tuple[EpochEnded, ...]:
         """The ends of epochs."""
-        return self.all(EpochEnded)
+        return self.history.ended_epochs
 
-    @cached_property
+    @property
     def validations(self) -> tuple[Validated, ...]:
         """The validations."""
-        return self.all(Validated)
+        return self.history.validations
 
     def all(self, kind: type[Kind]) -> tuple[Kind, ...]:
         """The events of a kind, in order."""
@@ -192,3 +192,69 @@ class Recorded:
     def devices(self) -> tuple[str, ...]:
         """Ids of the devices with readings."""
         return tuple(dict.fromkeys(sample.device for sample in self.samples))
+
+
+MAX_BUCKETS = 2048
+"""Buckets that the steps of a run are read in, at most."""
+
+OPENING_STEPS = 256
+"""Steps at the beginning of a long run that are also read one by one."""
+
+MAX_SAMPLES = 4096
+"""Readings of devices, at most: the latest ones."""
+
+
+def read_recorded(directory: Path) -> Recorded:
+    """Read the records of a run, live or ended.
+
+    Raises:
+        RunError: There is no run, or this program cannot read it.
+    """
+    with closing(RunReader(directory, steps=False, max_samples=MAX_SAMPLES, past_phases=True)) as reader:
+        info, update = reader.info(), reader.poll()
+        new = reader.new_steps()
+        last = new.stop if new else 0
+        steps = reader.step_range(0, last, _width(last)) if last else None
+        opening = reader.step_range(0, OPENING_STEPS, 1) if last > MAX_BUCKETS else None
+    return Recorded(
+        info=info,
+        events=tuple(drop_discarded(update.events)),
+        series=_series(steps) if steps else {},
+        opening=_series(opening) if opening else {},
+        steps=last,
+        samples=_by_time(update.samples),
+        diagnostics=diagnostics.read(directory),
+        workers={name: read_recorded(each) for name, each in worker_runs_of(directory).items() if _is_run(each)},
+    )
+
+
+def _is_run(directory: Path) -> bool:
+    return (directory / DATABASE).exists()
+
+
+def _width(steps: int) -> int:
+    width = 1
+    while steps > width * MAX_BUCKETS:
+        width *= 2
+    return width
+
+
+def _by_time(samples: tuple[Sample, ...]) -> tuple[Sample, ...]:
+    return tuple(sorted(samples, key=lambda sample: sample.time))
+
+
+def _series(steps: StepRange) -> dict[str, RecordedSeries]:
+    return {name: _of_buckets(buckets, steps.first_step, steps.width) for name, buckets in steps.series.items()}
+
+
+def _of_buckets(buckets: Buckets, first: int, width: int) -> RecordedSeries:
+    low, high, total, finite = unpacked(buckets)
+    known = np.flatnonzero(finite > 0)
+    return RecordedSeries(
+        first=first + width * known.astype(np.int64),
+        mean=total[known] / finite[known],
+        low=low[known].astype(np.float64),
+        high=high[known].astype(np.float64),
+        finite=finite[known].astype(np.int64),
+        width=width,
+    )

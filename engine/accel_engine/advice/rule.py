@@ -15,15 +15,12 @@ Subject = TypeVar("Subject")
 
 @dataclass(frozen=True, slots=True)
 class FailedRule:
-    """A rule that raised an exception: a fault of this program.
-
-    Attributes:
-        name: The rule.
-        error: The exception.
-    """
+    """A rule that raised an exception: a fault of this program."""
 
     name: str
+    """The rule."""
     error: Exception
+    """The exception."""
 
     def __str__(self) -> str:
         return f"{self.name} ({type(self.error).__name__}: {self.error})"

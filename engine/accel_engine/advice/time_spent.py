@@ -12,17 +12,14 @@ MIN_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class TimeSpent:
-    """The time of some steps.
-
-    Attributes:
-        seconds: The whole time without pauses, in seconds.
-        spent: Seconds by what took them: see :class:`accel_engine.events.TimeMeasured`.
-        steps: The first step, and the step after the last one.
-    """
+    """The time of some steps."""
 
     seconds: float
+    """The whole time without pauses, in seconds."""
     spent: Mapping[str, float]
+    """Seconds by what took them: see :class:`accel_engine.events.TimeMeasured`."""
     steps: tuple[int, int]
+    """The first step, and the step after the last one."""
 
     def share(self, what: str) -> float:
         """The share of the whole time, from 0 to 1."""
@@ -36,10 +33,10 @@ class TimeSpent:
 
 
 def time_spent(recorded: Recorded) -> TimeSpent | None:
-    """The time of all steps but those of each engine's first record, if there are others.
+    """The time of all steps but each engine's first record, if there are others.
 
-    Runs without the engine's measurement have that of their validations and checkpoints, but not of the input. ``None``
-    if too little is known.
+    Runs without the engine's measurement have the time of their validations and checkpoints, but not of the input.
+    ``None`` if too little is known.
     """
     measured = later_records(recorded) or recorded.all(TimeMeasured)
     if not measured:

@@ -10,7 +10,7 @@ from accel_engine.data.changes import Change
 from accel_engine.data.data_options import DataOptions, or_skip
 from accel_engine.data.dataset import spec_of
 from accel_engine.data.pixel_scaling import ValueRange
-from accel_engine.data.structure import Batch, map_structure, named_leaves
+from accel_engine.data.structure import ArraySpec, Batch, map_structure, named_leaves
 from accel_engine.errors import DataError
 
 _CHUNK = 1 << 24
@@ -25,7 +25,7 @@ def check_parts(parts: Mapping[str, Batch], names: Mapping[str, Batch]) -> None:
     """
     for split, part in parts.items():
         _check_lengths(part, names[split])
-        _check_form(part, parts["train"], names[split], names["train"])
+        check_like(map_structure(spec_of, part), map_structure(spec_of, parts["train"]), names[split], names["train"])
 
 
 def _check_lengths(part: Batch, names: Batch) -> None:
@@ -46,29 +46,44 @@ def _check_lengths(part: Batch, names: Batch) -> None:
         raise DataError(f"{names.inputs} is None: there are no inputs")
 
 
-def _check_form(part: Batch, train: Batch, names: Batch, train_names: Batch) -> None:
-    """Check that a split has the arrays of the training split, in the same shapes and types; weights may differ."""
+def check_like(part: Batch, train: Batch, names: Batch, train_names: Batch) -> None:
+    """Check that a split has the arrays of the training split, in the same shapes and value ranges; weights may differ.
+
+    Args:
+        part: The specs of the split.
+        train: Those of the training split.
+        names: The names of the split's parts, for messages.
+        train_names: The names of the training split's parts.
+
+    Raises:
+        DataError: They differ.
+    """
     for structure, expected, name, other in zip(part[:2], train[:2], names[:2], train_names[:2], strict=True):
         own, like = dict(named_leaves(structure)), dict(named_leaves(expected))
         if list(own) != list(like):
-            has, needs = ("is missing" if not each else f"has {_listed(list(each))}" for each in (own, like))
-            raise DataError(f"{name} {has}, but {other} {needs}: all splits must have the same arrays")
+            needs, has = (_listed(list(each)) for each in (like, own))
+            raise DataError(f"{other} and {name} differ, {needs} and {has}: all splits must have the same arrays")
         for path in own:
-            _check_like(own[path], like[path], f"{name}/{path}" if path else name, f"{other}/{path}" if path else other)
+            mine, others = (f"{each}/{path}" if path else each for each in (name, other))
+            if not _has_shape(own[path], like[path]):
+                raise DataError(f"examples are {like[path]} in {others} but {own[path]} in {mine}")
+            if _range(own[path]) != _range(like[path]):
+                types = f"{like[path].dtype} in {others} but {own[path].dtype} in {mine}"
+                raise DataError(f"examples are {types}: both must have the same value range")
 
 
-def _check_like(array: npt.NDArray[Any], like: npt.NDArray[Any], name: str, other: str) -> None:
-    if array.shape[1:] != like.shape[1:]:
-        mine, others = (spec_of(each) for each in (array, like))
-        raise DataError(f"examples are {others} in {other} but {mine} in {name}")
-    text = [each.dtype.kind in "OUST" for each in (array, like)]
-    ranges = {(each.dtype.kind == "f", ValueRange.of_array(each.dtype.name, ()).largest) for each in (array, like)}
-    if text[0] != text[1] or (not text[0] and len(ranges) > 1):
-        raise DataError(f"{other} is {like.dtype} but {name} is {array.dtype}: both must have the same value range")
+def _has_shape(spec: ArraySpec, like: ArraySpec) -> bool:
+    sides = zip(spec.shape, like.shape, strict=False)
+    return len(spec.shape) == len(like.shape) and all(None in pair or pair[0] == pair[1] for pair in sides)
+
+
+def _range(spec: ArraySpec) -> tuple[bool, bool, int | None]:
+    """Whether values are texts or have a point, and what they are scaled by."""
+    return spec.dtype == "string", "float" in spec.dtype, ValueRange.of_array(spec.dtype, ()).largest
 
 
 def _listed(paths: list[str]) -> str:
-    return "one array" if paths == [""] else ", ".join(paths)
+    return "one array" if paths == [""] else ", ".join(paths) or "nothing"
 
 
 def finite_rows(part: Batch, names: Batch, options: DataOptions) -> tuple[Batch, list[Change]]:

@@ -1,12 +1,13 @@
 """What reading changes in data, said in one form wherever data is described, trained on or summarized."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
 Verb = Literal[
     "turned", "resized", "converted", "mixed", "resampled", "padded", "cut", "left out", "read as missing",
-    "filled", "read as categories", "read as dates", "read as numbers", "standardized", "scaled",
+    "filled", "read as categories", "read as dates", "read as numbers", "standardized",
 ]  # fmt: skip
 """What is done to examples or values."""
 
@@ -38,3 +39,8 @@ class Change:
         detail = f": {self.detail}" if self.detail else ""
         what = re.sub(r"s\b", "", self.what, count=1) if self.count == 1 and not total else self.what
         return f"{count}{total}{what}{looked_at} {self.verb}{detail}"
+
+
+def remarks(notes: Iterable[str], changes: Iterable[Change]) -> tuple[str, ...]:
+    """What is said of data: its notes, and then what reading changes."""
+    return (*notes, *map(str, changes))

@@ -1,5 +1,6 @@
 """A dataset for training: its splits, and what is known about them."""
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
@@ -42,6 +43,20 @@ class LazyArray(Protocol):
         """Read some rows, ``[len(rows), ...]``."""
 
     def __len__(self) -> int: ...
+
+
+class LazyRows:
+    """What follows from the shape and the type of a :class:`LazyArray`."""
+
+    __slots__ = ()
+
+    @property
+    def nbytes(self: LazyArray) -> int:
+        """Bytes of all rows in memory."""
+        return math.prod(self.shape) * self.dtype.itemsize
+
+    def __len__(self: LazyArray) -> int:
+        return self.shape[0]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

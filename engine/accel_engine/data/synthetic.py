@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from accel_engine.data.dataset import Dataset, Split, fits_in_memory
+from accel_engine.data.dataset import Dataset, LazyRows, Split, fits_in_memory
 from accel_engine.data.dataset_entry import DatasetEntry
 from accel_engine.data.pixel_scaling import PIXELS
 
@@ -26,7 +26,7 @@ _BATCH_VALUES = 1 << 22
 """Values generated at a time."""
 
 
-class SyntheticExamples:
+class SyntheticExamples(LazyRows):
     """Examples that are generated lazily from their row numbers.
 
     Args:
@@ -54,11 +54,6 @@ class SyntheticExamples:
         blocks = zip(noises.shape[1:], prototypes.shape[1:], strict=True)
         self._blocks = np.ix_(*(np.arange(side) * count // side for side, count in blocks))
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all examples in memory."""
-        return int(np.prod(self.shape, dtype=np.int64))
-
     def take(self, indices: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.uint8]:
         """Generate the examples at ``indices``."""
         made = np.empty((len(indices), *self.shape[1:]), np.uint8)
@@ -75,9 +70,6 @@ class SyntheticExamples:
         fine += coarse[(slice(None), *self._blocks)]
         made: npt.NDArray[np.uint8] = (fine >> 8).astype(np.uint8)
         return made
-
-    def __len__(self) -> int:
-        return len(self._own)
 
 
 def make(entry: DatasetEntry, seed: int) -> Dataset:

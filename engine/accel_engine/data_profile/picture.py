@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from accel_engine.data.baseline import LAST, MEAN, frequent_class, mean_target, name_of_class, past_columns
 from accel_engine.data.dataset import Dataset, Split, take_rows
 from accel_engine.data.structure import ArraySpec
 from accel_engine.data_profile.equal_rows import EqualRows, compare_rows
-from accel_engine.data_profile.values import in_memory, labels_of, some_rows, target_numbers
+from accel_engine.data_profile.values import in_memory, labels_of, some_rows
 from accel_engine.errors import PlanError
 from accel_engine.models.choose import default_model
 from accel_engine.models.loaded_data import describe_data
@@ -259,31 +260,22 @@ def _baseline(
     judged = validation or train
     others = labels_of(judged.targets, dataset.classes) if validation else labels
     if labels is not None and others is not None:
-        frequent = int(np.bincount(labels[labels >= 0], minlength=1).argmax())
-        name = dataset.class_names[frequent] if frequent < dataset.classes else str(frequent)
-        return f"most frequent class: {name}", (("accuracy", float(np.mean(others == frequent))),)
-    if (last := _last_known(dataset, judged)) is not None:
-        return "last known value", (("mean_absolute_error", last),)
-    known, compared = target_numbers(train.targets), target_numbers(judged.targets)
-    if dataset.classes or known is None or compared is None or not np.isfinite(known).any():
+        frequent = frequent_class(labels, dataset.classes)
+        if frequent is None:
+            return "", ()
+        return name_of_class(frequent, dataset.class_names), (("accuracy", float(np.mean(others == frequent))),)
+    targets = in_memory(judged.targets)
+    if dataset.classes or targets is None or len(targets) > 1 or targets[0].dtype.kind != "f":
         return "", ()
-    errors = np.abs(compared - np.nanmean(known)) * _unit(dataset)
-    return "mean of the training targets", (("mean_absolute_error", float(np.nanmean(errors))),)
-
-
-def _last_known(dataset: Dataset, judged: Split) -> float | None:
-    """The mean absolute error of the last value before each forecast; ``None`` unless the data is a series of it."""
-    names, targets = list(dataset.feature_names), in_memory(judged.targets)
-    is_known = dataset.kind == "series" and targets is not None and {*dataset.target_names} <= {*names}
-    if not is_known or targets is None or not dataset.target_names or len(judged.spec.inputs.shape) != 2:
-        return None
-    rows = some_rows(len(judged), EXAMPLES)
-    past = [names.index(name) for name in dataset.target_names]
-    last = take_rows(judged.inputs, rows)[:, -1][:, past].astype(np.float64)
-    true = targets[0][rows].reshape(len(rows), -1, len(past))
-    return float(np.mean(np.abs(true - last[:, np.newaxis]) * _unit(dataset)))
-
-
-def _unit(dataset: Dataset) -> npt.NDArray[np.float64]:
-    """What errors of standardized targets are multiplied by to be in the targets' unit."""
-    return np.ones(1) if dataset.target_scaling is None else np.asarray(dataset.target_scaling.scale, np.float64)
+    is_series = dataset.kind == "series"
+    past = past_columns(dataset.spec.inputs, dataset.feature_names, dataset.target_names) if is_series else []
+    predicted = mean_target(dataset)
+    columns, rows = len(past) or (0 if predicted is None else predicted.size), np.arange(len(judged))
+    if not columns or (targets[0].ndim > 2 and not is_series):
+        return "", ()
+    if past:
+        rows = some_rows(len(judged), EXAMPLES)
+        predicted = take_rows(judged.inputs, rows)[:, -1:, past].astype(np.float64)
+    scale = 1.0 if dataset.target_scaling is None else dataset.target_scaling.scale
+    errors = np.abs(targets[0][rows].reshape(len(rows), -1, columns) - predicted) * scale
+    return LAST if past else MEAN, (("mean_absolute_error", float(np.nanmean(errors))),)

@@ -62,11 +62,6 @@ class Sampler:
             tuple(kind for inventory in inventories for kind in inventory.unavailable),
         )
 
-    @property
-    def is_reading(self) -> bool:
-        """Whether a probe reads its devices now, and may have opened files."""
-        return any(thread.busy or thread.inventory is None for thread in self._threads)
-
     def find_devices(self) -> None:
         """Begin to find the devices, without waiting for them."""
         self._open()
@@ -76,16 +71,12 @@ class Sampler:
         self._open()
         self._thread.start()
 
-    def stop(self, *, close: bool = True) -> None:
-        """Stop sampling; no batch starts after this returns.
-
-        Args:
-            close: Whether to close the probes, which may close descriptors.
-        """
+    def stop(self) -> None:
+        """Stop sampling; no batch starts after this returns."""
         with self._changed:
             self._stopping = True
             self._changed.notify_all()
-        for thread in self._threads if close else ():
+        for thread in self._threads:
             thread.stop()
         if self._thread.is_alive() and self._thread is not threading.current_thread():
             self._thread.join(STOP_TIMEOUT)

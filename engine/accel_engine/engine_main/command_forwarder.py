@@ -67,7 +67,7 @@ class CommandForwarder:
             self.mailbox.post(command)
             self._take([command])
         if self.stop and self.writer.disk.problem:  # which may be later than the stop
-            self.writer.disk.give_up(partial(StopRequested, self.stop))
+            self.writer.disk.stop_waiting(partial(StopRequested, self.stop))
 
     def drop_withdrawn_stop(self) -> None:
         """Forget a stop that nobody has obeyed, and whose sender has withdrawn it."""
@@ -81,4 +81,4 @@ class CommandForwarder:
                 self.stop = command
             if command.name == "stop_now":
                 self._exit_at = self._exit_at or time.monotonic() + STOP_NOW_SECONDS
-                self.writer.disk.give_up(partial(StopRequested, command))
+                self.writer.disk.stop_waiting(partial(StopRequested, command))

@@ -29,7 +29,6 @@ from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
 from accel_engine.process.engine_process import package_versions
 from accel_engine.run import RunReader, RunWriter
 from accel_engine.run.directory.run_paths import latest_checkpoint, runs_directory
-from accel_engine.run.engine.commands import end
 from accel_engine.run.engine.status import HEARTBEAT_SECONDS
 from accel_engine.run_queue.queue_database import ensure_waiter
 from accel_engine.training.commands.command_mailbox import StopRequested
@@ -293,7 +292,7 @@ class EngineSupervisor:
         if self._tensorboard:
             self._tensorboard.stop()
         self._writer.disk.free_all()
-        end(self._writer, ended)
+        self._writer.end(ended)
 
     def _make_end(self, outcome: Outcome, reason: str, hint: str = "") -> RunEnded:
         """The event of an end that the trainer did not cause."""

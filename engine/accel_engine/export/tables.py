@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.events import Event, ModelBuilt, PartEnded, PartStarted, RunStarted, Validated, to_json_object
+from accel_engine.run.history.history import History, fold
 from accel_engine.run.reading.reader import RunReader, drop_discarded
 from accel_engine.run.store.sample_packing import SampleUnpacker
 from accel_engine.text import encodable
@@ -23,15 +24,12 @@ Steps = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class ExportedTable:
-    """A table.
-
-    Attributes:
-        columns: Column types by name: ``int64``, ``float32``, ``float64`` or ``str``.
-        batches: Reads batches of rows, each a list of the columns in that order; ``None`` is a missing value.
-    """
+    """A table."""
 
     columns: Mapping[str, str]
+    """Column types by name: ``int64``, ``float32``, ``float64`` or ``str``."""
     batches: Callable[[], Iterator[list[Column]]]
+    """Reads batches of rows, each a list of the columns in that order; ``None`` is a missing value."""
 
 
 def steps(source: RunReader) -> ExportedTable:
@@ -123,7 +121,7 @@ def events(source: RunReader) -> ExportedTable:
     return ExportedTable({"time": "float64", "event": "str", "details": "str"}, batches)
 
 
-TABLES: dict[str, Callable[[RunReader], ExportedTable]] = {
+TABLE_READERS: dict[str, Callable[[RunReader], ExportedTable]] = {
     "steps": steps,
     "validation": validation_table,
     "samples": samples,
@@ -133,7 +131,7 @@ TABLES: dict[str, Callable[[RunReader], ExportedTable]] = {
 
 
 def validation_objects(source: RunReader) -> list[dict[str, Any]]:
-    """The validations as JSON objects, except those of discarded steps; in a run with parts, each with its ``part``."""
+    """The validations as JSON objects, except of discarded steps; in a run with parts, each with its ``part``."""
     rows, parts = _validations(source)
     objects = [to_json_object(row) for row in rows]
     return [row | {"part": part} for row, part in zip(objects, parts, strict=True)] if parts is not None else objects
@@ -169,7 +167,7 @@ def _with_values(keys: Mapping[str, str], names: Iterable[str], last: Mapping[st
 
 
 def _validations(source: RunReader) -> tuple[list[Validated], list[int | None] | None]:
-    """The validations, except those of discarded steps, and the part of each; ``None`` for a run without parts."""
+    """The validations, except of discarded steps, and the part of each; ``None`` for a run without parts."""
     rows: list[Validated] = []
     parts: list[int | None] = []
     part, has_parts = None, False
@@ -192,16 +190,11 @@ def _places(source: RunReader) -> dict[str, Callable[[Steps], Steps]]:
     There are no epochs if the length of any is unknown, and no parts without a script that has some. Every step of
     such a script belongs to a part.
     """
-    parts: list[PartStarted] = []
-    lengths = [0]
-    for _, event in source.events(0, PartStarted, ModelBuilt):
-        if isinstance(event, PartStarted):
-            lengths = [*lengths, 0] if parts else [0]
-            parts.append(event)
-        elif isinstance(event, ModelBuilt):
-            lengths[-1] = event.steps_per_epoch or 0
+    history = fold(History(), (event for _, event in source.events(0, PartStarted, ModelBuilt)))
+    parts = [part.started for part in history.parts]
     first_steps, first_epochs, numbers = np.array([(at.step, at.epoch, at.part) for at in parts] or [(0, 0, 0)]).T
-    steps_per_epoch = np.array(lengths)
+    models = [part.built for part in history.parts] or [history.built]
+    steps_per_epoch = np.array([built.steps_per_epoch or 0 if built else 0 for built in models])
 
     def index(steps: Steps) -> Steps:
         return np.searchsorted(first_steps, steps, side="right") - 1
@@ -211,5 +204,5 @@ def _places(source: RunReader) -> dict[str, Callable[[Steps], Steps]]:
         number: Steps = first_epochs[part] + (steps - first_steps[part]) // steps_per_epoch[part] + 1
         return number
 
-    places: dict[str, Callable[[Steps], Steps]] = {"epoch": epochs} if all(lengths) else {}
+    places: dict[str, Callable[[Steps], Steps]] = {"epoch": epochs} if steps_per_epoch.all() else {}
     return {**places, "part": lambda steps: numbers[index(steps)]} if parts else places

@@ -10,7 +10,7 @@ import numpy as np
 
 from accel_engine.errors import UsageError
 from accel_engine.events import to_json_object
-from accel_engine.export.tables import TABLES, Column, run_description, shortest_texts, validation_objects
+from accel_engine.export.tables import TABLE_READERS, Column, run_description, shortest_texts, validation_objects
 from accel_engine.run import RunReader
 from accel_engine.run.store.sample_packing import SampleUnpacker
 
@@ -23,13 +23,13 @@ def write_csv(source: RunReader, table: str, stream: TextIO) -> int:
 
     Args:
         source: The run.
-        table: One of :data:`~accel_engine.export.tables.TABLES`.
+        table: One of :data:`~accel_engine.export.tables.TABLE_READERS`.
         stream: The output, opened with ``newline=""``.
 
     Returns:
         Number of rows.
     """
-    found = TABLES[table](source)
+    found = TABLE_READERS[table](source)
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(found.columns)
     rows = 0
@@ -55,7 +55,7 @@ def write_run_json(source: RunReader, stream: TextIO) -> int:
     stream.write(f'{lead},\n"validation": {json.dumps(validation_objects(source))}')
     _write_items(stream, "events", (json.dumps(to_json_object(event)) for _, event in source.events()))
     stream.write(',\n"steps": {')
-    steps = TABLES["steps"](source)
+    steps = TABLE_READERS["steps"](source)
     count = 0
     for index, name in enumerate(steps.columns):
         stream.write(f"{',' * (index > 0)}\n{json.dumps(name)}: [")
@@ -78,7 +78,7 @@ def write_parquet(source: RunReader, table: str, path: Path) -> int:
 
     Args:
         source: The run.
-        table: One of :data:`~accel_engine.export.tables.TABLES`.
+        table: One of :data:`~accel_engine.export.tables.TABLE_READERS`.
         path: Path of the file.
 
     Returns:
@@ -95,7 +95,7 @@ def write_parquet(source: RunReader, table: str, path: Path) -> int:
             "Parquet needs PyArrow, which is not installed: run pip install 'accel-tui[parquet]' "
             "(or pip install pyarrow)"
         ) from error
-    found = TABLES[table](source)
+    found = TABLE_READERS[table](source)
     about = {**run_description(source), "validation": validation_objects(source)}
     types = {name: arrow.type_for_alias("string" if kind == "str" else kind) for name, kind in found.columns.items()}
     schema = arrow.schema(list(types.items()), metadata={METADATA: json.dumps(about).encode()})

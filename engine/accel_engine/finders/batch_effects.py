@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from accel_engine.advice import read_recorded
-from accel_engine.advice.poor.batch_rules import noise_scale
-from accel_engine.advice.poor.learning import learning_of
+from accel_engine.advice.quality.batch_rules import noise_scale
+from accel_engine.advice.quality.learning import learning_of
 from accel_engine.plan import Plan
 from accel_engine.plan.estimate import StepCounts, count_steps
 

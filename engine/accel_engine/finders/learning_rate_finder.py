@@ -4,13 +4,12 @@ import math
 import os
 import statistics
 from collections.abc import Callable, Mapping
-from contextlib import closing, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from accel_engine import strategies
 from accel_engine.errors import PlanError, RunError, UsageError
-from accel_engine.events import ModelBuilt
 from accel_engine.finders.rate_curve import Ramp, has_exploded, ramp_rates
 from accel_engine.finders.rate_suggestions import Rule, Suggestion, Suggestions, suggest
 from accel_engine.measure.plan_trials import PlanTrial, PlanTrials
@@ -21,10 +20,9 @@ from accel_engine.plan.options import OptionSpec, option
 from accel_engine.plan.placement import check_measurable, find_cluster
 from accel_engine.process.run_change import PauseNote, paused, read_run, send, steps_taken
 from accel_engine.requests.try_plan import TrialStart
-from accel_engine.run import RunInfo, RunReader
+from accel_engine.run import RunInfo
 from accel_engine.run.directory.run_paths import latest_checkpoint
-from accel_engine.run.history.settled_plan import settled_plan
-from accel_engine.run.reading.reader import drop_discarded
+from accel_engine.run.history.history import read_history
 
 STEPS_PER_REQUEST = 5
 """Steps between two looks at the losses."""
@@ -233,11 +231,9 @@ def _recorded(directory: Path) -> tuple[RunInfo, Plan, int]:
             f"run {info.id} trains in several processes, each with checkpoints of its own: find the rate of its plan, "
             "from the initial weights, without --run"
         )
-    with closing(RunReader(directory, steps=False)) as reader:
-        events = drop_discarded(reader.poll().events)
-    built = next((event for event in reversed(events) if isinstance(event, ModelBuilt)), None)
-    steps_per_epoch = built.steps_per_epoch if built else None
-    return info, settled_plan(info.plan, events), info.plan.epochs * (steps_per_epoch or 0)
+    history = read_history(directory)
+    steps_per_epoch = history.built.steps_per_epoch if history.built else None
+    return info, history.autotuned_plan(info.plan), info.plan.epochs * (steps_per_epoch or 0)
 
 
 def _find(

@@ -13,7 +13,7 @@ _MISSING = frozenset({"", "na", "n/a", "none", "null", "-"})
 
 _OTHER_NAN = re.compile(r"[+-]?(?:nan\(\w*\)|1\.#(?:ind|[qs]nan)\d*)", re.IGNORECASE)
 _INFINITY = re.compile(r"([+-]?)(?:inf(?:inity)?|1\.#inf\d*|∞)", re.IGNORECASE)
-"""All spellings of infinity, and those of NaN in C libraries, which ``float`` does not read."""
+"""All spellings of infinity, and of NaN in C libraries, which ``float`` does not read."""
 
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+(?:e[+-]?\d+)?", re.IGNORECASE)
 

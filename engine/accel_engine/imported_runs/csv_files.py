@@ -16,11 +16,11 @@ from accel_engine.imported_runs.csv_columns import CsvColumn, TimeColumn, is_num
 from accel_engine.imported_runs.epochs import ended_epochs
 from accel_engine.imported_runs.source_run import (
     Floats,
-    PointCollector,
-    Points,
+    MetricValues,
     RunSource,
     SourceRun,
     Steps,
+    ValueCollector,
     collected,
 )
 from accel_engine.tensorboard.run_log import THROUGHPUT_TAG
@@ -51,20 +51,19 @@ _DELIMITERS = ";\t,"
 _YEAR_1973, _MILLISECONDS = 1e8, 1e11
 """Numbers below are no dates in Unix seconds; numbers above are in milliseconds."""
 
+_LONGEST_CELL = 1 << 17  # characters; where a quote does not close, the rest of a file is one cell
+
 _LARGEST_WHOLE = 1 << 53  # up to which float64 has all whole numbers
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnNames:
-    """The columns that the user names; empty ones are found by their usual names.
-
-    Attributes:
-        step: The number of the step.
-        epoch: The number of the epoch.
-    """
+    """The columns that the user names; empty ones are found by their usual names."""
 
     step: str = ""
+    """The number of the step."""
     epoch: str = ""
+    """The number of the epoch."""
 
 
 def find(file: Path, columns: ColumnNames) -> list[RunSource]:
@@ -80,11 +79,14 @@ def _read(file: Path, columns: ColumnNames) -> SourceRun:
         UsageError: A named column does not exist.
         OSError: It cannot be read.
     """
+    limit = csv.field_size_limit(_LONGEST_CELL)  # which is the process', and other readers have another one
     try:
         with file.open(encoding="utf-8-sig", newline="") as stream:
             return _Table(file, stream, columns).run
     except UnicodeDecodeError as error:
         raise DataError(f"{file} is not text in UTF-8: {error.reason} at byte {error.start:,}") from error
+    finally:
+        csv.field_size_limit(limit)
 
 
 class _Table:
@@ -158,11 +160,11 @@ class _Table:
         for name, column in self._columns.items():
             is_speed = name == THROUGHPUT_TAG and self._time in keys  # it follows from the times
             if name not in keys and len(column.rows) and not is_speed:
-                collectors[name] = PointCollector(too_large=column.too_large)
+                collectors[name] = ValueCollector(too_large=column.too_large)
                 collectors[name].extend(steps[column.rows], times[column.rows], column.values)
         run.add(collected(collectors, run.notes))
         run.began = float(np.fmin.reduce(times, initial=math.nan))
-        run.epochs = ended_epochs(Points(steps, times, epochs), run)
+        run.epochs = ended_epochs(MetricValues(steps, times, epochs), run)
         run.times_expected = not self._epoch or bool(self._time)
 
     def _check_columns(self) -> None:

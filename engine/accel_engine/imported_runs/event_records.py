@@ -23,7 +23,7 @@ _LARGEST = 1 << 26
 """Bytes of the largest record that is read; larger ones are the graphs of models."""
 
 _LARGEST_CHECKED = 1 << 12
-"""Bytes up to which a record's data is checked together with that of others: all scalars are that small."""
+"""Bytes up to which a record's data is checked together with others': all scalars are that small."""
 
 
 class _Record(NamedTuple):
@@ -85,7 +85,7 @@ class EventRecords:
                     yield _Record(at, stream.read(length), _CHECK.unpack(stream.read(_CHECK.size))[0])
 
     def _intact(self, batch: list[_Record]) -> Iterator[tuple[int, bytes]]:
-        """The records whose checksums are right; those of one length are checked together."""
+        """The records whose checksums are right; all of one length are checked together."""
         by_length: defaultdict[int, list[int]] = defaultdict(list)
         for index, record in enumerate(batch):
             by_length[len(record.data)].append(index)

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from accel_engine.image_files import read_logged
 from accel_engine.imported_runs.event_records import EventRecords, record_at
-from accel_engine.imported_runs.source_run import PointCollector, Points, SourceMedia, collected
+from accel_engine.imported_runs.source_run import MetricValues, SourceMedia, ValueCollector, collected
 from accel_engine.protobuf import MalformedError, Message
 from accel_engine.run.media import Histogram, LoggedImage, LoggedText, MediaItem, MediaKind, image_of
 from accel_engine.run.media.from_arrays import MAX_PICTURES
@@ -41,7 +41,7 @@ class EventValues:
         files: Its event files.
 
     Attributes:
-        points: Points by tag, in the order in which the tags first appear.
+        points: MetricValues by tag, in the order in which the tags first appear.
         media: Images, texts and histograms, by tag and kind in that order.
         began: Time of the first record, in seconds since the Unix epoch; NaN if there is none.
         notes: What is left out.
@@ -51,8 +51,8 @@ class EventValues:
     """
 
     def __init__(self, files: Iterable[Path]) -> None:
-        self._collectors: defaultdict[str, PointCollector] = defaultdict(PointCollector)
-        self._media: defaultdict[tuple[str, MediaKind], PointCollector] = defaultdict(PointCollector)
+        self._collectors: defaultdict[str, ValueCollector] = defaultdict(ValueCollector)
+        self._media: defaultdict[tuple[str, MediaKind], ValueCollector] = defaultdict(ValueCollector)
         self._files: list[Path] = []
         self._starts: list[int] = []  # bytes of the files before each: with them, a number tells a record of any file
         self._plugins: dict[str, str] = {}
@@ -73,7 +73,7 @@ class EventValues:
         if self._others:
             kinds = ", ".join(f"{count:,} {kind}" for kind, count in self._others.most_common())
             self.notes.append(f"only scalars, images, texts and histograms are imported; left out: {kinds}")
-        self.points: dict[str, Points] = collected(self._collectors, self.notes)
+        self.points: dict[str, MetricValues] = collected(self._collectors, self.notes)
         found = collected({f"{tag} ({kind})": media for (tag, kind), media in self._media.items()}, self.notes)
         self.media = [
             SourceMedia(tag, kind, found[name], partial(self._item, tag, kind))
@@ -115,7 +115,7 @@ class EventValues:
         at = int(position) - self._starts[index]
         plugin = self._plugins.get(tag, "")
         try:
-            # A PNG file has checksums of its own.
+            # A PNG file has its own checksums.
             record = record_at(self._files[index], at, checked=kind != "image")
             values = Message(record).message(_SUMMARY).messages(_VALUE)
             return item_of(next(each for each in reversed(values) if _is(each, tag, kind, plugin)), kind)

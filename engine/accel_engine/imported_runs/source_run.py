@@ -19,25 +19,22 @@ Steps = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Points:
-    """The values of a metric, by rising step.
-
-    Attributes:
-        steps: int64 ``[n]``, not negative.
-        times: Seconds since the Unix epoch, float64 ``[n]``; NaN if unknown.
-        values: float64 ``[n]``.
-    """
+class MetricValues:
+    """The values of a metric, by rising step."""
 
     steps: Steps
+    """int64 ``[n]``, not negative."""
     times: Floats
+    """Seconds since the Unix epoch, float64 ``[n]``; NaN if unknown."""
     values: Floats
+    """float64 ``[n]``."""
 
-    def at(self, steps: Steps) -> "Points":
+    def at(self, steps: Steps) -> "MetricValues":
         """The same values at other steps."""
-        return Points(steps, self.times, self.values)
+        return MetricValues(steps, self.times, self.values)
 
 
-class PointCollector:
+class ValueCollector:
     """Collects the values of a metric in the order in which they were recorded, in 24 bytes each.
 
     Args:
@@ -75,7 +72,7 @@ class PointCollector:
         self._steps, self._times = array("q", before.steps[kept].tobytes()), array("d", before.times[kept].tobytes())
         self._values = array("d", before.values[kept].tobytes())
 
-    def points(self) -> Points:
+    def points(self) -> MetricValues:
         """The values by rising step; where steps go back, the later values count."""
         found = self._arrays()
         if not len(found.steps):
@@ -83,7 +80,7 @@ class PointCollector:
         lowest_after = np.minimum.accumulate(found.steps[::-1])[::-1]
         kept = np.append(found.steps[:-1] < lowest_after[1:], True)
         self.replaced += int((~kept).sum())
-        return Points(found.steps[kept], found.times[kept], self._in_float32(found.values[kept]))
+        return MetricValues(found.steps[kept], found.times[kept], self._in_float32(found.values[kept]))
 
     def _in_float32(self, values: Floats) -> Floats:
         """Make values infinite where they are beyond float32."""
@@ -93,8 +90,8 @@ class PointCollector:
         values[large] = np.copysign(np.inf, values[large])
         return values
 
-    def _arrays(self) -> Points:
-        return Points(
+    def _arrays(self) -> MetricValues:
+        return MetricValues(
             np.frombuffer(self._steps, np.int64).copy(),
             np.frombuffer(self._times, np.float64).copy(),
             np.frombuffer(self._values, np.float64).copy(),
@@ -103,74 +100,65 @@ class PointCollector:
 
 @dataclass(frozen=True, slots=True)
 class Epoch:
-    """An epoch that ended.
-
-    Attributes:
-        number: Counted from 1.
-        step: Steps taken by then.
-        time: Seconds since the Unix epoch; NaN if unknown.
-        metrics: Its means by the name of the series.
-    """
+    """An epoch that ended."""
 
     number: int
+    """Counted from 1."""
     step: int
+    """Steps taken by then."""
     time: float
+    """Seconds since the Unix epoch; NaN if unknown."""
     metrics: Mapping[str, float]
+    """Its means by the name of the series."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourceMedia:
-    """The images, texts or histograms of one name. They are read one by one, as they may take much memory.
-
-    Attributes:
-        name: Their name.
-        kind: Their kind.
-        points: Where each is: its step, its time, and what ``read`` needs to find it.
-        read: Reads an item by the value of its point. Raises ``ValueError`` with a noun phrase for why it cannot.
-    """
+    """The images, texts or histograms of one name. They are read one by one, as they may take much memory."""
 
     name: str
+    """Their name."""
     kind: MediaKind
-    points: Points
+    """Their kind."""
+    points: MetricValues
+    """Where each is: its step, its time, and what ``read`` needs to find it."""
     read: Callable[[float], MediaItem]
+    """Reads an item by the value of its point. Raises ``ValueError`` with a noun phrase for why it cannot."""
 
 
 @dataclass(slots=True, kw_only=True)
 class SourceRun:
-    """A run as another tool recorded it.
-
-    Attributes:
-        name: Its name.
-        began: Seconds since the Unix epoch; NaN if unknown.
-        series: The values of each step, counted from 0, by name.
-        validations: The values of validations by name, at the steps taken by then.
-        epochs: The epochs that ended, in order.
-        media: Images, texts and histograms.
-        results: Final results besides the last values.
-        config: Hyperparameters.
-        note: The user's note.
-        tags: The user's tags.
-        host: Host name of its machine; empty if unknown.
-        notes: What the reader left out or had to assume.
-        times_expected: Whether its format has times, so that it is worth a note if there are none.
-    """
+    """A run as another tool recorded it."""
 
     name: str
+    """Its name."""
     began: float = float("nan")
-    series: dict[str, Points] = field(default_factory=dict)
-    validations: dict[str, Points] = field(default_factory=dict)
+    """Seconds since the Unix epoch; NaN if unknown."""
+    series: dict[str, MetricValues] = field(default_factory=dict)
+    """The values of each step, counted from 0, by name."""
+    validations: dict[str, MetricValues] = field(default_factory=dict)
+    """The values of validations by name, at the steps taken by then."""
     epochs: list[Epoch] = field(default_factory=list)
+    """The epochs that ended, in order."""
     media: list[SourceMedia] = field(default_factory=list)
+    """Images, texts and histograms."""
     results: dict[str, float] = field(default_factory=dict)
+    """Final results besides the last values."""
     config: dict[str, Any] = field(default_factory=dict)
+    """Hyperparameters."""
     note: str = ""
+    """The user's note."""
     tags: tuple[str, ...] = ()
+    """The user's tags."""
     host: str = ""
+    """Host name of its machine; empty if unknown."""
     notes: list[str] = field(default_factory=list)
+    """What the reader left out or had to assume."""
     times_expected: bool = True
+    """Whether its format has times, so that it is worth a note if there are none."""
 
-    def add(self, metrics: Mapping[str, Points], *, validated: bool = False) -> None:
-        """Add metrics by the steps that they were measured after, counted from 0; their names tell those of validation.
+    def add(self, metrics: Mapping[str, MetricValues], *, validated: bool = False) -> None:
+        """Add metrics by the steps that they were measured after, counted from 0; names tell which are of validation.
 
         Args:
             metrics: By the names that the other tool gives them.
@@ -185,22 +173,19 @@ class SourceRun:
 
 @dataclass(frozen=True, slots=True)
 class RunSource:
-    """Files that hold one run.
-
-    Attributes:
-        path: The folder or file that the user knows it by, absolute.
-        format: ``TensorBoard``, ``W&B`` or ``CSV``.
-        files: The files.
-        read: Reads the run.
-    """
+    """Files that hold one run."""
 
     path: Path
+    """The folder or file that the user knows it by, absolute."""
     format: str
+    """``TensorBoard``, ``W&B`` or ``CSV``."""
     files: tuple[Path, ...]
+    """The files."""
     read: Callable[[], SourceRun]
+    """Reads the run."""
 
 
-def collected(collectors: Mapping[str, PointCollector], notes: list[str]) -> dict[str, Points]:
+def collected(collectors: Mapping[str, ValueCollector], notes: list[str]) -> dict[str, MetricValues]:
     """The points of collectors that have any, by name; adds notes on values that are left out or changed.
 
     Args:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from accel_engine.errors import DataError
-from accel_engine.imported_runs.source_run import PointCollector, RunSource, SourceRun, collected
+from accel_engine.imported_runs.source_run import RunSource, SourceRun, ValueCollector, collected
 from accel_engine.protobuf import Message
 from accel_engine.words import numbers
 
@@ -60,7 +60,7 @@ class _Reader:
 
     def __init__(self, file: Path) -> None:
         self.run = SourceRun(name=file.stem.removeprefix("run-"))
-        self._metrics: defaultdict[str, PointCollector] = defaultdict(PointCollector)
+        self._metrics: defaultdict[str, ValueCollector] = defaultdict(ValueCollector)
         self._summary: dict[str, Any] = {}
         self._config: dict[str, Any] = {}
         self._samples, self._malformed = 0, 0

@@ -17,7 +17,7 @@ import numpy as np
 from accel_engine.errors import RunError
 from accel_engine.events import EpochEnded, Outcome, RunEnded, RunStarted, Validated, Warned
 from accel_engine.imported_runs.epochs import take_epochs
-from accel_engine.imported_runs.source_run import Floats, Points, SourceRun, Steps
+from accel_engine.imported_runs.source_run import Floats, MetricValues, SourceRun, Steps
 from accel_engine.run.directory.lock import WriterLock, is_held
 from accel_engine.run.directory.run_paths import runs_directory
 from accel_engine.run.runs.creation import create_imported
@@ -157,7 +157,7 @@ def _names(run: SourceRun) -> dict[str, str]:
 
 
 def _chunks(
-    series: Mapping[str, Points], names: Mapping[str, str], steps: Steps, times: Floats, began: float
+    series: Mapping[str, MetricValues], names: Mapping[str, str], steps: Steps, times: Floats, began: float
 ) -> Iterator[tuple[int, float, float, dict[str, Floats]]]:
     """First step, start, end and series of chunks of consecutive steps.
 
@@ -195,7 +195,7 @@ def _events(run: SourceRun, names: Mapping[str, str], steps: Steps, times: Float
     """The ends of epochs, and the validations."""
 
     def time_of(time: float, step: int) -> float:
-        """A time, or else that of the last step before ``step``."""
+        """A time, or else the time of the last step before ``step``."""
         index = max(int(np.searchsorted(steps, step)) - 1, 0)
         return time if math.isfinite(time) or not len(times) else float(times[index])
 
@@ -213,7 +213,9 @@ def _events(run: SourceRun, names: Mapping[str, str], steps: Steps, times: Float
         yield Validated(time=time_of(time, step), epoch=number, step=step, metrics=metrics, seconds=0.0)
 
 
-def _by_step(validations: Mapping[str, Points], names: Mapping[str, str]) -> dict[int, tuple[float, dict[str, float]]]:
+def _by_step(
+    validations: Mapping[str, MetricValues], names: Mapping[str, str]
+) -> dict[int, tuple[float, dict[str, float]]]:
     """The time and the metrics of each validation by step."""
     found: dict[int, tuple[float, dict[str, float]]] = {}
     for name, points in validations.items():

@@ -17,7 +17,7 @@ from accel_engine.run import RunInfo, RunReader, RunWriter, Status, reopen
 from accel_engine.run.directory import log_file
 from accel_engine.run.directory.lock import is_held
 from accel_engine.run.directory.run_paths import latest_checkpoint, reference
-from accel_engine.run.engine.commands import Command, end
+from accel_engine.run.engine.commands import Command
 from accel_engine.run.runs.worker_runs import worker_runs_of
 from accel_engine.run.store.connection import reading, writing
 from accel_engine.run.store.stored_events import last_event
@@ -203,7 +203,7 @@ class Watcher:
             reason=reason,
             hint=hint,
         )
-        end(writer, ended)
+        writer.end(ended)
 
 
 def _how(exit_status: int | None) -> str:

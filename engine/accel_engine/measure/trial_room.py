@@ -1,6 +1,6 @@
 """Whether trials fit in memory: beside each other, and beside live runs, which they must not break."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 
@@ -9,14 +9,13 @@ import psutil
 from accel_engine.devices import detect
 from accel_engine.devices.device_types import Device, Sample
 from accel_engine.errors import RunError
-from accel_engine.events import DevicesFound, Event
 from accel_engine.memory import available_memory
 from accel_engine.plan import Plan
 from accel_engine.plan.placement import devices_of_workers, process_count
 from accel_engine.plan.resolved_plan import resolve
 from accel_engine.run import RunReader
 from accel_engine.run.directory.run_paths import runs_directory
-from accel_engine.run.reading.reader import drop_discarded
+from accel_engine.run.history.history import History, fold
 from accel_engine.run.runs.devices_in_use import DevicesInUse, runs_on
 from accel_engine.words import numbers
 
@@ -86,15 +85,15 @@ def check_room_on(trials: Sequence[PlacedTrial], *, grows: bool = False) -> list
             )
         with closing(RunReader(runs_directory() / each.run, steps=False, max_samples=64)) as reader:
             update = reader.poll()
-        check_room(drop_discarded(update.events), tuple(update.samples), trials, each.run)
+        check_room(fold(History(), update.events), tuple(update.samples), trials, each.run)
     return found
 
 
-def check_room(events: Iterable[Event], samples: Sequence[Sample], trials: Sequence[PlacedTrial], name: str) -> None:
+def check_room(history: History, samples: Sequence[Sample], trials: Sequence[PlacedTrial], name: str) -> None:
     """Check that trials whose processes are like a live run's engine fit beside it, as far as its last readings tell.
 
     Args:
-        events: The run's events.
+        history: What follows from the run's events.
         samples: Its last readings of devices.
         trials: Those that run at the same time.
         name: The run's id.
@@ -102,8 +101,7 @@ def check_room(events: Iterable[Event], samples: Sequence[Sample], trials: Seque
     Raises:
         RunError: They do not fit.
     """
-    found = [event for event in events if isinstance(event, DevicesFound)]
-    devices = found[-1].devices if found else ()
+    devices = history.devices.devices if history.devices else ()
     if any(device.kind == "tpu" for device in devices):
         raise RunError(f"run {name} holds the TPU, which only one process can use: stop it, and try again")
     for device in dict.fromkeys(each.device for each in devices if each.kind == "gpu"):

@@ -3,7 +3,7 @@
 import keras
 
 from accel_engine.data.tables.preprocessing_model import CATEGORIES
-from accel_engine.data.tables.raw_inputs import NUMBERS
+from accel_engine.data.tables.raw_inputs import JOINED_CATEGORIES, NUMBERS
 from accel_engine.keras_support.model_structure import model_input, model_output
 from accel_engine.private_names.keras_names import all_layers
 
@@ -40,7 +40,11 @@ def class_names(model: keras.Model) -> tuple[str, ...]:
 def categories(model: keras.Model) -> dict[str, tuple[str, ...]]:
     """The categories of a table's inputs, by their keys, which the layers of the preprocessing have."""
     lookups = [layer for layer in all_layers(model) if layer.name.endswith(CATEGORIES)]
-    return {each.name.removesuffix(CATEGORIES): tuple(each.get_vocabulary()[1:]) for each in lookups}  # without others
+    found = {each.name.removesuffix(CATEGORIES): tuple(each.get_vocabulary()[1:]) for each in lookups}  # without others
+    for pair in found.pop(JOINED_CATEGORIES, ()):
+        key, _, value = pair.partition("=")
+        found[key] = (*found.get(key, ()), value)
+    return found
 
 
 def raw_columns(model: keras.Model) -> dict[str, str]:
@@ -50,7 +54,8 @@ def raw_columns(model: keras.Model) -> dict[str, str]:
     """
     given = model_input(model)
     tensors = keras.tree.flatten(given) if isinstance(given, dict | list | tuple) else []
-    is_columns = bool(tensors) and all(tuple(each.shape[1:]) == (1,) or each.name == NUMBERS for each in tensors)
+    joined = (NUMBERS, JOINED_CATEGORIES)
+    is_columns = bool(tensors) and all(tuple(each.shape[1:]) == (1,) or each.name in joined for each in tensors)
     return {tensor.name: str(tensor.dtype) for tensor in tensors} if is_columns else {}
 
 

@@ -2,25 +2,22 @@
 
 import math
 from collections.abc import Callable, Mapping
-from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from accel_engine.advice.cures.cure_task import CureTask, Quantity, cure_task
 from accel_engine.errors import RunError
-from accel_engine.events import Event
 from accel_engine.measure.equal_examples import Learned, compare_learning
 from accel_engine.measure.plan_trials import PlanTrial, PlanTrials
 from accel_engine.measure.trial_room import check_room_on, place_trial
 from accel_engine.measure.trial_statistics import LESS, PlanVerdict
-from accel_engine.process.run_change import paused
+from accel_engine.process.run_change import paused, read_run
 from accel_engine.race.comparison import with_rates
 from accel_engine.race.configuration import Configuration, ConfigurationResult, ConfigurationState, LearnedValue
 from accel_engine.race.configuration_trial import result_of
 from accel_engine.race.configurations import REFERENCE
-from accel_engine.run import RunInfo, RunReader
-from accel_engine.run.reading.reader import drop_discarded
+from accel_engine.run.history.history import read_history
 from accel_engine.words import numbers
 
 CURE = "the cure"
@@ -91,8 +88,8 @@ def try_cure(
     """
     whole = PREPARATION_SECONDS + seconds
     on_progress(CureProgress(0.0, whole, "starting engine processes, which compile the steps"))
-    info, events = _recorded(directory)
-    task = cure_task(info, events, changes, quantity)
+    info = read_run(directory)
+    task = cure_task(info, read_history(directory), changes, quantity)
     if info.status.live:
         check_room_on((place_trial(task.before.plan), place_trial(task.after.plan)))
     with PlanTrials((task.before, task.after), should_stop) as trials:
@@ -120,11 +117,6 @@ def _race(trials: PlanTrials, task: CureTask, seconds: float, measured: Callable
     trials.take_turns(seconds, measured)
     without, changed = trials.trials
     return (memory_race if task.quantity is Quantity.MEMORY else speed_race)(without, changed, task)
-
-
-def _recorded(directory: Path) -> tuple[RunInfo, list[Event]]:
-    with closing(RunReader(directory, steps=False)) as reader:
-        return reader.info(), drop_discarded(reader.poll().events)
 
 
 def _check_compiled(without: PlanTrial, changed: PlanTrial) -> None:

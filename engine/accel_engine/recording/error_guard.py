@@ -7,7 +7,7 @@ from contextlib import suppress
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
-from accel_engine.recording.supervised import part
+from accel_engine.recording import run_link
 
 
 class StopsOnError(Protocol):
@@ -45,7 +45,7 @@ def warn(message: str) -> None:
 
     The warning is printed if warnings are errors or cannot be shown.
     """
-    if part.report(message):
+    if run_link.report(message):
         return
     try:
         warnings.warn(message, RuntimeWarning, stacklevel=2)

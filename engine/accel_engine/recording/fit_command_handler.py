@@ -3,16 +3,11 @@
 from typing import Any
 
 from accel_engine import clock
-from accel_engine.errors import RunError
 from accel_engine.events import LearningRateChanged, Phase, PhaseChanged
 from accel_engine.keras_support.optimizers import set_rate
-from accel_engine.recording.recorder_thread import RecorderThread
-from accel_engine.recording.write_queue import PendingAnswer
+from accel_engine.recording.recorder_thread import PendingAnswer, RecorderThread
 from accel_engine.run.engine.commands import Command, answered
 from accel_engine.training.commands.command_mailbox import CommandMailbox
-
-MAX_MISSED_POLLS = 120
-"""Seconds of a pause in which the recorder thread reads no commands, after which training resumes by itself."""
 
 NO_CHECKPOINT = "this run is trained by a script: only the script can save checkpoints"
 
@@ -80,19 +75,11 @@ class FitCommandHandler:
         self._put(PhaseChanged(time=clock.now(), phase=Phase.TRAINING))
 
     def _wait(self) -> Command | None:
-        """Wait for a command; ``None`` if the recorder thread has ended, so that none can arrive.
-
-        Raises:
-            RunError: The thread hangs.
-        """
-        missed, polls = 0, self._recorder.polls
+        """Wait for a command; ``None`` if the recorder thread has ended, so that none can arrive."""
         while self._recorder.writing:
             self._mailbox.wait_for_next(1.0)
             if command := self._mailbox.take():
                 return command
-            missed, polls = (missed + 1 if polls == self._recorder.polls else 0), self._recorder.polls
-            if missed >= MAX_MISSED_POLLS:
-                raise RunError("the run can no longer be read, so no command could end its pause")
         return None
 
     def _set_learning_rate(self, command: Command, model: Any, step: int) -> None:

@@ -1,7 +1,5 @@
 """Records one call of ``fit`` to a run."""
 
-import os
-import socket
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -17,21 +15,18 @@ from accel_engine.events import (
     Phase,
     PhaseChanged,
     RunEnded,
-    RunStarted,
     Validated,
     Warned,
 )
-from accel_engine.process.engine_process import package_versions
 from accel_engine.recording import logs, model_description
 from accel_engine.recording.batch_series import RUNNING, BatchSeries
-from accel_engine.recording.destination import Destination, outcome_of
 from accel_engine.recording.error_guard import value_or_none, warn
 from accel_engine.recording.fit_command_handler import FitCommandHandler
 from accel_engine.recording.learning_rates import LearningRates, StepRates
-from accel_engine.recording.recorder_thread import RecorderThread
+from accel_engine.recording.recorder_thread import PendingSteps, RecorderThread
+from accel_engine.recording.run_link import RunLink
 from accel_engine.recording.running_means import Values
-from accel_engine.recording.script import ScriptWatch
-from accel_engine.recording.write_queue import PendingSteps
+from accel_engine.recording.script import ScriptWatch, outcome_of
 from accel_engine.run.store.series_names import LEARNING_RATE, SeriesNames, rounded_rate
 from accel_engine.training.commands.command_mailbox import CommandMailbox
 
@@ -44,8 +39,7 @@ class FitSession:
 
     Args:
         model: Returns the model in training; with JAX, this updates its variables.
-        destination: Where to write.
-        values: The known plan fields.
+        link: Where to send.
         epochs: The ``epochs`` argument of ``fit``.
         steps: Steps per epoch; ``None`` if Keras does not know yet.
         previous_session: The previous session of the same run.
@@ -64,8 +58,7 @@ class FitSession:
     def __init__(
         self,
         model: Callable[[], Any],
-        destination: Destination,
-        values: dict[str, Any],
+        link: RunLink,
         epochs: int,
         steps: int | None,
         previous_session: "FitSession | None",
@@ -78,8 +71,8 @@ class FitSession:
         self.rates = LearningRates(model())
         self.names.reserve(LEARNING_RATE, *self.rates.names)
         self.due = 0.0
-        self.step = destination.step
-        self.epochs = destination.epochs
+        self.step = link.step
+        self.epochs = link.epochs
         self.metrics: dict[str, float] = dict(previous_session.metrics) if previous_session else {}
         self._last_epoch, self._total_epochs = epochs, 0
         self._steps = steps
@@ -95,31 +88,21 @@ class FitSession:
         self._began = self._chunk_started = self._epoch_began = clock.now()
         self._watch = None if is_fit_wrapped else ScriptWatch()
         mailbox = CommandMailbox()
-        started = RunStarted(
-            time=self._began,
-            run="",
-            name=values["name"],
-            plan=values,
-            first_step=self.step,
-            pid=os.getpid(),
-            host=socket.gethostname(),
-            versions=package_versions(),
-        )
-        self._recorder = RecorderThread(destination, started, mailbox, self._end_if_aborted)
+        self._recorder = RecorderThread(link, mailbox, self._end_if_aborted)
         self._commands = FitCommandHandler(mailbox, self._recorder)
 
     def begin(self) -> None:
         """Start or continue the run.
 
         Raises:
-            Exception: It cannot be written.
+            RuntimeError: There are too many threads.
         """
         self._recorder.begin()
         self._enter_phase(Phase.TRACING)
 
     @property
     def written(self) -> int:
-        """Number of written steps of the run; after an interrupt, ``step`` may be smaller."""
+        """Number of sent steps of the run; after an interrupt, ``step`` may be smaller."""
         return self._recorder.steps
 
     def begin_epoch(self, epoch: int) -> None:

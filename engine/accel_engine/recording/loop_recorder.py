@@ -12,14 +12,12 @@ import numpy as np
 
 from accel_engine.errors import DataError, RunError, format_error
 from accel_engine.recording import script, watch_hint
-from accel_engine.recording.destination import Destination, OwnRun
 from accel_engine.recording.error_guard import guarded, value_or_none, warn
 from accel_engine.recording.held_values import array_of, hold_value
 from accel_engine.recording.loop_session import LoopSession
-from accel_engine.recording.supervised import part
+from accel_engine.recording.run_link import RunLink
 from accel_engine.run.engine.commands import Command
 from accel_engine.run.media import Histogram, LoggedImage, LoggedText, histogram_of, image_of
-from accel_engine.run.runs.creation import create_recorded
 
 _Setting: TypeAlias = bool | int | float | str | None
 
@@ -50,7 +48,7 @@ class Recorder:
 
     """
 
-    _destination: Destination | None = None
+    _link: RunLink | None = None
     _session: LoopSession | None = None
     _is_closed = False
     _has_warned = False
@@ -69,8 +67,8 @@ class Recorder:
         elif steps is not None:
             problems.append(f"steps is left out: it is a whole number from 1, not {steps!r:.80}")
         # It must not refer to this recorder, so that it is noticed when nothing refers to that any more.
-        self._destination = part.begin(values) or OwnRun(partial(create_recorded, values, script.command()))
-        self._session = LoopSession(self._destination, values, total)
+        self._link = RunLink(values)
+        self._session = LoopSession(self._link, total)
         self._session.begin()
         for problem in problems:
             self._session.warn(problem)
@@ -131,7 +129,7 @@ class Recorder:
     @property
     def directory(self) -> Path | None:
         """The run's directory; ``None`` if no run could be created."""
-        return self._destination.directory if self._destination else None
+        return self._link.directory if self._link else None
 
     @property
     def should_stop(self) -> bool:
@@ -199,7 +197,10 @@ class Recorder:
         session = self._session
         if self._is_closed:
             raise RunError("the recorder is closed")
-        return session if session and session.writing else None
+        if session and not session.writing:
+            session.check()
+            return None
+        return session
 
 
 def _image(value: Any) -> LoggedImage:

@@ -1,7 +1,5 @@
 """Records one training loop of a script: holds what it logs until the recorder thread takes it."""
 
-import os
-import socket
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
@@ -14,16 +12,13 @@ from accel_engine.events import (
     Phase,
     PhaseChanged,
     RunEnded,
-    RunStarted,
     Warned,
 )
-from accel_engine.process.engine_process import package_versions
 from accel_engine.recording import script
-from accel_engine.recording.destination import Destination, outcome_of
 from accel_engine.recording.held_values import PLAIN, hold_value
 from accel_engine.recording.loop_steps import LoggedRow, LoopSteps
-from accel_engine.recording.recorder_thread import RecorderThread
-from accel_engine.recording.write_queue import PendingAnswer, PendingMedia, QueueItem
+from accel_engine.recording.recorder_thread import PendingAnswer, PendingMedia, QueueItem, RecorderThread
+from accel_engine.recording.run_link import RunLink
 from accel_engine.run.engine.commands import Command, answered
 from accel_engine.run.media import MediaItem
 from accel_engine.training.commands.command_mailbox import CommandMailbox
@@ -44,15 +39,14 @@ class LoopSession:
     Nothing here holds a lock: Ctrl-C and signal handlers may interrupt the script anywhere, and call any method.
 
     Args:
-        destination: Where to write.
-        values: The known plan fields.
+        link: Where to send.
         steps: Steps that the loop will take; 0 if unknown.
 
     Attributes:
         should_stop: Whether a command has asked to stop.
     """
 
-    def __init__(self, destination: Destination, values: Mapping[str, Any], steps: int) -> None:
+    def __init__(self, link: RunLink, steps: int) -> None:
         self.should_stop = False
         self._stopped = ""
         self._logged: deque[LoggedRow] = deque()
@@ -64,26 +58,16 @@ class LoopSession:
         self._paused_at: float | None = None
         self._outcome: tuple[Outcome, str] | None = None
         self._exception_before = script.last_exception()
-        self._steps = LoopSteps(destination.step, destination.epochs)
+        self._steps = LoopSteps(link.step, link.epochs)
         self._began = clock.now()
-        started = RunStarted(
-            time=self._began,
-            run="",
-            name=str(values["name"]),
-            plan=dict(values),
-            first_step=destination.step,
-            pid=os.getpid(),
-            host=socket.gethostname(),
-            versions=package_versions(),
-        )
-        self._thread = RecorderThread(destination, started, self._mailbox, self._end_if_left, self._collect)
-        self._built = _built(destination.step + steps) if steps else None
+        self._thread = RecorderThread(link, self._mailbox, self._end_if_left, self._collect)
+        self._built = _built(link.step + steps) if steps else None
 
     def begin(self) -> None:
         """Start the run.
 
         Raises:
-            Exception: It cannot be written.
+            RuntimeError: There are too many threads.
         """
         self._thread.begin()
         if self._built:
@@ -94,6 +78,14 @@ class LoopSession:
     def writing(self) -> bool:
         """Whether the loop is recorded: false after its end, after a failed write, and in a forked child."""
         return self._thread.writing
+
+    def check(self) -> None:
+        """Raise the error that has ended the recording.
+
+        Raises:
+            Exception: It has failed; raised once.
+        """
+        self._thread.check()
 
     def log(self, step: Any, values: Mapping[str, Any]) -> None:
         """Record values of a step; takes microseconds.
@@ -156,9 +148,9 @@ class LoopSession:
         Raises:
             Exception: It could not be written.
         """
-        self._outcome = outcome_of(error) if error else (Outcome.FINISHED, "")
+        self._outcome = script.outcome_of(error) if error else (Outcome.FINISHED, "")
         done = self._thread.finish(None)
-        self._thread.check()
+        self.check()
         return done
 
     def _collect(self) -> Iterator[QueueItem]:

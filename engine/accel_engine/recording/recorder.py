@@ -8,11 +8,9 @@ import keras
 
 from accel_engine.errors import RunError, format_error
 from accel_engine.recording import fit_calls, model_description, script, watch_hint
-from accel_engine.recording.destination import Destination, OwnRun
 from accel_engine.recording.error_guard import guarded, warn
 from accel_engine.recording.fit_session import FitSession
-from accel_engine.recording.supervised import part
-from accel_engine.run.runs.creation import create_recorded
+from accel_engine.recording.run_link import RunLink
 
 fit_calls.observe()
 
@@ -70,8 +68,7 @@ class RunRecorder(keras.callbacks.Callback):  # type: ignore[misc]
         }
         self._fit = FitSession(
             lambda: self.model,
-            self._destination(values),
-            values,
+            self._link(values),
             epochs,
             params.get("steps"),
             self._fit,
@@ -153,14 +150,9 @@ class RunRecorder(keras.callbacks.Callback):  # type: ignore[misc]
         if fit:
             fit.end_by_exception(error)
 
-    def _destination(self, values: dict[str, Any]) -> Destination:
-        if script_part := part.begin(values):
-            self.directory = script_part.directory
-            return script_part
+    def _link(self, values: dict[str, Any]) -> RunLink:
         before = self._fit
-        return OwnRun(lambda: self._make(values), before.written if before else 0, before.epochs if before else 0)
-
-    def _make(self, values: dict[str, Any]) -> Path:
-        if self.directory is None:
-            self.directory = create_recorded(values, script.command())
-        return self.directory
+        position = (before.written, before.epochs) if before else (0, 0)
+        link = RunLink(values, self.directory, *position)
+        self.directory = link.directory
+        return link

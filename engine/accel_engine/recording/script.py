@@ -7,9 +7,9 @@ import threading
 from pathlib import Path
 from types import FrameType
 
+from accel_engine.errors import format_error
 from accel_engine.events import Outcome
 from accel_engine.private_names.python_names import current_exception, current_frame
-from accel_engine.recording.destination import outcome_of
 
 
 def program_name() -> str:
@@ -35,6 +35,20 @@ def outcome_at_exit(exception_before: object) -> tuple[Outcome, str]:
     if error is exception_before or is_interactive or not isinstance(error, BaseException):
         return Outcome.FINISHED, ""
     return outcome_of(error)
+
+
+def outcome_of(error: BaseException | None) -> tuple[Outcome, str]:
+    """The outcome and reason of a run whose ``fit`` or loop raised; ``None`` if the exception of ``fit`` is unknown."""
+    match error:
+        case None:
+            return Outcome.FAILED, "fit was ended by an exception or an exit of the script"
+        case KeyboardInterrupt():
+            return Outcome.STOPPED, "interrupted from the keyboard"
+        case SystemExit(code=None | 0):
+            return Outcome.STOPPED, "the script exited"
+        case SystemExit(code=int(status)):
+            return Outcome.FAILED, f"the script exited with status {status}"
+    return Outcome.FAILED, format_error(error)
 
 
 def last_exception() -> object:

@@ -8,7 +8,6 @@ from accel_engine import clock
 from accel_engine.errors import RunError, UsageError
 from accel_engine.events import Outcome, RunEnded, RunStarted
 from accel_engine.run.directory.run_paths import runs_directory
-from accel_engine.run.engine.commands import end
 from accel_engine.run.engine.status import Status, read_info
 from accel_engine.run.store.connection import DATABASE, reading, writing
 from accel_engine.run.store.stored_events import last_event
@@ -128,4 +127,4 @@ def end_cancelled(directory: Path, reason: str) -> None:
             if read_info(database).status is Status.QUEUED:
                 raise
         return  # another process ends it
-    end(writer, RunEnded(time=clock.now(), outcome=Outcome.STOPPED, steps=0, epochs=0, seconds=0.0, reason=reason))
+    writer.end(RunEnded(time=clock.now(), outcome=Outcome.STOPPED, steps=0, epochs=0, seconds=0.0, reason=reason))

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from accel_engine import hangup
-from accel_engine.scripts.part_server import Listener
+from accel_engine.scripts.listener import Listener
 from accel_engine.scripts.script_process import ScriptProcess, open_streams, script_environment
 
 

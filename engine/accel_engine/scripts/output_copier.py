@@ -9,7 +9,7 @@ from pathlib import Path
 
 from accel_engine.errors import cause_first
 from accel_engine.files import open_log
-from accel_engine.recording.supervised.wire import Message
+from accel_engine.recording.wire import Message
 from accel_engine.run.directory.log_file import LogFile
 from accel_engine.scripts.attached_terminal import AttachedTerminal
 from accel_engine.scripts.output_parser import OutputParser, ParsedLine

@@ -41,6 +41,9 @@ class PatientWriter:
     Args:
         report: Called with each problem, for the log.
         show: Called with an error when it begins to wait, and with ``None`` when it no longer waits.
+
+    Attributes:
+        failure: Why nothing is written any more; empty if it is.
     """
 
     def __init__(self, report: Callable[[str], None], show: Callable[[DatabaseError | None], None]) -> None:
@@ -50,7 +53,8 @@ class PatientWriter:
         self._waiting_bytes = 0
         self._dropped = 0
         self._changed = threading.Condition()
-        self._is_broken = self._is_finishing = False
+        self._is_finishing = False
+        self.failure = ""
         self._give_up_at = 0.0
         self._thread = threading.Thread(target=self._execute, name="writer", daemon=True)
         self._thread.start()
@@ -64,7 +68,7 @@ class PatientWriter:
             refused: Called if this write cannot be executed although others can, e.g. of an image that is too large.
         """
         with self._changed:
-            if self._is_broken:
+            if self.failure:
                 return
             if size and self._waiting_bytes + size > MAX_BYTES:
                 self._dropped += 1
@@ -76,7 +80,7 @@ class PatientWriter:
     def flush(self) -> None:
         """Wait until all that was added is written, or cannot be."""
         with self._changed:
-            self._changed.wait_for(lambda: not self._writes or self._is_broken)
+            self._changed.wait_for(lambda: not self._writes or self.failure)
 
     def finish(self) -> None:
         """Write what was added, for at most :data:`GIVE_UP_SECONDS`, and end."""
@@ -88,16 +92,16 @@ class PatientWriter:
     def fail(self, error: RunError) -> None:
         """Write nothing any more."""
         with self._changed:
-            if not self._is_broken:
-                self._is_broken = True
+            if not self.failure:
+                self.failure = str(error)
                 self._report(f"{error}: nothing more is recorded; the script continues")
             self._changed.notify_all()
 
     def _execute(self) -> None:
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: self._writes or self._is_finishing or self._is_broken)
-                if self._is_broken or not self._writes:
+                self._changed.wait_for(lambda: self._writes or self._is_finishing or self.failure)
+                if self.failure or not self._writes:
                     return
                 next_write = self._writes[0]
             self._persist(next_write)
@@ -108,7 +112,7 @@ class PatientWriter:
 
     def _persist(self, write: _Write) -> None:
         waits = False
-        while not self._is_broken:
+        while not self.failure:
             try:
                 write.write()
             except DatabaseError as error:
@@ -129,7 +133,7 @@ class PatientWriter:
                 return
             else:
                 break
-        if waits and not self._is_broken:
+        if waits and not self.failure:
             self._show(None)
             dropped, self._dropped = self._dropped, 0
             missing = f"; {dropped:,} records that did not fit in memory are missing" if dropped else ""

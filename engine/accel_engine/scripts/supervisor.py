@@ -11,16 +11,17 @@ from pathlib import Path
 from accel_engine.devices import Sampler
 from accel_engine.errors import MAX_REASON_LENGTH
 from accel_engine.events import Outcome
-from accel_engine.recording.supervised.wire import Message
+from accel_engine.recording.wire import Message
 from accel_engine.run.directory.run_paths import LOG
 from accel_engine.run.engine.commands import Command
 from accel_engine.run.engine.status import HEARTBEAT_SECONDS
 from accel_engine.scripts.attached_terminal import AttachedTerminal
+from accel_engine.scripts.listener import Listener
 from accel_engine.scripts.output_copier import OutputCopier, OutputLog
 from accel_engine.scripts.output_parser import OutputParser
 from accel_engine.scripts.parsed_part import ParsedPart
-from accel_engine.scripts.part_server import Listener, PartServer, answer_command
-from accel_engine.scripts.script_process import ScriptProcess, Streams
+from accel_engine.scripts.recorder_server import MEMORY, RecorderServer
+from accel_engine.scripts.script_process import TERMINAL, ScriptProcess, Streams
 from accel_engine.scripts.script_run import ScriptRun
 
 POLL_SECONDS = 0.05
@@ -50,9 +51,6 @@ ONLY_IN_FIT = {
     "validate": "only the script can validate",
 }
 """Why each other command has no effect outside of a fit."""
-
-_MEMORY = "the system may have ended it for lack of memory: see the kernel's log (dmesg)"
-
 
 _INTERRUPTED = (0, 128 + signal.SIGINT, 128 + signal.SIGTERM, -signal.SIGINT, -signal.SIGTERM, -signal.SIGKILL)
 """How a script ends that was asked to by a signal."""
@@ -87,13 +85,13 @@ class ScriptSupervisor:
         self._log = OutputLog(directory / LOG)
         self._run = ScriptRun(directory, self._log.note)
         self._run.begin()  # before a part of a script that is already running
-        self._server = PartServer(listener, self._run)
+        self._server = RecorderServer(listener, self._run.begin_recording, self._run.warn)
         self._parsed = ParsedPart(self._run) if patterns else None
         add = self._parsed.add if self._parsed else lambda _: None
         self._copier = OutputCopier(streams, self._log, OutputParser(patterns), attached, add, self._take)
         self._sampler = Sampler(self._run.write_samples, engine=script.pid)
         self._interruptions = 0
-        self._has_killed = False
+        self._has_killed = self._has_shown_failure = False
         self._interrupted = ""
 
     def run(self) -> None:
@@ -121,6 +119,8 @@ class ScriptSupervisor:
                 if now >= beat_due:
                     beat_due = now + HEARTBEAT_SECONDS
                     self._run.heartbeat()
+                    self._server.check(self._script.pid)
+                    self._show_failure()
             except Exception:  # noqa: BLE001 (a mistake of this program; the script continues)
                 traceback.print_exc()
         self._end(self._script.status)
@@ -135,11 +135,20 @@ class ScriptSupervisor:
         elif values.get("resume"):
             self._script.resume()
 
+    def _show_failure(self) -> None:
+        """Tell the user once that recording has ended, as the log may be gone with the run."""
+        if self._attached and self._run.failure and not self._has_shown_failure:
+            self._has_shown_failure = True
+            source = "stderr" if "stderr" in self._streams.sources else TERMINAL
+            line_end = "\r\n" if source == TERMINAL else "\n"
+            message = f"accel-tui: {self._run.failure}: nothing more is recorded; the script continues{line_end}"
+            self._attached.show(source, message.encode())
+
     def _handle_commands(self) -> None:
         for command in self._run.commands():
             part = self._run.part
             if command.name == "stop" and command.argument not in (None, part and part.part):
-                answer_command(self._run, command, f"part {command.argument:.0f} has ended already", obeyed=False)
+                self._run.answer_for_recorder(command, f"part {command.argument:.0f} has ended already", obeyed=False)
             elif command.name == "stop_now" or not self._server.forward(command):
                 self._handle(command)
 
@@ -147,7 +156,7 @@ class ScriptSupervisor:
         """Handle a command that is not for a part."""
         if command.name not in ("stop", "stop_now"):
             why = ONLY_IN_FIT.get(command.name, "a script has no such command")
-            answer_command(self._run, command, f"no fit is running: {why}", obeyed=False)
+            self._run.answer_for_recorder(command, f"no fit is running: {why}", obeyed=False)
             return
         number = signal.SIGINT
         if command.name == "stop_now":
@@ -158,7 +167,7 @@ class ScriptSupervisor:
         self._script.send(number, group=number != signal.SIGTERM)
         after = "" if number == signal.SIGKILL else f"; accel-tui stop --now sends {self._next_interruption.name}"
         how = ", as Ctrl-C does" if number == signal.SIGINT else ""
-        answer_command(self._run, command, f"sent {number.name} to the script{how}{after}", obeyed=True)
+        self._run.answer_for_recorder(command, f"sent {number.name} to the script{how}{after}", obeyed=True)
 
     @property
     def _next_interruption(self) -> signal.Signals:
@@ -166,7 +175,7 @@ class ScriptSupervisor:
 
     def _end(self, status: int) -> None:
         self._copier.wait(DRAIN_SECONDS)
-        self._server.drain(DRAIN_SECONDS)
+        self._server.drain()
         end = threading.Thread(target=self._write_end, args=(status,), name="end")
         end.start()
         end.join(END_SECONDS)
@@ -208,6 +217,6 @@ def ending_of(status: int, interrupted: str, stopped: str, last_words: str) -> t
             if -status in signal.valid_signals() and -status < signal.SIGRTMIN
             else f"signal {-status}"
         )
-        return Outcome.FAILED, f"the script was killed by {name}", _MEMORY if -status == signal.SIGKILL else ""
+        return Outcome.FAILED, f"the script was killed by {name}", MEMORY if -status == signal.SIGKILL else ""
     said = last_words[:MAX_REASON_LENGTH] if status == 1 else ""
     return Outcome.FAILED, f"the script exited with status {status}{said}", ""

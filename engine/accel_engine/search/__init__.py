@@ -1,1 +1,1 @@
-"""Searches for the best plan: a study samples plans, trains each as a run of its own, and keeps what was found."""
+"""Searches for the best plan: a study samples plans, each of which is trained as a run."""

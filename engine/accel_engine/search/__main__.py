@@ -10,8 +10,8 @@ from accel_engine.devices import detect
 from accel_engine.process.detached import work_alone
 from accel_engine.search.engine_runs import EngineRuns, QueueStarter
 from accel_engine.search.process import run_search
-from accel_engine.search.study_database import StudyDatabase
 from accel_engine.search.study_paths import LOCK
+from accel_engine.search.study_reader import StudyReader
 
 
 def main() -> int:
@@ -26,9 +26,8 @@ def main() -> int:
 
 
 def _starter(directory: Path) -> QueueStarter:
-    with StudyDatabase(directory) as database:
-        definition = database.definition
-    return QueueStarter(definition.name, definition.at_once, detect().devices)
+    with StudyReader(directory) as study:
+        return QueueStarter(directory.name, study.definition.at_once, detect().devices)
 
 
 if __name__ == "__main__":

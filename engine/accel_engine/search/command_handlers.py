@@ -5,10 +5,8 @@ from dataclasses import replace
 
 from accel_engine.errors import AccelError, UsageError
 from accel_engine.plan import DEFAULTS
-from accel_engine.search.definition import MAX_TRIALS, StudyDefinition
-from accel_engine.search.over import check_grid, format_over, parse_over
+from accel_engine.search.definition import MAX_TRIALS
 from accel_engine.search.progress import check_enough
-from accel_engine.search.samplers import sampler_name
 from accel_engine.search.scheduler import Scheduler
 from accel_engine.search.study_database import StudyCommand
 from accel_engine.search.trial import PendingAction, Trial, TrialState
@@ -16,7 +14,7 @@ from accel_engine.search.trial import PendingAction, Trial, TrialState
 
 def handle_commands(scheduler: Scheduler) -> None:
     """Do and answer the commands that have no answer yet."""
-    database = scheduler.database
+    database = scheduler.study.database
     for command in database.commands():
         try:
             answer = _HANDLERS[command.name](scheduler, command)
@@ -36,9 +34,9 @@ def refuse_outdated_stops(scheduler: Scheduler, since: float) -> None:
         since: When the process was asked for, in seconds since the Unix epoch. It takes a second to start, in which a
             user may change his mind.
     """
-    for command in scheduler.database.commands():
+    for command in scheduler.study.database.commands():
         if command.name == "stop" and command.time < since:
-            scheduler.database.answer(command.id, "the search was not running", obeyed=False)
+            scheduler.study.database.answer(command.id, "the search was not running", obeyed=False)
 
 
 def _stop(scheduler: Scheduler, _: StudyCommand) -> str:
@@ -53,8 +51,7 @@ def _stop_trial(scheduler: Scheduler, command: StudyCommand) -> str:
 
 
 def _prune(scheduler: Scheduler, command: StudyCommand) -> str:
-    trial = _live(scheduler, command)
-    trial = scheduler.trials.put(replace(trial, pruned_by_user=True))
+    trial = replace(_live(scheduler, command), pruned_by_user=True)
     scheduler.stop_trial(trial, PendingAction.PRUNE, f"pruned by {command.who}")
     return f"trial {trial.number} is pruned"
 
@@ -76,51 +73,14 @@ def _prolong(scheduler: Scheduler, command: StudyCommand) -> str:
 
 
 def _reached(scheduler: Scheduler, trial: Trial) -> int:
-    return max((report.epoch for report in scheduler.trials.reports(trial.number)), default=0)
-
-
-def _clone(scheduler: Scheduler, command: StudyCommand) -> str:
-    trial = _known(scheduler, command)
-    seed = scheduler.new_trials.clone(trial)
-    return f"trial {trial.number} is trained again with the seed {seed}"
-
-
-def _pin(scheduler: Scheduler, command: StudyCommand) -> str:
-    trial = _own(scheduler, command)
-    scheduler.trials.put(replace(trial, pinned=True))
-    return f"trial {trial.number} is never pruned"
-
-
-def _unpin(scheduler: Scheduler, command: StudyCommand) -> str:
-    trial = _own(scheduler, command)
-    scheduler.trials.put(replace(trial, pinned=False))
-    return f"trial {trial.number} is pruned as any other"
-
-
-def _set_range(scheduler: Scheduler, command: StudyCommand) -> str:
-    changed = parse_over(str(command.argument))
-    before = scheduler.definition
-    names = [each.name for each in before.parameters]
-    if changed.name not in names:
-        raise UsageError(f"{changed.name} does not vary in this search: {', '.join(names)} do")
-    parameters = tuple(changed if each.name == changed.name else each for each in before.parameters)
-    after = replace(before, parameters=parameters)
-    if sampler_name(after) == "grid":
-        check_grid(parameters)
-    _redefine(scheduler, after)
-    return f"from now on: {format_over(changed)}"
+    return max((report.epoch for report in scheduler.study.reports[trial.number].values()), default=0)
 
 
 def _set_trials(scheduler: Scheduler, command: StudyCommand) -> str:
     trials = _number(command, "the number of trials")
-    check_enough(trials, scheduler.trials)
-    _redefine(scheduler, replace(scheduler.definition, trials=trials))
+    check_enough(trials, scheduler.study.trials.values())
+    scheduler.study.redefine(trials=trials)
     return f"the search has {trials} trials"
-
-
-def _redefine(scheduler: Scheduler, definition: StudyDefinition) -> None:
-    scheduler.database.set_definition(definition)
-    scheduler.proposals.set_definition(definition)
 
 
 def _number(command: StudyCommand, what: str) -> int:
@@ -130,14 +90,10 @@ def _number(command: StudyCommand, what: str) -> int:
     return value
 
 
-def _known(scheduler: Scheduler, command: StudyCommand) -> Trial:
-    if command.trial is None or command.trial not in scheduler.trials:
-        raise UsageError(f"there is no trial {command.trial}")
-    return scheduler.trials[command.trial]
-
-
 def _own(scheduler: Scheduler, command: StudyCommand) -> Trial:
-    trial = _known(scheduler, command)
+    if command.trial is None or command.trial not in scheduler.study.trials:
+        raise UsageError(f"there is no trial {command.trial}")
+    trial = scheduler.study.trials[command.trial]
     if trial.machine:
         raise UsageError(f"trial {trial.number} is trained on {trial.machine}: command it there")
     if trial.duplicate_of is not None:
@@ -159,9 +115,5 @@ _HANDLERS: Mapping[str, Callable[[Scheduler, StudyCommand], str]] = {
     "stop_trial": _stop_trial,
     "prune": _prune,
     "prolong": _prolong,
-    "clone": _clone,
-    "pin": _pin,
-    "unpin": _unpin,
-    "set_range": _set_range,
     "set_trials": _set_trials,
 }

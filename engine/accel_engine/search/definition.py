@@ -83,7 +83,7 @@ class SearchOptions:
         at_once: Most trials at the same time; 0 for as many as there are devices.
         confirm: Seeds that confirm the best plan.
         patience: Trials without a better one after which it ends; 0 for no limit.
-        storage: Path of a journal file or URL of a database; empty for a file of its own.
+        storage: Path of a journal file or URL of a database; empty for its own file.
     """
 
     parameters: Sequence[Parameter] = field(default=())
@@ -127,7 +127,7 @@ class SearchOptions:
     patience: int = option(
         0,
         OptionSpec(
-            "End after so many trials without a better one; 0 for no limit.",
+            "End after this number of trials without a better one; 0 for no limit.",
             int,
             minimum=0,
             maximum=MAX_TRIALS,

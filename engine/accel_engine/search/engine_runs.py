@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from accel_engine.devices import detect
 from accel_engine.devices.device_types import Device, Sample
 from accel_engine.errors import DataError, RunError, UsageError
-from accel_engine.events import EpochEnded, Event, RunEnded, Validated
+from accel_engine.events import EpochEnded, RunStarted
 from accel_engine.plan import Plan
 from accel_engine.process import engine_process
 from accel_engine.process.detached import leave
@@ -17,8 +17,7 @@ from accel_engine.process.start_run import prepare_continuation, prepare_run
 from accel_engine.run import RunReader, Status, list_runs, reopen, request, runs_directory
 from accel_engine.run.directory.checkpoint_files import check_any_whole
 from accel_engine.run.directory.run_paths import CHECKPOINTS, latest_checkpoint
-from accel_engine.run.reading.reader import drop_discarded
-from accel_engine.run.store.annotations import set_tags
+from accel_engine.run.history.history import History, fold, read_history
 from accel_engine.run.store.sample_packing import SampleUnpacker
 from accel_engine.run.store.series_names import VALIDATION_PREFIX
 from accel_engine.run_queue.machine import active_runs
@@ -28,8 +27,6 @@ from accel_engine.search.trial_runs import Observation, RunMetrics
 
 OUT_OF_MEMORY = "out of memory"
 """The reason of a run that ended because memory ran out."""
-
-TAG_LENGTH = 40
 
 _LATENCY_SECONDS = 2.0
 """How long the latency is measured."""
@@ -83,10 +80,7 @@ class EngineRuns:
 
     def create(self, plan: Plan, study: str, trial: int | None) -> str:
         """Create a run that waits, tagged with the search's name."""
-        directory = prepare_run(plan, self._devices, queued=True, study=study, trial=trial)
-        with suppress(RunError):  # it is another name for the same runs
-            set_tags(directory, [study[:TAG_LENGTH]])
-        return directory.name
+        return prepare_run(plan, self._devices, queued=True, study=study, trial=trial).name
 
     def find(self, study: str) -> Mapping[str, int | None]:
         """The numbers of the trials by the ids of their runs, oldest first."""
@@ -133,8 +127,7 @@ class EngineRuns:
 
     def figures(self, run: str, wanted: Collection[str]) -> Mapping[str, float]:
         """Figures of an ended run."""
-        measures = {"time": _training_seconds, "memory": _peak_memory, "measured_latency": measured_latency}
-        found = {name: measures[name](runs_directory() / run) for name in wanted if name in measures}
+        found = {name: MEASURES[name](runs_directory() / run) for name in wanted if name in MEASURES}
         return {name: value for name, value in found.items() if value is not None}
 
     def _run(self, run: str) -> "_FollowedRun":
@@ -149,7 +142,7 @@ class _FollowedRun:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._reader: RunReader | None = None
-        self._events: list[Event] = []
+        self._history = History()
 
     def status(self) -> Status:
         return self._opened().info().status
@@ -159,19 +152,14 @@ class _FollowedRun:
             return Observation(Status.FAILED, reason="its run was deleted")
         reader = self._opened()
         info = reader.info()  # before the poll, so that the last events are not missed
-        self._events += reader.poll().events
-        ended = next((each for each in reversed(self._events) if isinstance(each, RunEnded)), None)
-        reason = (
-            ""
-            if info.status.live
-            else "its engine was lost"
-            if info.status is Status.LOST
-            else ended.reason
-            if ended
-            else ""
-        )
+        self._history = fold(self._history, reader.poll().events)
+        ended = self._history.ended
+        if info.status is Status.LOST:
+            reason = "its engine was lost"
+        else:
+            reason = ended.reason if ended and not info.status.live else ""
         no_memory = reason == OUT_OF_MEMORY or info.memory_loss is not None
-        found = Observation(info.status, measurements(self._events), OUT_OF_MEMORY if no_memory else reason, no_memory)
+        found = Observation(info.status, measurements(self._history), OUT_OF_MEMORY if no_memory else reason, no_memory)
         if not info.status.live:
             self._close()
         return found
@@ -179,7 +167,7 @@ class _FollowedRun:
     def _opened(self) -> RunReader:
         if self._reader is None:
             self._reader = RunReader(self._directory, steps=False, max_samples=0, past_phases=False)
-            self._events = []
+            self._history = History()
         return self._reader
 
     def _close(self) -> None:
@@ -188,32 +176,21 @@ class _FollowedRun:
             self._reader = None
 
 
-def measurements(events: Sequence[Event]) -> tuple[RunMetrics, ...]:
-    """The metrics at the ends of epochs and at the validations that the plan asked for.
-
-    Args:
-        events: Of a run, in order.
-    """
-    found: dict[int, RunMetrics] = {}
-    for event in drop_discarded(events):
-        match event:
-            case EpochEnded(epoch=epoch, step=step, time=time, metrics=metrics):
-                named = dict(metrics)
-            case Validated(epoch=epoch, step=step, time=time, metrics=metrics, by_command=False):
-                named = {f"{VALIDATION_PREFIX}{name}": value for name, value in metrics.items()}
-            case _:
-                continue
-        known = found[step].metrics if step in found else {}
-        found[step] = RunMetrics(epoch, step, time, {**known, **named})
+def measurements(history: History) -> tuple[RunMetrics, ...]:
+    """The metrics at the ends of epochs and at the validations that the plan asked for."""
+    found = {each.step: RunMetrics(each.epoch, each.step, each.time, each.metrics) for each in history.ended_epochs}
+    for each in history.validations:
+        if not each.by_command:
+            known = found[each.step].metrics if each.step in found else {}
+            named = {f"{VALIDATION_PREFIX}{name}": value for name, value in each.metrics.items()}
+            found[each.step] = RunMetrics(each.epoch, each.step, each.time, {**known, **named})
     return tuple(found[step] for step in sorted(found))
 
 
 def _training_seconds(directory: Path) -> float | None:
     """Seconds of training over all epochs, without validation and checkpoints; ``None`` before the first epoch."""
-    with closing(RunReader(directory, steps=False)) as reader:
-        events = drop_discarded(reader.poll().events)
-    seconds = [event.seconds for event in events if isinstance(event, EpochEnded)]
-    return sum(seconds) if seconds else None
+    epochs = read_history(directory, RunStarted, EpochEnded).ended_epochs
+    return sum(each.seconds for each in epochs) if epochs else None
 
 
 def _peak_memory(directory: Path) -> float | None:
@@ -226,7 +203,7 @@ def _peak_memory(directory: Path) -> float | None:
     return max(found, default=None)
 
 
-def measured_latency(directory: Path) -> float | None:
+def _measured_latency(directory: Path) -> float | None:
     """Median seconds of a prediction for one example, measured in a separate process; ``None`` if that fails.
 
     Raises:
@@ -252,6 +229,10 @@ def _values(samples: list[Sample], name: str) -> Iterator[float]:
         reading = sample.readings.get(name)
         if reading is not None and reading.value is not None:
             yield reading.value
+
+
+MEASURES = {"time": _training_seconds, "memory": _peak_memory, "latency": _measured_latency}
+"""What measures each of :data:`accel_engine.search.definition.FIGURES`."""
 
 
 class QueueStarter:
@@ -303,10 +284,6 @@ class QueueStarter:
 
 
 def _status(directory: Path) -> Status:
-    with suppress(RunError):
-        reader = RunReader(directory, steps=False)
-        try:
-            return reader.info().status
-        finally:
-            reader.close()
+    with suppress(RunError), closing(RunReader(directory, steps=False)) as reader:
+        return reader.info().status
     return Status.LOST

@@ -1,17 +1,25 @@
-"""Starts the process that runs a search."""
+"""Opens searches, and starts the processes that run them; Optuna is imported when it is needed."""
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from accel_engine import clock
 from accel_engine.devices.installation import installed_versions
 from accel_engine.errors import EngineMissingError
-from accel_engine.process.detached import start_detached
+from accel_engine.process.detached import leave, start_detached
 from accel_engine.run.directory import lock
+from accel_engine.search.study_database import StudyDatabase
 from accel_engine.search.study_paths import LOCK, LOG
+from accel_engine.text import printable_line
 
 if TYPE_CHECKING:
     import subprocess
+
+    from accel_engine.search.study_reader import StudyReader
+
+TAIL_BYTES = 4096
+"""Bytes of a log that are read for its last line."""
 
 INSTALL = "pip install '.[search]' in a checkout of accel-tui"
 """How to install Optuna: the name of the package would find the extras of the version that is installed."""
@@ -25,6 +33,19 @@ def require_optuna() -> None:
     """
     if not installed_versions("optuna"):
         raise EngineMissingError(f"a search needs Optuna, which is not installed: {INSTALL}")
+
+
+def open_study(directory: Path) -> "StudyReader":
+    """Open the study of a search to read it. Imports Optuna, which takes 0.2 s: not on an event loop.
+
+    Raises:
+        EngineMissingError: Optuna is not installed.
+        RunError: There is no search, or its storage cannot be reached or read.
+    """
+    require_optuna()
+    from accel_engine.search.study_reader import StudyReader
+
+    return StudyReader(directory)
 
 
 def is_search_running(directory: Path) -> bool:
@@ -42,3 +63,28 @@ def start_search_process(directory: Path) -> "subprocess.Popen[str]":
     require_optuna()
     words = ("-m", "accel_engine.search", str(directory), str(clock.now()))
     return start_detached(f"the search {directory.name}", *words, log=directory / LOG)
+
+
+def resume_study(directory: Path) -> None:
+    """Start the process that runs a search, unless one does. Blocks.
+
+    Raises:
+        AccelError: See :func:`start_search_process`.
+    """
+    if is_search_running(directory):
+        return
+    require_optuna()  # before anything is written
+    with StudyDatabase(directory) as database:
+        database.update(ended=None)
+    leave(start_search_process(directory))
+
+
+def last_words(directory: Path) -> str:
+    """The last line that the process of a search has written to its log, made printable; empty if there is none."""
+    try:
+        with (directory / LOG).open("rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - TAIL_BYTES))
+            lines = file.read().decode(errors="replace").split("\n")
+    except OSError:
+        return ""
+    return printable_line(next((line.strip() for line in reversed(lines) if line.strip()), ""))

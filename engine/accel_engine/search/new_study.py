@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from accel_engine import models
+from accel_engine.devices import detect
 from accel_engine.devices.device_types import Device
 from accel_engine.errors import FieldValue, PlanError, UsageError, join_words
 from accel_engine.models import ModelEntry, UserModel
@@ -13,35 +14,30 @@ from accel_engine.models.data_description import describe_entry
 from accel_engine.plan import Plan
 from accel_engine.plan.interval import parse_duration
 from accel_engine.plan.monitor import measured_names, wrong_monitor
-from accel_engine.plan.options import specs_of
 from accel_engine.plan.resolved_plan import ResolvedPlan, resolve
 from accel_engine.plan.task_choices import metric_name
 from accel_engine.process.engine_process import require_installation
+from accel_engine.run.directory.run_paths import make_private
 from accel_engine.run.store.series_names import VALIDATION_PREFIX, infer_monitor
 from accel_engine.search.definition import (
     DIRECTION_OF_MODE,
     FIGURES,
-    MAX_TRIALS,
-    PRUNERS,
-    SAMPLERS,
     Parameter,
     SearchOptions,
     StudyDefinition,
     objectives_of,
 )
-from accel_engine.search.launch import require_optuna
-from accel_engine.search.over import check_grid, check_several
-from accel_engine.search.study_database import StudyDatabase, create_study, exists_already
+from accel_engine.search.launch import require_optuna, resume_study
+from accel_engine.search.ranges import check_grid, check_several
+from accel_engine.search.study_database import StudyDatabase, create_study_database, exists_already
 from accel_engine.search.study_paths import (
     DATABASE,
     absolute_storage,
     check_journal,
-    shown_address,
     studies_directory,
     study_directory,
 )
 from accel_engine.search.trial_plan import check_plans
-from accel_engine.text import suggestion
 
 PATHS = ("model", "initial_weights")
 """Fields whose choices may be paths, which must not depend on the working directory."""
@@ -63,9 +59,6 @@ def define(plan: Plan, given: Collection[str], options: SearchOptions) -> StudyD
     for each in parameters:
         if each.name in given:
             raise PlanError(each.name, getattr(plan, each.name), "has a value and varies: leave out one of them")
-    check_numbers(options)
-    _check_choice("sampler", options.sampler, SAMPLERS)
-    _check_choice("pruner", options.pruner, PRUNERS)
     if options.sampler == "grid":
         check_grid(parameters)
     direction = options.direction or DIRECTION_OF_MODE.get(plan.monitor_mode, "")
@@ -113,16 +106,28 @@ def begin_study(definition: StudyDefinition, devices: Sequence[Device]) -> Path:
     check_plans(definition, devices)
     require_installation()
     require_optuna()
-    if definition.storage:
-        from accel_engine.search.storage import names_on
+    from accel_engine.search.storage import create_study
 
-        if definition.name in names_on(definition.storage):
-            shown = shown_address(definition.storage)
-            raise UsageError(
-                f"the storage {shown} has a search {definition.name} already: "
-                f"join it with --join {shown}, or choose another --name"
-            )
     create_study(directory, definition)
+    return directory
+
+
+def start_study(plan: Plan, given: Collection[str], options: SearchOptions) -> Path:
+    """Begin a search, and start the process that runs it. Blocks.
+
+    Args:
+        plan: The plan; its monitor is the search's.
+        given: Fields that a user has chosen, also where they have their default.
+        options: All else.
+
+    Returns:
+        The search's directory.
+
+    Raises:
+        AccelError: The search cannot be defined, begun or started.
+    """
+    directory = begin_study(define(plan, given, options), detect().devices)
+    resume_study(directory)
     return directory
 
 
@@ -145,18 +150,19 @@ def join_study(storage: str, name: str, devices: Sequence[Device], at_once: int 
     from accel_engine.search.storage import load_definition
 
     storage = absolute_storage(storage)
-    definition = replace(load_definition(storage, name), at_once=at_once or 0)
+    definition = load_definition(storage, name)
     directory = study_directory(definition.name)
     if (directory / DATABASE).exists():
         with StudyDatabase(directory) as database:
-            if database.definition.storage != storage:
+            if database.part.storage != storage:
                 raise UsageError(
                     f"there is another search {definition.name} here, with another storage: it cannot join"
                 )
         return directory
     check_plans(definition, devices)
     require_installation()
-    create_study(directory, definition)
+    make_private(directory)
+    create_study_database(directory, storage, at_once=at_once or 0)
     return directory
 
 
@@ -172,27 +178,6 @@ def _absolute(parameter: Parameter) -> Parameter:
         return parameter
     choices = (getattr(Plan(**{parameter.name: each}).absolute(), parameter.name) for each in parameter.choices)
     return replace(parameter, choices=tuple(choices))
-
-
-def check_numbers(options: SearchOptions) -> None:
-    """Check the numbers of some options.
-
-    Raises:
-        UsageError: One is out of its limits.
-    """
-    for name, spec in specs_of(SearchOptions).items():
-        value, least = getattr(options, name), spec.minimum or 0
-        if spec.type is int and (
-            isinstance(value, bool) or not isinstance(value, int) or not least <= value <= MAX_TRIALS
-        ):
-            raise UsageError(
-                f"{name.replace('_', ' ')} must be an integer from {least} to {MAX_TRIALS:,}, not {value!r}"
-            )
-
-
-def _check_choice(what: str, value: str, choices: Sequence[str]) -> None:
-    if value not in choices:
-        raise UsageError(f"there is no {what} {value!r}: {suggestion(value, choices)}")
 
 
 def default_study_name(plan: Plan) -> str:

@@ -9,13 +9,11 @@ from typing import Any
 from accel_engine import clock
 from accel_engine.errors import AccelError
 from accel_engine.search.command_handlers import handle_commands, refuse_outdated_stops
-from accel_engine.search.confirm import Confirm
+from accel_engine.search.confirmation import ConfirmingRuns
 from accel_engine.search.progress import trials_done
-from accel_engine.search.proposals import Proposals
 from accel_engine.search.results import best_trial, search_ended
 from accel_engine.search.scheduler import Scheduler
-from accel_engine.search.study_database import StudyDatabase
-from accel_engine.search.study_paths import JOURNAL
+from accel_engine.search.study_writer import StudyWriter
 from accel_engine.search.trial_runs import TrialRuns
 
 INTERVAL = 0.2
@@ -41,58 +39,53 @@ def run_search(
         The object of the last line of JSON, which is in the search's database, too.
 
     Raises:
-        AccelError: The search cannot continue now; it can later. The reason is in its database, if that can be written.
+        AccelError: The search cannot continue now; it can later. The reason is in its database, unless the study or the
+            database cannot be opened.
     """
-    with StudyDatabase(directory) as database:
+    with StudyWriter(directory) as study:
         try:
-            return _run(database, runs, wait, clock.now() if since is None else since)
+            return _run(Scheduler(study, runs), wait, clock.now() if since is None else since)
         except AccelError as error:
             with suppress(AccelError):
-                trials = database.trials()
-                database.set_ended(
-                    search_ended(database.definition, trials, "failed", str(error), database.confirmation)
-                )
+                trials, confirmation = tuple(study.trials.values()), study.database.part.confirmation
+                study.database.update(ended=search_ended(study.definition, trials, "failed", str(error), confirmation))
             raise
 
 
-def _run(database: StudyDatabase, runs: TrialRuns, wait: Callable[[float], object], since: float) -> Mapping[str, Any]:
-    definition = database.definition
-    own = str(database.directory / JOURNAL)
-    is_shared = definition.storage not in ("", own)
-    proposals = Proposals(definition, definition.storage or own, database.member, is_shared=is_shared)
-
-    scheduler = Scheduler(database, proposals, runs)
+def _run(scheduler: Scheduler, wait: Callable[[float], object], since: float) -> Mapping[str, Any]:
+    study = scheduler.study
     refuse_outdated_stops(scheduler, since)
     scheduler.resume()
     poll = _Poll(scheduler, wait)
     is_confirmed = False
     while not is_confirmed and not scheduler.is_over:
         scheduler.run(poll.turns())
-        scheduler.refresh()  # another machine may have just started a trial
+        study.sync()  # another machine may have just started a trial
         is_confirmed = not scheduler.step() and _confirm(scheduler, poll)
     poll.note_time()
     outcome = "failed" if scheduler.failure else "stopped" if scheduler.stopping else "finished"
     reason = scheduler.failure or ("stopped by a user" if scheduler.stopping else scheduler.limit)
-    trials = sorted(scheduler.trials, key=lambda trial: trial.number)
-    best, confirmation = best_trial(scheduler.definition, trials), database.confirmation
+    trials = sorted(study.trials.values(), key=lambda trial: trial.number)
+    best, confirmation = best_trial(study.definition, trials), study.database.part.confirmation
     if best is None or (confirmation is not None and confirmation.trial != best.number):
         confirmation = None  # the one that was confirmed is no longer the best
-    ended = search_ended(scheduler.definition, trials, outcome, reason, confirmation)
-    database.set_ended(ended)
+    ended = search_ended(study.definition, trials, outcome, reason, confirmation)
+    study.database.update(ended=ended)
     return ended
 
 
 def _confirm(scheduler: Scheduler, poll: "_Poll") -> bool:
     """Confirm the best plan, unless another machine does; returns whether nothing is left to do."""
-    best = best_trial(scheduler.definition, scheduler.trials)
-    if best is None or not scheduler.definition.confirm or scheduler.is_over:
+    study = scheduler.study
+    best = best_trial(study.definition, study.trials.values())
+    if best is None or not study.definition.confirm or scheduler.is_over:
         return True
-    if scheduler.proposals.is_shared:
-        scheduler.proposals.claim_confirmation(best.number)
+    if study.is_shared:
+        study.claim_confirmation(best.number)
         poll.wait(SHARED_INTERVAL)  # until a claim of the same moment is there, too
-        if not scheduler.proposals.claim_confirmation(best.number):
+        if not study.claim_confirmation(best.number):
             return True
-    return Confirm(scheduler).run(best, poll.turns())
+    return ConfirmingRuns(scheduler).run(best, poll.turns())
 
 
 class _Poll:
@@ -119,15 +112,17 @@ class _Poll:
             if time.monotonic() >= self._next:
                 self._next = time.monotonic() + SHARED_INTERVAL
                 self.note_time()
-                self._scheduler.refresh()
+                self._scheduler.study.sync()
             yield
             self.wait(INTERVAL)
 
     def note_time(self) -> None:
         """Note for how long the search has run, and had when another machine ended a trial."""
         before, self._done = self._done, self._done_elsewhere()
-        self._scheduler.database.set_spent(self._scheduler.spent, is_trial_end=self._done != before)
+        spent = self._scheduler.spent
+        at_end = {} if self._done == before else {"spent_at_end": spent}
+        self._scheduler.study.database.update(spent=spent, **at_end)
 
     def _done_elsewhere(self) -> int:
         """The number of trials that other machines have done."""
-        return trials_done(trial for trial in self._scheduler.trials if trial.machine)
+        return trials_done(trial for trial in self._scheduler.study.trials.values() if trial.machine)

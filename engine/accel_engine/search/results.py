@@ -35,16 +35,16 @@ def objectives_at_best(
         figures: Of the trial's run, by name.
     """
     monitor = objectives[0]
-    among = [each for each in measurements if math.isfinite(each.metrics.get(monitor.name, math.nan))]
-    if not among:
+    measured = [each for each in measurements if math.isfinite(each.metrics.get(monitor.name, math.nan))]
+    if not measured:
         return {}
-    best = (max if monitor.maximize else min)(among, key=lambda each: each.metrics[monitor.name])
+    best = (max if monitor.maximize else min)(measured, key=lambda each: each.metrics[monitor.name])
     known = {**best.metrics, **figures}
     return {each.name: known[each.name] for each in objectives if math.isfinite(known.get(each.name, math.nan))}
 
 
 def is_counted(trial: Trial, *names: str) -> bool:
-    """Whether a trial has a result of its own in these objectives."""
+    """Whether a trial has its own result in these objectives."""
     values = [trial.objectives.get(name, math.nan) for name in names]
     return trial.state in COUNTED and trial.duplicate_of is None and all(map(math.isfinite, values))
 
@@ -52,19 +52,19 @@ def is_counted(trial: Trial, *names: str) -> bool:
 def best_trial(definition: StudyDefinition, trials: Iterable[Trial]) -> Trial | None:
     """The trial with the best value of the first objective, the monitor; of equal ones the first on the front."""
     monitor = definition.objectives[0]
-    among = [each for each in trials if is_counted(each, monitor.name)]
-    best = best_value(monitor, (each.objectives[monitor.name] for each in among))
-    equal = [each for each in among if each.objectives[monitor.name] == best]
+    counted = [each for each in trials if is_counted(each, monitor.name)]
+    best = best_value(monitor, (each.objectives[monitor.name] for each in counted))
+    equal = [each for each in counted if each.objectives[monitor.name] == best]
     return min(front(definition, equal) or equal, key=lambda each: each.number, default=None)
 
 
 def front(definition: StudyDefinition, trials: Iterable[Trial]) -> list[Trial]:
     """The trials than which no other is better in one objective and as good in all."""
     names = [each.name for each in definition.objectives]
-    among = [each for each in trials if is_counted(each, *names)]
+    counted = [each for each in trials if is_counted(each, *names)]
     signs = np.array([1.0 if each.maximize else -1.0 for each in definition.objectives])
-    values = signs * np.array([[each.objectives[name] for name in names] for each in among]).reshape(-1, len(names))
-    return [each for each, row in zip(among, values, strict=True) if not _is_dominated(row, values)]
+    values = signs * np.array([[each.objectives[name] for name in names] for each in counted]).reshape(-1, len(names))
+    return [each for each, row in zip(counted, values, strict=True) if not _is_dominated(row, values)]
 
 
 def _is_dominated(row: npt.NDArray[np.float64], values: npt.NDArray[np.float64]) -> bool:

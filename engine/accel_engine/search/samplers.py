@@ -1,14 +1,15 @@
-"""Which of Optuna's samplers and pruners a search uses, and which pruned trials it continues."""
+"""Optuna's samplers, pruners and distributions of a search, and which pruned trials it continues."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.pruners import BasePruner, HyperbandPruner, MedianPruner, NopPruner, SuccessiveHalvingPruner
 from optuna.samplers import BaseSampler, GridSampler, RandomSampler, TPESampler
 
-from accel_engine.search.definition import AUTO, StudyDefinition
-from accel_engine.search.over import count_points, parameter_points
-from accel_engine.search.parameter_names import as_categorical
+from accel_engine.search.definition import AUTO, Parameter, StudyDefinition
+from accel_engine.search.ranges import LIST, count_points, parameter_points
 from accel_engine.search.trial_plan import most_reports
 
 MIN_REPORTS = 4
@@ -18,7 +19,7 @@ MIN_TRIALS = 20
 """With fewer trials than this, Hyperband's brackets have too few to compare."""
 
 STARTUP_TRIALS = 4
-"""So many trials must have a result before the median, or the automatic choice of a pruner, ends another one early."""
+"""Trials that have a result before the median, or the automatic choice of a pruner, ends another one early."""
 
 
 def sampler_name(definition: StudyDefinition) -> str:
@@ -48,7 +49,7 @@ def pruner_name(definition: StudyDefinition) -> str:
 def sampler_of(definition: StudyDefinition, index: int) -> BaseSampler:
     """The sampler for one proposal.
 
-    Each proposal has a random state of its own, which follows from the search's seed and the proposal's index: so it is
+    Each proposal has its own random state, which follows from the search's seed and the proposal's index: so it is
     the same in a process that has continued the search.
 
     Args:
@@ -56,7 +57,7 @@ def sampler_of(definition: StudyDefinition, index: int) -> BaseSampler:
         index: How many proposals there were before.
     """
     name = sampler_name(definition)
-    if name == "grid":  # the seed is that of the order of its points
+    if name == "grid":  # the seed orders its points
         points = {
             each.name: [as_categorical(value) for value in parameter_points(each)] for each in definition.parameters
         }
@@ -79,7 +80,7 @@ def pruner_of(definition: StudyDefinition) -> BasePruner:
 
 
 FACTOR = 3
-"""One of so many trials is promoted from a rung to the next."""
+"""One of this number of trials is promoted from a rung to the next."""
 
 
 def promotable(pruned: Collection[int], values: Mapping[int, Sequence[float]], *, maximize: bool) -> int | None:
@@ -94,8 +95,8 @@ def promotable(pruned: Collection[int], values: Mapping[int, Sequence[float]], *
         Of those with the most reports, the best one.
     """
     found = [(len(values[number]), _rank(number, values, maximize), number) for number in pruned if values.get(number)]
-    among = [(-reports, rank, number) for reports, (rank, count), number in found if rank < count // FACTOR]
-    return min(among)[2] if among else None
+    best = [(-reports, rank, number) for reports, (rank, count), number in found if rank < count // FACTOR]
+    return min(best)[2] if best else None
 
 
 def _rank(number: int, values: Mapping[int, Sequence[float]], maximize: bool) -> tuple[int, int]:
@@ -104,3 +105,35 @@ def _rank(number: int, values: Mapping[int, Sequence[float]], maximize: bool) ->
     there = [each[rung] for each in values.values() if len(each) > rung]
     mine = values[number][rung]
     return sum(value > mine if maximize else value < mine for value in there), len(there)
+
+
+def distributions(parameters: Iterable[Parameter]) -> dict[str, BaseDistribution]:
+    """The distribution of each parameter, by its name."""
+    return {parameter.name: _distribution(parameter) for parameter in parameters}
+
+
+def _distribution(parameter: Parameter) -> BaseDistribution:
+    if parameter.choices:
+        return CategoricalDistribution([as_categorical(choice) for choice in parameter.choices])
+    if parameter.low is None or parameter.high is None:
+        raise ValueError(f"{parameter.name} has neither a range nor choices")
+    if parameter.whole:
+        step = 1 if parameter.step is None else int(parameter.step)
+        return IntDistribution(int(parameter.low), int(parameter.high), log=parameter.log, step=step)
+    return FloatDistribution(parameter.low, parameter.high, log=parameter.log, step=parameter.step)
+
+
+def as_categorical(value: Any) -> Any:
+    """A choice as Optuna stores it: a list is a text."""
+    return LIST.join(value) if isinstance(value, list | tuple) else value
+
+
+def field_values(parameters: Iterable[Parameter], params: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of fields, in types of JSON, that Optuna's values stand for."""
+    return {each.name: _field_value(each, params[each.name]) for each in parameters}
+
+
+def _field_value(parameter: Parameter, value: Any) -> Any:
+    if parameter.choices:
+        return next((choice for choice in parameter.choices if as_categorical(choice) == value), value)
+    return int(value) if parameter.whole else float(value)

@@ -1,7 +1,7 @@
 """The scheduler of a search: proposes trials, starts their runs, reports what they reach, and ends or continues them.
 
-All of its state is in the search's database, in Optuna's storage and in the runs. Every change is written before its
-effect, so that a process continues where one before it was killed.
+All of its state is in the search's study and in the runs. Every change is written before its effect, so that a process
+continues where one before it was killed.
 """
 
 import math
@@ -13,15 +13,13 @@ from accel_engine import clock
 from accel_engine.errors import AccelError
 from accel_engine.run.engine.status import Status
 from accel_engine.search.definition import FIGURES, StudyDefinition
-from accel_engine.search.endings import common_failure, missing_metric, stop_reason
 from accel_engine.search.new_trials import TRIAL_ERRORS, NewTrials
-from accel_engine.search.proposals import Proposals
+from accel_engine.search.progress import common_failure, missing_metric, stop_reason
 from accel_engine.search.results import COUNTED, objectives_at_best
 from accel_engine.search.samplers import promotable
-from accel_engine.search.study_database import StudyDatabase
+from accel_engine.search.study_writer import StudyWriter
 from accel_engine.search.trial import PendingAction, Trial, TrialReport, TrialState
-from accel_engine.search.trial_runs import Observation, TrialRuns, proposal_of, reason_after, state_after
-from accel_engine.search.trial_store import TrialStore, take_over
+from accel_engine.search.trial_runs import Observation, TrialRuns, reason_after, state_after
 from accel_engine.words import numbers
 
 STOPPED_WITH_SEARCH = "the search is stopped"
@@ -32,39 +30,30 @@ class Scheduler:
     """Runs one search.
 
     Args:
-        database: The search.
-        proposals: Proposes values.
+        study: The search's study.
         runs: The runs of the trials.
 
     Attributes:
-        trials: Those of the search, also of other machines.
         new_trials: Begins trials.
         stopping: Whether the search is being stopped.
         failure: Why the search has failed; empty if it has not.
         limit: Why no further trial starts; empty while some do.
     """
 
-    def __init__(
-        self,
-        database: StudyDatabase,
-        proposals: Proposals,
-        runs: TrialRuns,
-    ) -> None:
-        self.database = database
-        self.proposals = proposals
+    def __init__(self, study: StudyWriter, runs: TrialRuns) -> None:
+        self.study = study
         self.runs = runs
-        self.trials = TrialStore(database)
-        self.new_trials = NewTrials(self.trials, proposals, runs)
+        self.new_trials = NewTrials(study, runs)
         self.stopping = False
         self.failure = ""
         self.limit = ""
-        self._spent_before = database.spent
+        self._spent_before = study.database.part.spent
         self._began, self._since = time.monotonic(), clock.now()
 
     @property
     def definition(self) -> StudyDefinition:
         """What is searched."""
-        return self.proposals.definition
+        return self.study.definition
 
     @property
     def spent(self) -> float:
@@ -78,18 +67,17 @@ class Scheduler:
 
     def resume(self) -> None:
         """Continue where a process before this one was: with its proposals, its runs, and what it did not finish."""
-        self.database.set_ended(None)
+        self.study.database.update(ended=None)
         created = {number: run for run, number in self.runs.find(self.definition.name).items() if number is not None}
-        for proposal in self.proposals.unfinished():
-            if proposal.number not in self.trials:
-                self.new_trials.add(proposal)
-        for trial in self.trials.own:
+        for trial in self.study.unfinished():
+            self.new_trials.add(trial)
+        for trial in self.study.own:
             if trial.state.live:
                 self._resume_trial(trial, created.get(trial.number, ""))
             elif trial.state is TrialState.STOPPED and trial.pending:
                 self.continue_(trial)
             else:
-                self.new_trials.tell(trial)
+                self.study.end(trial)
 
     def _resume_trial(self, trial: Trial, created: str) -> None:
         """Do for a live trial what a killed process may not have done.
@@ -99,16 +87,9 @@ class Scheduler:
             created: Its run, which may not have been noted; empty if there is none.
         """
         if not trial.run and created:
-            trial = self.trials.put(replace(trial, run=created))
-        reports = self.trials.reports(trial.number)
-        for number, report in enumerate(reports, 1):
-            self.proposals.report(proposal_of(trial), report.value, number)
+            trial = self.study.put(replace(trial, run=created))
         if trial.pending not in (None, PendingAction.CONTINUE):
             self.runs.stop(trial.run, trial.reason)
-            return
-        is_compared = reports and not trial.pinned and not trial.pending
-        if is_compared and self.proposals.should_prune(proposal_of(trial), again=True):
-            self._prune(trial)
 
     @property
     def is_over(self) -> bool:
@@ -117,20 +98,15 @@ class Scheduler:
 
     def step(self) -> bool:
         """Do what is due; returns whether a trial is live, also on another machine."""
-        for trial in self.trials.live:
+        for trial in self.study.live:
             self._advance(trial)
         self.new_trials.share_results()
         if not self.is_over:
             self._fill_slots()
-        self.failure = self.failure or common_failure(self.trials.own, self._since)
+        self.failure = self.failure or common_failure(self.study.own, self._since)
         if self.is_over:
             self._stop_all()
-        return bool(self.trials.live) or (self.trials.others_live and not self.is_over)
-
-    def refresh(self) -> None:
-        """Take over what other machines have done."""
-        if self.proposals.is_shared:
-            take_over(self.trials, self.database, self.proposals)
+        return bool(self.study.live) or (self.study.others_live and not self.is_over)
 
     def run(self, turns: Iterable[None]) -> None:
         """Run until nothing is live and no further trial starts.
@@ -162,51 +138,49 @@ class Scheduler:
             return
         if observation.status.live:
             reason = trial.reason if trial.pending else ""  # not why it was held
-            trial = self.trials.put(replace(trial, state=TrialState.RUNNING, reason=reason))
-        is_pruned = self._report(trial, observation)
+            trial = self.study.put(replace(trial, state=TrialState.RUNNING, reason=reason))
+        trial = self._report(trial, observation)
         if not observation.status.live:
             self._conclude(trial, observation)
-        elif is_pruned:
-            self._prune(trial)
 
-    def _report(self, trial: Trial, observation: Observation) -> bool:
-        """Report what is new; returns whether the pruner ends the trial."""
-        monitor, is_pruned = self.definition.objectives[0].name, False
-        may_prune = not trial.pending and not trial.pinned
+    def _report(self, trial: Trial, observation: Observation) -> Trial:
+        """Report what is new, and stop a trial that the pruner ends; returns the trial."""
+        monitor, known = self.definition.objectives[0].name, self.study.reports[trial.number]
         reported = [each for each in observation.measurements if math.isfinite(each.metrics.get(monitor, math.nan))]
         for number, each in enumerate(reported, 1):
-            value = float(each.metrics[monitor])
-            if self.trials.add_report(TrialReport(trial.number, each.epoch, each.step, each.time, value)):
-                self.proposals.report(proposal_of(trial), value, number)
-                is_pruned = is_pruned or (may_prune and self.proposals.should_prune(proposal_of(trial)))
-        return is_pruned
+            report = TrialReport(trial.number, each.epoch, each.step, each.time, float(each.metrics[monitor]))
+            if number in known and known[number].value == report.value:
+                continue
+            is_worse = number not in known and self.study.should_prune(number, report)
+            if is_worse and observation.status.live and not trial.pending:
+                reason = f"not promising after {numbers.counted(len(reported), 'report')}"
+                trial = self.stop_trial(trial, PendingAction.PRUNE, reason)
+            self.study.add_report(number, report)
+        return trial
 
-    def _prune(self, trial: Trial) -> None:
-        count = len(self.trials.reports(trial.number))
-        self.stop_trial(trial, PendingAction.PRUNE, f"not promising after {numbers.counted(count, 'report')}")
-
-    def stop_trial(self, trial: Trial, action: PendingAction, reason: str) -> None:
-        """Ask the run of a trial to stop.
+    def stop_trial(self, trial: Trial, action: PendingAction, reason: str) -> Trial:
+        """Ask the run of a trial to stop; returns the trial.
 
         Args:
             trial: The trial.
             action: Whether it is pruned, stopped or paused.
             reason: Why.
         """
-        self.trials.put(replace(trial, pending=action, reason=reason))
+        trial = self.study.put(replace(trial, pending=action, reason=reason))
         if trial.run:
             self.runs.stop(trial.run, reason)
+        return trial
 
     def _conclude(self, trial: Trial, observation: Observation) -> None:
         """Note what became of a trial whose run has ended."""
         status = observation.status
         if trial.pending is PendingAction.PAUSE and status in (Status.STOPPED, Status.LOST):
-            held = self.trials.put(replace(trial, state=TrialState.STOPPED, ended=clock.now()))
+            held = self.study.put(replace(trial, state=TrialState.STOPPED, ended=clock.now()))
             if not self.is_over:  # an earlier process has stopped it
                 self.continue_(held)
             return
         if status is Status.LOST and not observation.out_of_memory and not trial.lost and not trial.pending:
-            self.trials.put(replace(trial, lost=trial.lost + 1, pending=PendingAction.CONTINUE))
+            self.study.put(replace(trial, lost=trial.lost + 1, pending=PendingAction.CONTINUE))
             return
         state, objectives = state_after(trial, observation), {}
         reason = reason_after(trial, observation, state)
@@ -216,8 +190,8 @@ class Scheduler:
             except AccelError as error:
                 state, reason = TrialState.FAILED, str(error)
         ended = replace(trial, state=state, ended=clock.now(), reason=reason, pending=None, objectives=objectives)
-        self.new_trials.tell(self.trials.put(ended))
-        self.database.set_spent(self.spent, is_trial_end=True)
+        self.study.end(ended)
+        self.study.database.update(spent=self.spent, spent_at_end=self.spent)
         self.failure = self.failure or missing_metric(self.definition, ended, observation)
 
     def _objectives(self, trial: Trial, observation: Observation) -> dict[str, float]:
@@ -229,28 +203,26 @@ class Scheduler:
 
     def _fill_slots(self) -> None:
         """Start trials while there is room; a pruned one that is among the best after all comes before a new one."""
-        while len(self.trials.live) < self.at_once and not common_failure(self.trials.own, self._since):
-            self.limit = stop_reason(self.definition, list(self.trials), self.spent)
+        while len(self.study.live) < self.at_once and not common_failure(self.study.own, self._since):
+            self.limit = stop_reason(self.definition, list(self.study.trials.values()), self.spent)
             if self.limit:
                 return
             if (number := self._promoted()) is not None:
-                self.continue_(self.trials[number])
+                self.continue_(self.study.trials[number])
                 continue
             self.limit = self.new_trials.limit
             if not self.limit:
-                self.refresh()
+                self.study.sync()
                 self.limit = self.new_trials.start()
             if self.limit:
                 return
 
     def _promoted(self) -> int | None:
         """The pruned trial that is among the best after all."""
-        if not self.proposals.uses_rungs:
+        if not self.study.uses_rungs:
             return None
-        pruned = [
-            each.number for each in self.trials.own if each.state is TrialState.PRUNED and not each.pruned_by_user
-        ]
-        return promotable(pruned, self.trials.values(), maximize=self.definition.objectives[0].maximize)
+        pruned = [each.number for each in self.study.own if each.state is TrialState.PRUNED and not each.pruned_by_user]
+        return promotable(pruned, self.study.values, maximize=self.definition.objectives[0].maximize)
 
     def continue_(self, trial: Trial, *, epochs: int | None = None) -> None:
         """Continue an ended trial from its checkpoint.
@@ -259,27 +231,25 @@ class Scheduler:
             trial: The trial.
             epochs: Epochs to train, if not as many as before.
         """
-        is_paused = trial.pending is PendingAction.PAUSE
-        proposal = proposal_of(trial) if is_paused else self.proposals.continue_(trial.number, proposal_of(trial))
         epochs = trial.epochs if epochs is None else epochs
         now = clock.now()
         idle = trial.idle + (0.0 if trial.ended is None else max(0.0, now - trial.ended))
-        waiting = replace(trial, state=TrialState.WAITING, proposal=proposal, epochs=epochs, ended=None, reason="")
+        waiting = replace(trial, state=TrialState.WAITING, epochs=epochs, ended=None, reason="")
         waiting = replace(waiting, pending=PendingAction.CONTINUE, pruned_by_user=False, continued=now, idle=idle)
-        self._reopen(self.trials.put(waiting))
+        self._reopen(self.study.continue_(waiting))
 
     def _reopen(self, trial: Trial) -> Trial:
         changes = {} if trial.epochs is None else {"epochs": trial.epochs}
         try:
             self.runs.reopen(trial.run, changes)
         except TRIAL_ERRORS as error:
-            return self.trials.put(replace(trial, pending=None, reason=str(error)))
-        trial = self.trials.put(replace(trial, pending=None))
+            return self.study.put(replace(trial, pending=None, reason=str(error)))
+        trial = self.study.put(replace(trial, pending=None))
         if self.runs.observe(trial.run).status is Status.QUEUED:
             self.new_trials.start_run(trial)
-        return self.trials[trial.number]
+        return self.study.trials[trial.number]
 
     def _stop_all(self) -> None:
-        for trial in self.trials.live:
+        for trial in self.study.live:
             if not trial.pending:
                 self.stop_trial(trial, PendingAction.PAUSE, STOPPED_WITH_SEARCH)

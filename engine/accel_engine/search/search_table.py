@@ -1,15 +1,14 @@
 """The searches of plan files (the table ``[search]``, with all its mistakes at once) and their trials as JSON."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 from accel_engine.errors import PlanError
-from accel_engine.plan.interval import parse_duration
 from accel_engine.plan.options import specs_of
 from accel_engine.plan.plan_file import InvalidPlanError, PlanFile, valid_part
-from accel_engine.search.definition import MAX_TRIALS, SearchOptions
-from accel_engine.search.over import parameter_of
+from accel_engine.search.definition import SearchOptions
+from accel_engine.search.ranges import parameter_of
 from accel_engine.search.trial import Trial, TrialReport, TrialState
 from accel_engine.text import suggestion
 
@@ -34,9 +33,8 @@ def split_table(file: PlanFile) -> tuple[PlanFile, SearchOptions]:
     if not isinstance(table, Mapping):
         error = PlanError(TABLE, table, "must be a table: [search]")
         raise InvalidPlanError([error], file.describe)
-    options = {name: value for name, value in table.items() if name != OVER}
-    ranges = table.get(OVER, {})
-    errors = [*_option_errors(options), *_range_errors(ranges)]
+    options, ranges = dict[str, Any](), table.get(OVER, {})
+    errors = [*_read_options(table, options), *_range_errors(ranges)]
     if errors:
         found = [*valid_part(plan.values)[1].values(), *errors]
         located = replace(file, lines={each.field: line for each in found if (line := _line(file, each.field))})
@@ -51,10 +49,22 @@ def _line(file: PlanFile, name: str) -> int:
     return file.lines.get(name, 0)
 
 
-def _option_errors(options: Mapping[str, Any]) -> Iterator[PlanError]:
-    for name, value in options.items():
-        if problem := _problem(name, value):
-            yield PlanError(f"{TABLE}.{name}", value, problem)
+def _read_options(table: Mapping[str, Any], options: dict[str, Any]) -> Iterator[PlanError]:
+    """Add the options of a table to others, and yield the errors of those that are wrong."""
+    for name, value in table.items():
+        try:
+            if name != OVER:
+                options[name] = _read(name, value)
+        except PlanError as error:
+            yield PlanError(f"{TABLE}.{name}", value, *error.reason)
+
+
+def _read(name: str, value: object) -> Any:
+    if name not in _SPECS:
+        raise PlanError(name, value, f"unknown field; {suggestion(name, [*_SPECS, OVER])}")
+    checked = _SPECS[name].check(name, value)
+    read = _SPECS[name].read
+    return read(checked) if read else checked
 
 
 def _range_errors(ranges: object) -> Iterator[PlanError]:
@@ -66,42 +76,6 @@ def _range_errors(ranges: object) -> Iterator[PlanError]:
             parameter_of(name, values)
         except PlanError as error:
             yield PlanError(f"{TABLE}.{OVER}.{error.field}", error.value, *error.reason)
-
-
-def _problem(name: str, value: object) -> str:
-    """What is wrong with the value of an option; empty if nothing is."""
-    default = getattr(SearchOptions(), name, None)
-    if default is None:
-        known = [each for each in SearchOptions.__dataclass_fields__ if each != "parameters"]
-        return f"unknown field; {suggestion(name, [*known, OVER])}"
-    check: Callable[[str, Any], str] = {int: _number_problem, str: _text_problem}.get(type(default), _names_problem)
-    return check(name, value)
-
-
-def _number_problem(name: str, value: object) -> str:
-    least = _SPECS[name].minimum or 0
-    if isinstance(value, int) and not isinstance(value, bool) and least <= value <= MAX_TRIALS:
-        return ""
-    return f"must be an integer from {least} to {MAX_TRIALS:,}"
-
-
-def _text_problem(name: str, value: object) -> str:
-    if not isinstance(value, str):
-        return "must be text"
-    choices = _SPECS[name].choices
-    if choices and value and value not in choices:
-        return f"unknown; {suggestion(value, choices)}"
-    if name == "within" and value:
-        try:
-            parse_duration(name, value)
-        except PlanError as error:
-            return error.allowed
-    return ""
-
-
-def _names_problem(_: str, value: object) -> str:
-    is_right = isinstance(value, list) and all(isinstance(each, str) for each in value)
-    return "" if is_right else "must be a list of names"
 
 
 _ENDED = {

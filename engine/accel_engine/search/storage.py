@@ -1,22 +1,28 @@
 """Optuna's storage of searches, which machines may share: a journal file or a database."""
 
 import os
+import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import optuna
-from optuna.exceptions import OptunaError
+from optuna.exceptions import DuplicatedStudyError, OptunaError
 from optuna.storages import BaseStorage, JournalStorage, RDBStorage
 from optuna.storages.journal import JournalFileBackend, JournalFileSymlinkLock
-from optuna.study import Study
+from optuna.study import Study, StudyDirection
 
+from accel_engine import clock
 from accel_engine.errors import AccelError, RunError, UsageError
-from accel_engine.json_values import decode, encode
+from accel_engine.json_values import Number, Text, convert, to_plain
+from accel_engine.run.directory.lock import WriterLock
+from accel_engine.run.directory.run_paths import make_private
 from accel_engine.search.definition import StudyDefinition
-from accel_engine.search.study_paths import journal_path, shown_address
+from accel_engine.search.study_database import create_study_database, exists_already
+from accel_engine.search.study_paths import DATABASE, JOURNAL, LOCK, journal_path, shown_address
 
 BLOCK = 4096
 """Bytes that are read at a time to find the end of a journal's last line."""
@@ -30,12 +36,13 @@ PACKAGES = {"psycopg": "psycopg[binary]", "psycopg2": "psycopg2-binary", "MySQLd
 optuna.logging.set_verbosity(optuna.logging.ERROR)
 
 
-def open_storage(storage: str, *, is_own: bool = False) -> BaseStorage:
-    """Open a storage; a journal file is created, in a folder that exists.
+def open_storage(storage: str, *, is_new: bool = False, is_alone: bool = False) -> BaseStorage:
+    """Open a storage.
 
     Args:
         storage: Path of a journal file, or URL of a database.
-        is_own: Whether no other process has the journal open: what a killed one has left of its lock is removed.
+        is_new: Whether a journal file is created if there is none, in a folder that exists.
+        is_alone: Whether no other process writes the journal: what a killed one has left of its lock is removed.
 
     Raises:
         RunError: It cannot be reached, read or written.
@@ -45,7 +52,9 @@ def open_storage(storage: str, *, is_own: bool = False) -> BaseStorage:
     with reaching(storage):
         if path is None:
             return RDBStorage(storage)
-        if is_own:
+        if not is_new:
+            path.stat()
+        if is_alone:
             path.with_name(path.name + LOCK_SUFFIX).unlink(missing_ok=True)
         return JournalStorage(JournalFileBackend(str(path), _JournalLock(path)))
 
@@ -121,20 +130,34 @@ def _first_line(error: BaseException, storage: str) -> str:
 
 
 ALIVE = "accel_tui_alive:"
-"""Begins the names of attributes of Optuna's study that members change again and again; ends with the member."""
+"""Begins the names of attributes of Optuna's study with a member's :class:`Heartbeat`; ends with the member."""
 
-NOTE_SECONDS = 20.0
-"""Seconds after which a member changes its attribute."""
+HEARTBEAT_SECONDS = 20.0
+"""Seconds between two heartbeats of a member."""
 
 LOST_SECONDS = 120.0
-"""Seconds without a change after which a member is lost."""
+"""Seconds without a heartbeat after which a member is lost."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeat:
+    """Says that a member runs.
+
+    Attributes:
+        time: When, by the clock of its machine, in seconds since the Unix epoch.
+        host: Name of its machine.
+    """
+
+    time: Number
+    host: Text
 
 
 class Members:
-    """The members of a search.
+    """The members of a search: the processes that run it, each on its machine.
 
-    A member is lost if its attribute has not changed for :data:`LOST_SECONDS` of this machine's clock, as clocks of
-    machines differ. One that continues is no longer lost.
+    Optuna's own heartbeats are of trials, which they fail for good, and journal files have none. A member is lost if it
+    has no new heartbeat for :data:`LOST_SECONDS` of this machine's clock, as clocks of machines differ. One that
+    continues is no longer lost.
 
     Args:
         study: Optuna's study.
@@ -146,46 +169,88 @@ class Members:
         self._study = study
         self._own = own
         self._now = now
-        self._noted = -NOTE_SECONDS
+        self._noted = -HEARTBEAT_SECONDS
         self._changed: dict[str, tuple[object, float]] = {}
 
     def update(self) -> None:
-        """Note that this member is alive, and read which others are."""
+        """Write a heartbeat of this member when it is due, and read the others."""
         now = self._now()
-        if now - self._noted >= NOTE_SECONDS:
+        if now - self._noted >= HEARTBEAT_SECONDS:
             self._noted = now
-            self._study.set_user_attr(ALIVE + self._own, time.time())
-        for name, value in self._study.user_attrs.items():
-            member = name.removeprefix(ALIVE)
-            if member != name and self._changed.get(member, (None, 0.0))[0] != value:
-                self._changed[member] = (value, now)
+            own = Heartbeat(clock.now(), socket.gethostname())
+            self._study.set_user_attr(ALIVE + self._own, to_plain(own))
+        for member, heartbeat in heartbeats(self._study.user_attrs).items():
+            if self._changed.get(member, (None, 0.0))[0] != heartbeat:
+                self._changed[member] = (heartbeat, now)
 
     def is_lost(self, member: str) -> bool:
         """Whether a member is lost."""
         _, changed = self._changed.setdefault(member, (None, self._now()))
         return member != self._own and self._now() - changed > LOST_SECONDS
 
+    @property
+    def lost(self) -> tuple[str, ...]:
+        """The lost members."""
+        return tuple(filter(self.is_lost, sorted(self._changed)))
+
+
+def heartbeats(attributes: Mapping[str, Any]) -> dict[str, Heartbeat]:
+    """The last heartbeat of each member, in attributes of Optuna's study."""
+    return {
+        name.removeprefix(ALIVE): convert(value, Heartbeat)
+        for name, value in attributes.items()
+        if name.startswith(ALIVE)
+    }
+
 
 DEFINITION = "accel_tui_definition"
-"""Attribute of Optuna's study: the search."""
+"""Attribute of Optuna's study: what is searched."""
 
 
-def shared_text(definition: StudyDefinition) -> str:
-    """A definition as the storage has it, without the storage's address, which may have a password."""
-    return encode(replace(definition, storage=""))
+def define_study(study: Study, definition: StudyDefinition) -> None:
+    """Write a definition to Optuna's study, without the storage's address, which may have a password."""
+    study.set_user_attr(DEFINITION, to_plain(replace(definition, storage="")))
 
 
-def names_on(storage: str) -> list[str]:
-    """The names of the studies on a storage; none if a journal does not exist yet.
+def create_study(directory: Path, definition: StudyDefinition) -> None:
+    """Create a search: Optuna's study in its storage, then the part of this machine.
 
     Raises:
-        RunError: The storage cannot be reached or read.
+        UsageError: There is a search of this name, here or on the storage.
+        RunError: It cannot be written, or the storage cannot be reached.
     """
-    path = journal_path(storage)
-    if path is not None and not path.is_file():
-        return []
+    if (directory / DATABASE).exists():
+        raise exists_already(directory.name)
+    if definition.storage:
+        _create_on(definition.storage, definition)
+    make_private(directory)
+    try:
+        with WriterLock(directory, LOCK):  # against another process that creates it now
+            if (directory / DATABASE).exists():
+                raise exists_already(directory.name)
+            if not definition.storage:
+                (directory / JOURNAL).unlink(missing_ok=True)  # of a process that was killed here
+                _create_on(str(directory / JOURNAL), definition)
+            create_study_database(directory, definition.storage)
+    except BlockingIOError:
+        raise exists_already(directory.name) from None
+
+
+def _create_on(storage: str, definition: StudyDefinition) -> None:
+    directions = [
+        StudyDirection.MAXIMIZE if each.maximize else StudyDirection.MINIMIZE for each in definition.objectives
+    ]
     with reaching(storage):
-        return optuna.get_all_study_names(open_storage(storage))
+        opened = open_storage(storage, is_new=True)
+        try:
+            study = optuna.create_study(storage=opened, study_name=definition.name, directions=directions)
+        except DuplicatedStudyError:
+            shown = shown_address(storage)
+            raise UsageError(
+                f"the storage {shown} has a search {definition.name} already: "
+                f"join it with --join {shown}, or choose another --name"
+            ) from None
+        define_study(study, definition)
 
 
 def load_definition(storage: str, name: str = "") -> StudyDefinition:
@@ -203,16 +268,13 @@ def load_definition(storage: str, name: str = "") -> StudyDefinition:
     if path is not None and not path.is_file():
         raise UsageError(f"there is no storage {shown}: begin a search with --storage {shown} first")
     with reaching(storage):
-        opened = open_storage(storage)
-        found = {study.study_name: study.user_attrs for study in optuna.get_all_study_summaries(opened)}
-    ours = [each for each, attributes in found.items() if DEFINITION in attributes]
-    if not ours:
+        summaries = optuna.get_all_study_summaries(open_storage(storage))
+    found = {each.study_name: each.user_attrs[DEFINITION] for each in summaries if DEFINITION in each.user_attrs}
+    if not found:
         raise UsageError(f"the storage {shown} has no search of accel-tui")
-    if not name and len(ours) > 1:
-        raise UsageError(f"the storage {shown} has several searches: give --name {' or --name '.join(ours)}")
-    if name and name not in ours:
-        raise UsageError(f"the storage {shown} has no search {name!r}; it has {', '.join(ours)}")
-    try:
-        return replace(decode(found[name or ours[0]][DEFINITION], StudyDefinition), storage=storage)
-    except ValueError as error:
-        raise RunError(f"the search on the storage {shown} cannot be read: {error}") from error
+    if not name and len(found) > 1:
+        raise UsageError(f"the storage {shown} has several searches: give --name {' or --name '.join(found)}")
+    if name and name not in found:
+        raise UsageError(f"the storage {shown} has no search {name!r}; it has {', '.join(found)}")
+    with reaching(storage):
+        return replace(convert(found[name or next(iter(found))], StudyDefinition), storage=storage)

@@ -1,4 +1,4 @@
-"""A trial of a search, as its study keeps it."""
+"""A trial of a search, as its study stores it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -70,7 +70,7 @@ class Trial:
     """A proposal, and what became of it.
 
     Attributes:
-        number: Its number, from 0.
+        number: Its number, from 0, which the first of Optuna's trials that stand for it has, too.
         run: Id of its run; empty before it has one, and for a trial of another machine.
         state: Its state.
         values: The values of the parameters.
@@ -78,14 +78,13 @@ class Trial:
         reason: Why it failed, was pruned or was stopped, or is held in the queue; empty for others.
         started: When its run was created, in seconds since the Unix epoch.
         ended: When it ended; ``None`` for a live one.
-        pinned: Whether a user has pinned it, so that it is never pruned.
         machine: Name of the machine that trains it; empty for this one.
         duplicate_of: Number of an earlier trial with the same values, whose result it shares; ``None`` for its own.
-        proposal: Its number in Optuna's storage, other than its own once it was continued; ``None`` before.
+        member: The search's process, of this machine or another one, that trains it; see
+            :attr:`accel_engine.search.study_database.StudyDatabase.member`.
         lost: How often its engine was lost.
         pending: What is done with it; ``None`` while nothing is. A stopped trial that is paused still is.
         pruned_by_user: Whether a user has pruned it, so that it is not continued by itself.
-        seed: Seed of its run, if it is not that of the search.
         epochs: Epochs to train, if a user has prolonged it.
         continued: When it was last continued, in seconds since the Unix epoch; 0 if it never was.
         idle: Seconds from its ends to its continuations.
@@ -99,14 +98,12 @@ class Trial:
     reason: Text = ""
     started: Number = 0.0
     ended: Number | None = None
-    pinned: bool = False
     machine: Text = ""
     duplicate_of: Count | None = None
-    proposal: Count | None = None
+    member: Text = ""
     lost: Count = 0
     pending: PendingAction | None = None
     pruned_by_user: bool = False
-    seed: Count | None = None
     epochs: Count | None = None
     continued: Number = 0.0
     idle: Number = 0.0

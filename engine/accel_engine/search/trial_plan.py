@@ -1,4 +1,4 @@
-"""The plan of a trial: that of the search, with the values of the trial, and what all trials need."""
+"""The plan of a trial: the search's, with the values of the trial, and what all trials need."""
 
 import json
 import math
@@ -36,7 +36,7 @@ def trial_plan(
         definition: The search.
         values: The trial's values; those without an effect beside the others are left out.
         number: The trial's number; ``None`` for a run that confirms the best one.
-        seed: Seed, if it is not the search's; the splits are those of the search's.
+        seed: Seed, if it is not the search's; the splits follow from the search's.
         epochs: Epochs, if they are not the plan's.
 
     Raises:
@@ -66,7 +66,7 @@ def plan_to_train(definition: StudyDefinition, trial: Trial) -> Plan:
     Raises:
         PlanError: The values contradict each other, or another version allowed them.
     """
-    plan = trial_plan(definition, trial.values, number=trial.number, seed=trial.seed, epochs=trial.epochs)
+    plan = trial_plan(definition, trial.values, number=trial.number, epochs=trial.epochs)
     chosen = {**definition.plan, **trial.values}
     defaults = {name: DEFAULTS[name] for name in TRIAL_DEFAULTS if name not in chosen}
     best = {} if "restore_best" in chosen else {"restore_best": "on"}

@@ -17,7 +17,7 @@ class RunMetrics:
         epoch: Epochs completed.
         step: Steps taken.
         time: Seconds since the Unix epoch.
-        metrics: By name, with ``validation_`` before those of validation.
+        metrics: By name; names of validation begin with ``validation_``.
     """
 
     epoch: int
@@ -91,8 +91,3 @@ def reason_after(trial: Trial, observation: Observation, state: TrialState) -> s
     if state is TrialState.FINISHED:
         return ""
     return trial.reason if trial.pending and state in (TrialState.PRUNED, TrialState.STOPPED) else observation.reason
-
-
-def proposal_of(trial: Trial) -> int:
-    """The number of a trial in Optuna's storage."""
-    return trial.number if trial.proposal is None else trial.proposal

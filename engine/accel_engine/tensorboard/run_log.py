@@ -146,7 +146,7 @@ INTERVAL = 2.0
 class LiveLog:
     """Writes a run's new steps to event files in a thread.
 
-    The files are rewritten from the run's first step whenever an engine starts or continues the run: those of an
+    The files are rewritten from the run's first step whenever an engine starts or continues the run: the files of an
     engine that exited unexpectedly may lack steps, or have discarded ones; and after the disk was full.
 
     Args:

@@ -1,6 +1,5 @@
 """Data in the form in which the model of a file takes it: raw columns of a table, and its own order of classes."""
 
-import math
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,14 +11,21 @@ import numpy.typing as npt
 from accel_engine import data
 from accel_engine.data.column_format import ColumnFormat
 from accel_engine.data.data_options import DataOptions, Progress
-from accel_engine.data.dataset import Dataset, Examples, LazyArray, Split, take_rows
+from accel_engine.data.dataset import Dataset, Examples, LazyArray, LazyRows, Split, take_rows
 from accel_engine.data.standardization import Standardization, WindowNormalization
 from accel_engine.data.standardization_model import dtype_of_units, units_of_model
 from accel_engine.data.structure import flatten, map_structure, named_leaves
 from accel_engine.data.tables.category_values import truth_words
 from accel_engine.data.tables.column_reading import read_columns
 from accel_engine.data.tables.preprocessing import unseen_notes
-from accel_engine.data.tables.raw_inputs import NUMBERS, arrays_of, check_numbers, formats_for, input_key
+from accel_engine.data.tables.raw_inputs import (
+    JOINED_CATEGORIES,
+    NUMBERS,
+    arrays_of,
+    check_numbers,
+    formats_for,
+    input_key,
+)
 from accel_engine.data.tables.table_file import read_cells
 from accel_engine.data.tables.targets import is_flag
 from accel_engine.errors import DataError
@@ -62,20 +68,21 @@ def _takes_texts(model: keras.Model) -> bool:
 def _with_columns(path: Path, model: keras.Model, columns: dict[str, str], plan: Plan, progress: Progress) -> Dataset:
     """A table with the raw columns that a model takes as inputs."""
     header = read_cells(path, skip_invalid=True, limit=1).table.column_names
-    others = [] if NUMBERS in columns else [name for name in header if input_key(name) not in columns]
+    known = {*columns, *categories(model)} - {NUMBERS, JOINED_CATEGORIES}
+    others = [] if NUMBERS in columns else [name for name in header if input_key(name) not in known]
     if len(others) > 1:  # a date is taken in parts, such as time_hour
-        others = [name for name in others if not any(key.startswith(f"{input_key(name)}_") for key in columns)]
+        others = [name for name in others if not any(key.startswith(f"{input_key(name)}_") for key in known)]
     notes = list[str]()
     if not plan.target and others:
         plan = plan.replace(target=(others[-1],))
         if len(others) > 1:
             notes.append(f"the model takes no column {' or '.join(others)}: the last of them is taken as its target")
     taken = {input_key(name): name for name in header}
-    if columns.keys() <= taken.keys():  # no one is a part of a date; named, all are kept
-        plan = plan.replace(features=tuple(taken[key] for key in columns))
+    if known <= taken.keys() and NUMBERS not in columns:  # none is a part of a date; named, all are kept
+        plan = plan.replace(features=tuple(name for key, name in taken.items() if key in known))
     dataset = data.load(plan.data, _options(path, model, columns, plan), progress)
     every = dataset.raw_inputs["training"].inputs
-    if missing := sorted(set(columns) - {raw.key for raw in every} - {NUMBERS}):
+    if missing := sorted(known - {raw.key for raw in every}):
         raise DataError(f"{plan.data} has no column {', '.join(missing)}, which the model takes")
     check_numbers(plan.data, every, _numbers(model))
     matrices = {part: dataset.raw_inputs[name] for part, name in _SPLITS.items() if getattr(dataset, part)}
@@ -98,7 +105,7 @@ def _options(path: Path, model: keras.Model, columns: dict[str, str], plan: Plan
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Restored:
+class _Restored(LazyRows):
     """An array in its units; see :class:`accel_engine.data.dataset.LazyArray`."""
 
     standardized: npt.NDArray[Any] | LazyArray
@@ -109,19 +116,12 @@ class _Restored:
     def shape(self) -> tuple[int, ...]:
         return self.standardized.shape
 
-    @property
-    def nbytes(self) -> int:
-        return math.prod(self.shape) * self.dtype.itemsize
-
     def take(self, rows: npt.NDArray[np.integer[Any]]) -> npt.NDArray[Any]:
         return self.scaling.restore(take_rows(self.standardized, rows)).astype(self.dtype)
 
-    def __len__(self) -> int:
-        return len(self.standardized)
-
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Rescaled:
+class _Rescaled(LazyRows):
     """Targets in the standard deviations of a file's model; see :class:`accel_engine.data.dataset.LazyArray`."""
 
     given: npt.NDArray[Any] | LazyArray
@@ -134,16 +134,9 @@ class _Rescaled:
     def shape(self) -> tuple[int, ...]:
         return self.given.shape
 
-    @property
-    def nbytes(self) -> int:
-        return math.prod(self.shape) * self.dtype.itemsize
-
     def take(self, rows: npt.NDArray[np.integer[Any]]) -> npt.NDArray[Any]:
         values = take_rows(self.given, rows)
         return self.units.apply(self.scaling.restore(values) if self.scaling else values)
-
-    def __len__(self) -> int:
-        return len(self.given)
 
 
 def _in_units(dataset: Dataset, units: Standardization | None) -> Dataset:

@@ -4,6 +4,7 @@ import time
 
 from accel_engine import clock
 from accel_engine.events import EpochEnded, Outcome, Phase, Validated, Warned
+from accel_engine.run.history.history import skipped_steps
 from accel_engine.training.autotuning.autotuner import AutoTuner
 from accel_engine.training.autotuning.mode_choice import plan_mode
 from accel_engine.training.autotuning.run_threads import RunThreads
@@ -22,7 +23,7 @@ from accel_engine.training.evaluation.validation import Validation
 from accel_engine.training.model_analysis import layer_table
 from accel_engine.training.progress.run_progress import EndTraining, RunProgress
 from accel_engine.training.recovery.loss_watch import LossWatch
-from accel_engine.training.recovery.replay import advance_optimizers, separated, skipped_steps
+from accel_engine.training.recovery.replay import advance_optimizers, separated
 from accel_engine.training.reporting.mfu import MfuMeter
 from accel_engine.training.reporting.run_reporter import RunReporter
 from accel_engine.training.reporting.step_recorder import EPOCH_SECONDS, StepRecorder, TimeMeter
@@ -73,7 +74,7 @@ class Epochs:
         self._recorder = StepRecorder(reporter, states)
         self._time = TimeMeter(reporter, assembly.feed.take_input_wait)
         self._watch = LossWatch(assembly, reporter)
-        self._skipped = skipped_steps(assembly.plan)
+        self._skipped = skipped_steps(assembly.plan.skip_steps)
         self._loop: Loop
         self._autotuner: AutoTuner | None = None
         self._meter: MfuMeter | None = None

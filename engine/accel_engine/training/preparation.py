@@ -18,7 +18,7 @@ from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.private_names.keras_names import all_layers
 from accel_engine.run import diagnostics
-from accel_engine.run.history.session import read_session
+from accel_engine.run.history.history import read_session
 from accel_engine.training.assembly_report import measured_metrics, report_assembly
 from accel_engine.training.autotuning.run_threads import RunThreads
 from accel_engine.training.checkpoints.checkpoint import Checkpoints

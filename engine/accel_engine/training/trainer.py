@@ -11,7 +11,7 @@ from accel_engine.events import Outcome, Phase, Recovered, RunEnded
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.run.directory.run_paths import checkpoint_steps, latest_checkpoint, reference
-from accel_engine.run.history.session import read_session
+from accel_engine.run.history.history import read_session
 from accel_engine.run.writing.writer import RunWriter
 from accel_engine.training.checkpoints.run_saver import RunSaver
 from accel_engine.training.commands.command_mailbox import CommandMailbox, StopRequested
@@ -77,7 +77,7 @@ class Trainer:
         session = read_session(run.directory)
         self._began = time.monotonic() if began is None else began
         if session.is_restarted:
-            self._began = time.monotonic() - session.seconds
+            self._began = time.monotonic() - max(0.0, clock.now() - session.began)
         self._may_leave = may_leave
         self._memory = OutOfMemory(run, is_remat_tried=is_remat_tried)
         self._numbers = NumberRecovery(session.repairs)

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from accel_engine.advice import FailedRule, Finding, find_troubles, poor
-from accel_engine.advice.poor.learning import Learning
+from accel_engine.advice import FailedRule, Finding, find_troubles, quality
+from accel_engine.advice.quality.learning import Learning
 from accel_engine.advice.rule import RulesFailedError
 
 from .recorded_example import falling, learned
@@ -20,7 +20,7 @@ def failing(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     def failing_rule(learning: Learning) -> Iterator[Finding]:
         raise ZeroDivisionError(learning.loss_name)
 
-    monkeypatch.setattr(poor, request.param, (failing_rule, *getattr(poor, request.param)))
+    monkeypatch.setattr(quality, request.param, (failing_rule, *getattr(quality, request.param)))
 
 
 @pytest.mark.usefixtures("failing")

@@ -2,14 +2,14 @@
 
 import pytest
 
-from accel_engine.advice import Confidence, Cure, Finding, Trouble, find_cure
+from accel_engine.advice import Category, Confidence, Cure, Finding, find_cure
 from accel_engine.errors import UsageError
 
 CURES = (Cure("read less"), Cure("XLA", {"xla": "on"}), Cure("more", {"batch_size": 128}))
 FINDINGS = (
-    Finding("slow-step", Trouble.SLOW, "slow", (), Confidence.LIKELY, "", CURES),
-    Finding("rate-low", Trouble.POOR, "poor", (), Confidence.LIKELY, "", (Cure("a", {"learning_rate": 0.1}),)),
-    Finding("slow-disk", Trouble.SLOW, "disk", (), Confidence.LIKELY, "", (Cure("use another disk"),)),
+    Finding("slow-step", Category.SPEED, "slow", (), Confidence.LIKELY, "", CURES),
+    Finding("rate-low", Category.QUALITY, "poor", (), Confidence.LIKELY, "", (Cure("a", {"learning_rate": 0.1}),)),
+    Finding("slow-disk", Category.SPEED, "disk", (), Confidence.LIKELY, "", (Cure("use another disk"),)),
 )
 
 

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from accel_engine.advice import Finding, Recorded, find_troubles, poor
-from accel_engine.advice.poor.regularization import LARGEST_DECAY, weight_decay
+from accel_engine.advice import Finding, Recorded, find_troubles, quality
+from accel_engine.advice.quality.regularization import LARGEST_DECAY, weight_decay
 from accel_engine.events import Outcome, PartStarted, Recovered, RunEnded
 from accel_engine.plan import DEFAULTS, Plan
 from accel_engine.run.diagnostics import DataProfile, InputProfile, Shift
@@ -54,7 +54,7 @@ def profiled(base: DataProfile = GOOD, **changes: Any) -> DataProfile:
 
 
 def found(run: Recorded) -> list[Finding]:
-    return [finding for rule in poor.RULES for finding in rule(run)]
+    return [finding for rule in quality.RULES for finding in rule(run)]
 
 
 def ids(run: Recorded) -> list[str]:

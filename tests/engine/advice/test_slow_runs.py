@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from accel_engine.advice import FasterPlan, Finding, Recorded, find_troubles, memory, slow
+from accel_engine.advice import FasterPlan, Finding, Recorded, find_troubles, memory, speed
 from accel_engine.devices.device_types import Sample
 from accel_engine.events import CheckpointSaved, Outcome, Recovered, RunEnded, TimeMeasured, Validated, WorkCounted
 from accel_engine.plan import Plan
@@ -14,7 +14,7 @@ from engine.advice.records import recorded, samples, started
 
 
 def found(run: Recorded) -> list[Finding]:
-    return [finding for rule in (*slow.RULES, *memory.RULES) for finding in rule(run)]
+    return [finding for rule in (*speed.RULES, *memory.RULES) for finding in rule(run)]
 
 
 def ids(run: Recorded) -> list[str]:

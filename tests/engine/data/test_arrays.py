@@ -249,13 +249,21 @@ def test_what_cannot_be_trained_on_is_explained(x: Any, y: Any, words: str) -> N
     [
         (X[:, :5], Y, "examples are uint8 9x8x3 in x_train but uint8 5x8x3 in x_val"),
         (X, Y + 1, "y_val has labels up to 4, but there are only classes 0 to 3"),
-        (X / 255, Y, "x_train is uint8 but x_val is float64: both must have the same value range"),
-        (X.astype(np.uint16), Y, "x_train is uint8 but x_val is uint16: both must have the same value range"),
-        (X.astype(np.int64), Y, "x_train is uint8 but x_val is int64: both must have the same value range"),
-        (X.astype(str), Y, "x_train is uint8 but x_val is <U"),
+        (X / 255, Y, "examples are uint8 in x_train but float64 in x_val: both must have the same value range"),
+        (
+            X.astype(np.uint16),
+            Y,
+            "examples are uint8 in x_train but uint16 in x_val: both must have the same value range",
+        ),
+        (
+            X.astype(np.int64),
+            Y,
+            "examples are uint8 in x_train but int64 in x_val: both must have the same value range",
+        ),
+        (X.astype(str), Y, "examples are uint8 in x_train but string in x_val"),
         (X, Y[:3], "x_val has 40 rows but y_val has 3"),
-        (X, None, "y_val is missing, but y_train has one array: all splits must have the same arrays"),
-        ({"a": X}, Y, "x_val has a, but x_train has one array"),
+        (X, None, "y_train and y_val differ, one array and nothing: all splits must have the same arrays"),
+        ({"a": X}, Y, "x_train and x_val differ, one array and a"),
     ],
 )
 def test_validation_data_must_be_like_training_data(x: Any, y: Any, words: str) -> None:

@@ -8,7 +8,7 @@ from accel_engine.data.changes import Change
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (Change("scaled", "pixels", detail="by 1/255"), "pixels scaled: by 1/255"),
+        (Change("converted", "pixels", detail="to 8 bits"), "pixels converted: to 8 bits"),
         (Change("left out", "columns", 1, detail="country"), "1 column left out: country"),
         (Change("left out", "columns without numbers", 1200), "1,200 columns without numbers left out"),
         (Change("padded", "sounds", 1, 24), "1 of 24 sounds padded"),

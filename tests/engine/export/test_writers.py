@@ -15,7 +15,7 @@ from pyarrow import parquet
 from accel_engine.devices.device_types import Reading, Sample
 from accel_engine.errors import UsageError
 from accel_engine.events import Outcome, PartEnded, PartStarted, RunStarted, Validated
-from accel_engine.export.tables import TABLES
+from accel_engine.export.tables import TABLE_READERS
 from accel_engine.export.writers import METADATA, write_csv, write_parquet, write_run_json
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, RunWriter, create
@@ -181,7 +181,7 @@ def test_a_metric_with_the_name_of_another_column_is_renamed(writer: RunWriter, 
     assert (row["step"], row["time"], row["seconds"], row[f"metric_{name}"]) == ("50", "1100.0", "0.5", "7.0")
 
 
-@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize("table", TABLE_READERS)
 def test_a_run_that_never_began_is_a_header(table: str, tmp_path: Path) -> None:
     with closing(RunReader(create(Plan()))) as run:
         assert rows(run, table) == []
@@ -213,7 +213,7 @@ def test_a_reading_that_is_not_finite_is_null_in_json(writer: RunWriter, run: Ru
     assert sample["readings"] == {"power": power, "load": {"value": 0.5, "unit": ""}}
 
 
-@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize("table", TABLE_READERS)
 def test_parquet_has_the_rows_of_csv_and_the_plan(
     writer: RunWriter, run: RunReader, table: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

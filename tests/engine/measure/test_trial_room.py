@@ -13,6 +13,7 @@ from accel_engine.measure.trial_room import PlacedTrial, check_room, check_room_
 from accel_engine.plan import Plan
 from accel_engine.plan.placement import process_count
 from accel_engine.run import RunWriter, create
+from accel_engine.run.history.history import History, fold
 from accel_engine.run.runs.devices_in_use import DevicesInUse
 
 GIB = 1 << 30
@@ -33,15 +34,15 @@ def sample(device: str, at: float = 0.0, **values: float) -> Sample:
 
 def test_two_processes_like_the_run_must_fit_on_its_gpu() -> None:
     used = sample("gpu:0", allocated_peak=10, memory_used=11, memory_total=80)
-    check_room(on("gpu"), [used], TWO, "k3fp")
+    check_room(fold(History(), on("gpu")), [used], TWO, "k3fp")
     later = sample("gpu:0", 1.0, allocated_peak=40, memory_used=41, memory_total=80)
     with pytest.raises(RunError, match=r"does not fit beside run k3fp: it takes about 97.2 GiB .* 39.0 GiB are free"):
-        check_room(on("gpu"), [later, used], TWO, "k3fp")
+        check_room(fold(History(), on("gpu")), [later, used], TWO, "k3fp")
 
 
 def test_a_gpu_whose_memory_is_unknown_is_left_alone() -> None:
     with pytest.raises(RunError, match="whose free memory is unknown"):
-        check_room(on("gpu"), [sample("gpu:0", memory_used=1, memory_total=80)], TWO, "k3fp")
+        check_room(fold(History(), on("gpu")), [sample("gpu:0", memory_used=1, memory_total=80)], TWO, "k3fp")
 
 
 def test_a_trial_beside_live_runs_leaves_them_their_memory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -78,27 +79,29 @@ def test_workers_divide_the_gpus_and_share_the_host(monkeypatch: pytest.MonkeyPa
     assert workers.devices == served.devices == tuple(gpu.id for gpu in gpus)
     readings = [sample("gpu:0", allocated_peak=10, memory_used=11, memory_total=38), sample("cpu:0", engine_memory=2)]
     monkeypatch.setattr(trial_room, "available_memory", lambda: 22 * GIB)
-    check_room(on("gpu"), readings, (ON_GPU, workers), "k3fp")  # two processes on the GPU, nine on the host
+    check_room(
+        fold(History(), on("gpu")), readings, (ON_GPU, workers), "k3fp"
+    )  # two processes on the GPU, nine on the host
     with pytest.raises(RunError, match=r"takes about 26.4 GiB of memory of this machine, and 22.0 GiB are free"):
-        check_room(on("gpu"), readings, (ON_GPU, served), "k3fp")
+        check_room(fold(History(), on("gpu")), readings, (ON_GPU, served), "k3fp")
     with pytest.raises(RunError, match=r"takes about 37.8 GiB of memory of gpu:0, and 27.0 GiB are free"):
-        check_room(on("gpu"), readings, (ON_GPU, ON_GPU, workers), "k3fp")
+        check_room(fold(History(), on("gpu")), readings, (ON_GPU, ON_GPU, workers), "k3fp")
 
 
 def test_gpus_that_no_trial_uses_do_not_matter() -> None:
-    check_room(on("gpu"), [], (PlacedTrial(devices=("cpu:0", "gpu:1")),), "k3fp")
+    check_room(fold(History(), on("gpu")), [], (PlacedTrial(devices=("cpu:0", "gpu:1")),), "k3fp")
     with pytest.raises(RunError, match="whose free memory is unknown"):
-        check_room(on("gpu"), [], (PlacedTrial(),), "k3fp")  # on any
+        check_room(fold(History(), on("gpu")), [], (PlacedTrial(),), "k3fp")  # on any
 
 
 def test_a_tpu_belongs_to_the_run() -> None:
     with pytest.raises(RunError, match="holds the TPU"):
-        check_room(on("tpu"), [], TWO, "k3fp")
+        check_room(fold(History(), on("tpu")), [], TWO, "k3fp")
 
 
 def test_host_memory_must_suffice_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trial_room, "available_memory", lambda: 5 * GIB)
-    check_room(on("cpu"), [sample("cpu:0", engine_memory=2)], TWO, "k3fp")
-    check_room(on("cpu"), [], TWO, "k3fp")
+    check_room(fold(History(), on("cpu")), [sample("cpu:0", engine_memory=2)], TWO, "k3fp")
+    check_room(fold(History(), on("cpu")), [], TWO, "k3fp")
     with pytest.raises(RunError, match="of this machine"):
-        check_room(on("cpu"), [sample("cpu:0", engine_memory=3)], TWO, "k3fp")
+        check_room(fold(History(), on("cpu")), [sample("cpu:0", engine_memory=3)], TWO, "k3fp")

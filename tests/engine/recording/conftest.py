@@ -1,5 +1,7 @@
 """Small models, and what a recorder wrote of their training."""
 
+import os
+import threading
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -9,8 +11,10 @@ import keras
 import numpy as np
 import pytest
 
-from accel_engine.recording import recorder_thread
+from accel_engine.recording import recorder_thread, supervisor
 from accel_engine.run import RunReader
+from accel_engine.scripts.listener import Listener
+from accel_engine.scripts.recorder_runs import RecorderRuns
 
 ROWS = 104
 """Thirteen batches of 8: the last of 16 is smaller."""
@@ -21,10 +25,24 @@ def laid_out(two_cpus: None) -> None:
     """These tests use TensorFlow."""
 
 
+@pytest.fixture(scope="session")
+def address() -> str:
+    """The address of a supervisor in this process, where tests can replace what it calls."""
+    listener = Listener()
+    runs = RecorderRuns(listener)
+    threading.Thread(target=runs.serve, args=[os.getpid()], daemon=True).start()
+    return listener.address
+
+
+@pytest.fixture(autouse=True)
+def supervised(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Start no other process to write the runs."""
+    monkeypatch.setattr(supervisor, "_started_address", address)
+
+
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Wait for a run's beginning and end however slow this machine is."""
-    monkeypatch.setattr(recorder_thread, "BEGIN_SECONDS", 120.0)
+    """Wait for a run's end however slow this machine is."""
     monkeypatch.setattr(recorder_thread, "END_SECONDS", 120.0)
 
 

@@ -13,11 +13,13 @@ import pytest
 import accel_engine.recording
 from accel_engine import RunRecorder
 from accel_engine.devices import Sampler
-from accel_engine.recording import recorder
-from accel_engine.recording.own_run import OwnRunWriter
 from accel_engine.run import RunWriter
 from accel_engine.run.writing.owned_run import OwnedRun
 from accel_engine.run.writing.step_writer import StepWriter
+from accel_engine.scripts.patient_writer import PatientWriter
+from accel_engine.scripts.recorder_runs import RecorderRun
+from accel_engine.scripts.recorder_server import Recording
+from accel_engine.scripts.supervised_run import SupervisedRun
 from accel_engine.training.commands.command_mailbox import CommandMailbox
 
 MODULES = {
@@ -28,7 +30,7 @@ MODULES = {
 OF_LOOPS = {name for name in MODULES if name.startswith("loop_")} | {"held_values"}
 """The modules that only a loop's recorder uses."""
 
-OF_BOTH = {"destination", "own_run", "recorder_thread", "watch_hint", "write_queue"}
+OF_BOTH = {"recorder_thread", "run_link", "watch_hint", "wire"}
 """The modules that both recorders use."""
 
 ESCAPE = {"guarded", "_give_up", "warn", "observe", "FitCall.__init__"}
@@ -39,9 +41,19 @@ Functions = dict[str, tuple[object, str]]
 
 
 def functions_of(modules: set[str]) -> Functions:
-    """Every function and method of some modules, and what they call of a run's writer."""
+    """Every function and method of some modules, and of what writes the run in the supervisor."""
     found = {label: (owner, name) for module in sorted(modules) for label, owner, name in _functions(MODULES[module])}
-    for kind in (OwnedRun, StepWriter, RunWriter, OwnRunWriter, Sampler, CommandMailbox):
+    for kind in (
+        OwnedRun,
+        StepWriter,
+        RunWriter,
+        PatientWriter,
+        SupervisedRun,
+        RecorderRun,
+        Recording,
+        Sampler,
+        CommandMailbox,
+    ):
         for method, function in vars(kind).items():
             if inspect.isfunction(function):
                 found[f"{kind.__name__}.{method}"] = kind, method
@@ -50,8 +62,7 @@ def functions_of(modules: set[str]) -> Functions:
 
 def functions_of_fit() -> Functions:
     """What can fail while a ``fit`` is recorded."""
-    made = {"RunRecorder._make": (RunRecorder, "_make"), "recorder.create_recorded": (recorder, "create_recorded")}
-    return functions_of(MODULES.keys() - OF_LOOPS) | made
+    return functions_of(MODULES.keys() - OF_LOOPS) | {"RunRecorder._link": (RunRecorder, "_link")}
 
 
 def fail(*_: Any, **__: Any) -> Any:

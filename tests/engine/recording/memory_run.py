@@ -1,25 +1,23 @@
-"""A run in memory, for what a recorder thread writes."""
+"""A run in memory, for what a recorder thread sends."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from accel_engine.events import Event, RunStarted
+from accel_engine.events import Event
 from accel_engine.run.engine.commands import Command
 
 
 class Run:
-    """A run in memory."""
+    """A run in memory, in the place of a link to its supervisor."""
 
-    def __init__(self) -> None:
+    def __init__(self, step: int = 0, epochs: int = 0) -> None:
+        self.step, self.epochs = step, epochs
         self.events: list[Event] = []
         self.chunks: list[tuple[int, float, float, dict[str, list[float]]]] = []
         self.media: list[tuple[Any, ...]] = []
-        self.samples: list[Any] = []
         self.answers: list[tuple[Any, ...]] = []
         self.pending: list[Command] = []
-        self.beats = 0
         self.is_closed = False
 
     def write_event(self, event: Event) -> None:
@@ -32,12 +30,6 @@ class Run:
     def write_media(self, *media: Any) -> None:
         self.media.append(media)
 
-    def write_samples(self, samples: Any) -> None:
-        self.samples.append(samples)
-
-    def heartbeat(self) -> None:
-        self.beats += 1
-
     def commands(self) -> list[Command]:
         return self.pending
 
@@ -49,18 +41,3 @@ class Run:
 
     def close(self) -> None:
         self.is_closed = True
-
-
-class Place:
-    """A destination in memory."""
-
-    directory: Path | None = None
-    samples_devices = False
-    step = epochs = 0
-
-    def __init__(self, run: Run) -> None:
-        self.run = run
-
-    def open(self, started: RunStarted) -> Any:
-        del started
-        return self.run

@@ -24,7 +24,7 @@ from accel_engine.recording import fit_session
 from accel_engine.recording.fit_session import FitSession
 from accel_engine.run.engine.commands import Command
 
-from .memory_run import Place, Run
+from .memory_run import Run
 
 
 class Plain(SimpleNamespace):
@@ -46,8 +46,7 @@ class Fit:
         self.session.begin()
 
     def make(self, before: FitSession | None = None) -> FitSession:
-        values = {"name": "mine"}
-        return FitSession(lambda: self.model, Place(self.run), values, *self._arguments, before, is_fit_wrapped=True)
+        return FitSession(lambda: self.model, self.run, *self._arguments, before, is_fit_wrapped=True)  # type: ignore[arg-type]
 
     def batch(self, loss: float, at: float) -> None:
         if self.session.rates.due:

@@ -10,7 +10,8 @@ import pytest
 
 from accel_engine import Recorder
 from accel_engine.events import Warned
-from accel_engine.run import RunReader, RunWriter
+from accel_engine.recording.run_link import RunLink
+from accel_engine.run import RunReader
 
 from .conftest import Read
 
@@ -18,8 +19,8 @@ from .conftest import Read
 @pytest.fixture
 def waiting(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     """The recorder thread takes nothing until this is set."""
-    goes_on, commands = threading.Event(), RunWriter.commands
-    monkeypatch.setattr(RunWriter, "commands", lambda self: (goes_on.wait(), commands(self))[1])
+    goes_on, commands = threading.Event(), RunLink.commands
+    monkeypatch.setattr(RunLink, "commands", lambda self: (goes_on.wait(), commands(self))[1])
     return goes_on
 
 

@@ -5,7 +5,6 @@ import shutil
 import sqlite3
 import sys
 import threading
-import time
 import warnings
 from collections.abc import Callable
 from contextlib import closing
@@ -20,11 +19,14 @@ import tensorflow as tf
 from accel_engine import RunRecorder
 from accel_engine.errors import DatabaseError, RunError
 from accel_engine.events import Outcome, Phase, PhaseChanged, RunEnded, Warned
-from accel_engine.recording import fit_command_handler, recorder, recorder_thread
 from accel_engine.recording import fit_session as fitting
+from accel_engine.recording import recorder_thread, run_link, supervisor
+from accel_engine.recording.run_link import RunLink
 from accel_engine.run import RunWriter, Status, request
+from accel_engine.run.directory.run_paths import LOG
 from accel_engine.run.runs.creation import create_recorded
 from accel_engine.run.writing import owned_run
+from accel_engine.scripts import patient_writer, recorder_runs
 
 from .conftest import Read, examples, tiny
 from .faults import MODULES, OF_BOTH, OF_LOOPS, fail, functions_of_fit, put
@@ -35,7 +37,8 @@ FUNCTIONS = functions_of_fit()
 @pytest.fixture(autouse=True)
 def impatient(patient: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Wait for nothing long, and look at every batch."""
-    monkeypatch.setattr(recorder_thread, "BEGIN_SECONDS", 0.5)
+    monkeypatch.setattr(run_link, "_silent", threading.Event())
+    monkeypatch.setattr(supervisor, "start", fail)
     monkeypatch.setattr(recorder_thread, "END_SECONDS", 0.5)
     monkeypatch.setattr(fitting, "UPDATE_SECONDS", 0.0)
     monkeypatch.setattr(recorder_thread, "_UNFINISHED", set())
@@ -97,7 +100,6 @@ def test_a_fault_ends_the_recording_with_one_warning_and_a_run_that_says_so(
     wait_until: Callable[..., None],
     method: str,
 ) -> None:
-    monkeypatch.setattr(recorder_thread, "BEGIN_SECONDS", 60.0)
     if method != "begin":
         monkeypatch.setattr(fitting.FitSession, method, fail)
     else:
@@ -171,12 +173,12 @@ def _log_cannot_be_written(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _after_it_was_made(change: Callable[[Path], None]) -> Callable[[Path, pytest.MonkeyPatch], None]:
     def spoil(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        def make(*arguments: Any) -> Path:
-            directory = create_recorded(*arguments)
+        def make(*arguments: Any, **options: Any) -> Path:
+            directory = create_recorded(*arguments, **options)
             change(directory)
             return directory
 
-        monkeypatch.setattr(recorder, "create_recorded", make)
+        monkeypatch.setattr(recorder_runs, "create_recorded", make)
 
     return spoil
 
@@ -213,7 +215,6 @@ SPOILED = {
 def test_a_file_that_cannot_be_written_leaves_training_as_it_is(
     monkeypatch: pytest.MonkeyPatch, trained: Trained, home: Path, what: str
 ) -> None:
-    monkeypatch.setattr(recorder_thread, "BEGIN_SECONDS", 60.0)
     SPOILED[what](home, monkeypatch)
 
     got, (warned,) = trained.fit(RunRecorder())
@@ -223,28 +224,34 @@ def test_a_file_that_cannot_be_written_leaves_training_as_it_is(
 
 
 @pytest.mark.parametrize("writes", [0, 1, 2, 5, 9])
-def test_a_disk_that_is_full_after_some_writes_leaves_training_as_it_is(
-    monkeypatch: pytest.MonkeyPatch, trained: Trained, writes: int
+def test_a_disk_that_is_full_after_some_writes_is_waited_for_and_nothing_is_lost(
+    monkeypatch: pytest.MonkeyPatch, trained: Trained, wait_until: Callable[..., None], writes: int
 ) -> None:
-    left = iter(range(writes))
+    left, has_room = iter(range(writes)), threading.Event()
 
     def filling(method: Callable[..., None]) -> Callable[..., None]:
         def write(*arguments: Any) -> None:
-            if next(left, None) is None:
+            if next(left, None) is None and not has_room.is_set():
                 raise DatabaseError("database or disk is full")
             method(*arguments)
 
         return write
 
-    for name in ("write_event", "write_chunk", "write_samples", "heartbeat"):
+    for name in ("begin", "write_event", "write_chunk", "write_samples", "heartbeat"):
         monkeypatch.setattr(RunWriter, name, filling(getattr(RunWriter, name)))
-    monkeypatch.setattr(recorder_thread, "BEGIN_SECONDS", 60.0)
-    monkeypatch.setattr(recorder_thread, "END_SECONDS", 60.0)
+    monkeypatch.setattr(patient_writer, "RETRY_SECONDS", 0.01)
+    mine = RunRecorder()
 
-    got, (warned,) = trained.fit(RunRecorder())
+    got, (warned,) = trained.fit(mine)
+    again, (refused,) = trained.fit(mine)
 
-    assert got == trained.expected
-    assert warned == "recording stopped, training continues: database or disk is full"
+    assert got == again == trained.expected
+    assert warned == "the end of the run is not written yet; the disk may be busy"
+    assert "the previous recording is not written yet" in refused
+    has_room.set()
+    wait_until(lambda: Read(mine.directory).info.status is Status.FINISHED, "the run's end")
+    assert np.isfinite(Read(mine.directory).series("loss")).sum() == 8
+    assert "database or disk is full: waiting to write the run" in (mine.directory / LOG).read_text()
 
 
 def _locked(directory: Path) -> sqlite3.Connection:
@@ -253,87 +260,37 @@ def _locked(directory: Path) -> sqlite3.Connection:
     return connection
 
 
-def test_a_database_that_another_has_locked_for_long_leaves_training_as_it_is(
-    monkeypatch: pytest.MonkeyPatch, trained: Trained
-) -> None:
-    monkeypatch.setattr(owned_run, "LOCK_TIMEOUT_SECONDS", 0.0)
-    monkeypatch.setattr(recorder_thread, "BEGIN_SECONDS", 60.0)
-    locks: list[sqlite3.Connection] = []
-    _after_it_was_made(lambda directory: locks.append(_locked(directory)))(Path(), monkeypatch)
-
-    got, (warned,) = trained.fit(RunRecorder())
-
-    assert got == trained.expected
-    assert warned.endswith("database is locked")
-    locks[0].close()
-
-
+@pytest.mark.parametrize("timeout", [0.0, 60.0])
 def test_what_a_locked_database_could_not_take_meanwhile_is_written_once_it_is_free(
-    monkeypatch: pytest.MonkeyPatch, trained: Trained, wait_until: Callable[..., None]
+    monkeypatch: pytest.MonkeyPatch, trained: Trained, wait_until: Callable[..., None], timeout: float
 ) -> None:
-    monkeypatch.setattr(recorder_thread, "BEGIN_SECONDS", 0.01)
+    monkeypatch.setattr(owned_run, "LOCK_TIMEOUT_SECONDS", timeout)
+    monkeypatch.setattr(patient_writer, "RETRY_SECONDS", 0.01)
     monkeypatch.setattr(recorder_thread, "END_SECONDS", 0.01)
     locks: list[sqlite3.Connection] = []
     _after_it_was_made(lambda directory: locks.append(_locked(directory)))(Path(), monkeypatch)
     mine = RunRecorder()
 
-    got, (slow, late) = trained.fit(mine)
-    again, (refused,) = trained.fit(mine)
+    got, (late,) = trained.fit(mine)
 
-    assert got == again == trained.expected
-    assert slow.startswith("could not start the run within 0.01 s")
+    assert got == trained.expected
     assert late.startswith("the end of the run is not written yet")
-    assert "the previous recording is not written yet" in refused
-    wait_until(lambda: locks, "the lock")
     locks[0].execute("ROLLBACK")
     locks[0].close()
     wait_until(lambda: Read(mine.directory).info.status is Status.FINISHED, "the run's end")
     assert np.isfinite(Read(mine.directory).series("loss")).sum() == 8
 
 
-def test_what_a_disk_that_hangs_has_no_room_for_is_counted_and_told(
-    monkeypatch: pytest.MonkeyPatch, trained: Trained
+def test_a_recording_thread_that_dies_leaves_no_training_paused(
+    monkeypatch: pytest.MonkeyPatch, trained: Trained, wait_until: Callable[..., None]
 ) -> None:
-    monkeypatch.setattr("accel_engine.recording.write_queue.MAX_ITEMS", 3)
-    monkeypatch.setattr(recorder_thread, "END_SECONDS", 60.0)
-    goes_on, chunk = threading.Event(), RunWriter.write_chunk
+    mine, paused = RunRecorder(), threading.Event()
+    commands = RunLink.commands
 
-    def hang(*arguments: Any) -> None:
-        goes_on.wait()
-        chunk(*arguments)
-
-    monkeypatch.setattr(RunWriter, "write_chunk", hang)
-    mine = RunRecorder()
-    go_on = keras.callbacks.LambdaCallback(on_train_end=lambda _: goes_on.set())
-
-    got, (warned,) = trained.fit(go_on, mine)
-
-    assert got == trained.expected
-    assert warned.startswith("the disk is too slow")
-    read = Read(mine.directory)
-    (ended,) = read.all(RunEnded)
-    assert (ended.outcome, ended.steps) == (Outcome.FINISHED, 8)
-    losses = read.series("loss")
-    assert len(losses) == 8
-    assert 0 < np.isnan(losses).sum() < 8
-    lost = f"{np.isnan(losses).sum()} steps and"
-    assert any(each.message.startswith(lost) for each in read.all(Warned))
-
-
-@pytest.mark.parametrize("how", ["dies", "hangs"])
-def test_a_recording_thread_that_is_of_no_use_any_more_leaves_no_training_paused(
-    monkeypatch: pytest.MonkeyPatch, trained: Trained, wait_until: Callable[..., None], how: str
-) -> None:
-    monkeypatch.setattr(fit_command_handler, "MAX_MISSED_POLLS", 1)
-    mine, paused, over = RunRecorder(), threading.Event(), threading.Event()
-    commands = RunWriter.commands
-
-    def useless(writer: RunWriter) -> Any:
-        if paused.is_set() and how == "dies":
-            raise SystemExit
+    def dying(link: RunLink) -> Any:
         if paused.is_set():
-            over.wait()
-        return commands(writer)
+            raise SystemExit
+        return commands(link)
 
     class Stop(keras.callbacks.Callback):  # type: ignore[misc]
         def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
@@ -346,12 +303,11 @@ def test_a_recording_thread_that_is_of_no_use_any_more_leaves_no_training_paused
         wait_until(lambda: Read(mine.directory).all(PhaseChanged)[-1].phase is Phase.PAUSED, "the pause")
         paused.set()
 
-    monkeypatch.setattr(RunWriter, "commands", useless)
+    monkeypatch.setattr(RunLink, "commands", dying)
     asking = threading.Thread(target=ask)
     asking.start()
     _, (warned,) = trained.fit(mine, Stop(), epochs=10**6)
     asking.join()
-    over.set()
 
     assert warned.startswith("recording stopped, training continues: ")
 
@@ -373,27 +329,21 @@ def test_a_hung_disk_holds_up_a_fit_for_no_longer_than_its_patience(
     monkeypatch: pytest.MonkeyPatch, trained: Trained
 ) -> None:
     goes_on = threading.Event()
-    waited: list[float] = []
 
-    def hang(*_: Any) -> Path:
+    def hang(*_: Any, **__: Any) -> Path:
         goes_on.wait()
         raise RunError("it was let go on")
 
-    class Timed(recorder_thread.queue.SimpleQueue):  # type: ignore[name-defined, misc, type-arg]
-        def get(self, block: bool = True, timeout: float | None = None) -> Any:
-            if threading.current_thread() is threading.main_thread():
-                waited.append(time.monotonic() if timeout is None else timeout)
-            return super().get(block, timeout)
+    monkeypatch.setattr(run_link, "REPLY_SECONDS", 0.5)
+    monkeypatch.setattr(recorder_runs, "create_recorded", hang)
 
-    monkeypatch.setattr(recorder_thread.queue, "SimpleQueue", Timed)
-    monkeypatch.setattr(recorder, "create_recorded", hang)
-
-    got, warned = trained.fit(RunRecorder())
+    got, (warned,) = trained.fit(RunRecorder())
+    again, (refused,) = trained.fit(RunRecorder())
     goes_on.set()
 
-    assert got == trained.expected
-    assert [seconds for seconds in waited if seconds] == [0.5, 0.5]
-    assert len(warned) == 2
+    assert got == again == trained.expected
+    assert warned.endswith("the supervisor of the run does not answer: timed out")
+    assert refused.endswith("it has not answered before")
 
 
 def test_a_gap_of_steps_that_were_lost_is_read_as_missing(home: Path) -> None:

@@ -4,25 +4,26 @@ import importlib
 import importlib.util
 import io
 import os
+import subprocess
 import sys
+from collections.abc import Iterator
 from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from accel_engine.recording import fit_calls, supervised
+from accel_engine.recording import fit_calls, run_link, supervisor
 from accel_engine.recording.every_fit import hook
 from accel_engine.recording.every_fit.added_recorder import recorder_added
-from accel_engine.recording.supervised import part
 
 STARTUP = Path(hook.__file__).parent / "startup"
 NAME = "sitecustomize"
 
 
 @pytest.fixture(autouse=True)
-def _is_undone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(supervised, "address", "")
+def _is_undone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(supervisor, "given_address", "")
     monkeypatch.setattr(sys, "meta_path", [PathFinder])
     monkeypatch.setattr(sys, "path", list(sys.path))
     for name in (hook.SUPERVISOR, hook.PATH, "PYTHONPATH"):
@@ -30,6 +31,9 @@ def _is_undone(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("keras", NAME):
         monkeypatch.setitem(sys.modules, name, None)  # type: ignore[arg-type] # it is set again after the test
         del sys.modules[name]
+    yield
+    for name in (hook.SUPERVISOR, hook.PATH, "PYTHONPATH"):
+        os.unsetenv(name)
 
 
 def write(directory: Path, name: str, text: str) -> None:
@@ -46,19 +50,29 @@ def start_python() -> None:
     spec.loader.exec_module(sys.modules[NAME])
 
 
+def inherited(name: str) -> str:
+    """A variable of the processes that this one starts."""
+    return subprocess.run(["printenv", name], capture_output=True, text=True, check=False).stdout.strip()
+
+
 @pytest.mark.parametrize("users", [None, "/lib"])
-def test_the_users_path_is_as_without_it(monkeypatch: pytest.MonkeyPatch, users: str | None) -> None:
+def test_a_script_sees_the_users_path_and_what_it_starts_gets_ours(
+    monkeypatch: pytest.MonkeyPatch, users: str | None
+) -> None:
+    monkeypatch.setenv(hook.SUPERVISOR, "/run")
     monkeypatch.setenv("PYTHONPATH", f"{STARTUP}:{users}")
     if users:
         monkeypatch.setenv(hook.PATH, users)
     sys.path[:] = ["", str(STARTUP), "/lib"]
     monkeypatch.setitem(sys.path_importer_cache, str(STARTUP), None)
 
-    hook.restore_path(str(STARTUP))
+    assert hook.hide_variables(str(STARTUP)) == "/run"
 
-    assert (os.environ.get("PYTHONPATH"), hook.PATH in os.environ) == (users, False)
+    assert (os.environ.get("PYTHONPATH"), {hook.PATH, hook.SUPERVISOR} & os.environ.keys()) == (users, set())
     assert sys.path == ["", "/lib"]
     assert str(STARTUP) not in sys.path_importer_cache
+    assert inherited("PYTHONPATH") == f"{STARTUP}:{users}"
+    assert (inherited(hook.SUPERVISOR), inherited(hook.PATH)) == ("/run", users or "")
 
 
 def test_lines_are_written_when_they_are_printed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,7 +83,7 @@ def test_lines_are_written_when_they_are_printed(monkeypatch: pytest.MonkeyPatch
     hook.install("/run")
 
     assert log.line_buffering
-    assert supervised.address == "/run"
+    assert supervisor.given_address == "/run"
 
 
 def test_fits_are_observed_once_keras_is_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,7 +109,7 @@ def test_a_fault_is_reported_and_raises_nothing(monkeypatch: pytest.MonkeyPatch)
 
     reports: list[str] = []
     monkeypatch.setattr(fit_calls, "observe", fail)
-    monkeypatch.setattr(part, "report", reports.append)
+    monkeypatch.setattr(run_link, "report", reports.append)
 
     hook._observe_fit()
 
@@ -113,7 +127,7 @@ def test_python_starts_with_the_hook_and_the_users_own_start(
     start_python()
 
     assert sys.modules[NAME].started
-    assert supervised.address == address
+    assert supervisor.given_address == address
     assert len(sys.meta_path) == (2 if address else 1)
     assert not {"PYTHONPATH", hook.SUPERVISOR} & os.environ.keys()
 
@@ -149,10 +163,22 @@ def test_a_fault_at_the_start_is_printed(
     def fail(*_: object) -> None:
         raise LookupError("a fault")
 
-    monkeypatch.setattr(hook, "restore_path", fail)
+    monkeypatch.setattr(hook, "hide_variables", fail)
     write(tmp_path, NAME, "started = True")
 
     start_python()
 
     assert capsys.readouterr().err == "accel-tui: this script's training is not recorded: LookupError: a fault\n"
+    assert sys.modules[NAME].started
+
+
+def test_another_python_that_the_script_starts_is_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(tmp_path, NAME, "started = True")
+    monkeypatch.setitem(sys.modules, hook.__name__, None)  # type: ignore[arg-type] # as if it were not installed
+
+    start_python()
+
+    assert not capsys.readouterr().err
     assert sys.modules[NAME].started

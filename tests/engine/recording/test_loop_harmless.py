@@ -1,18 +1,18 @@
 """Nothing that fails in a loop's recorder reaches the loop."""
 
 import inspect
+import threading
 import warnings
 
 import numpy as np
 import pytest
 
 from accel_engine import Recorder
-from accel_engine.recording import recorder_thread
+from accel_engine.recording import recorder_thread, run_link, supervisor
 
 from .faults import MODULES, OF_BOTH, OF_LOOPS, fail, functions_of, put
 
 FUNCTIONS = functions_of(OF_LOOPS | OF_BOTH) | {
-    "loop_recorder.create_recorded": (MODULES["loop_recorder"], "create_recorded"),
     "loop_recorder.image_of": (MODULES["loop_recorder"], "image_of"),
 }
 CALLS = {
@@ -30,7 +30,9 @@ CALLS |= {f"Recorder.{name}" for name in ("__init__", "log", "log_image", "log_t
 @pytest.fixture(autouse=True)
 def impatient(patient: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Wait for nothing long."""
-    monkeypatch.setattr(recorder_thread, "BEGIN_SECONDS", 0.5)
+    monkeypatch.setattr(run_link, "REPLY_SECONDS", 0.5)
+    monkeypatch.setattr(run_link, "_silent", threading.Event())
+    monkeypatch.setattr(supervisor, "start", fail)
     monkeypatch.setattr(recorder_thread, "END_SECONDS", 0.5)
     monkeypatch.setattr(recorder_thread, "_UNFINISHED", set())
 

@@ -17,10 +17,12 @@ from accel_engine.errors import DatabaseError
 from accel_engine.events import CommandAnswered, EpochEnded, ModelBuilt, Outcome, RunEnded, Validated, Warned
 from accel_engine.recording import loop_session
 from accel_engine.recording.loop_recorder import flat_config
+from accel_engine.recording.run_link import RunLink
 from accel_engine.run import RunReader, RunWriter, Status, request
 from accel_engine.run.engine.commands import read_answer
 from accel_engine.run.media import Histogram, LoggedImage, LoggedText, MediaItem
 from accel_engine.run.runs.listing import summarize
+from accel_engine.scripts import patient_writer
 from recorded_run import execute
 
 from .conftest import Read
@@ -493,29 +495,33 @@ def test_a_recorder_that_cannot_be_made_records_nothing(recwarn: pytest.Warnings
     assert run.directory is None
 
 
-def test_a_full_disk_leaves_the_loop_as_it_is(monkeypatch: pytest.MonkeyPatch, wait_until: Callable[..., None]) -> None:
+def test_a_full_disk_leaves_the_loop_as_it_is_and_loses_nothing(
+    monkeypatch: pytest.MonkeyPatch, wait_until: Callable[..., None], recwarn: pytest.WarningsRecorder
+) -> None:
     def full(*_: Any) -> None:
         raise DatabaseError("database or disk is full")
 
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        with Recorder() as run:
-            monkeypatch.setattr(RunWriter, "write_chunk", full)
+    monkeypatch.setattr(patient_writer, "RETRY_SECONDS", 0.01)
+    with Recorder() as run:
+        assert run.directory
+        log = run.directory / "log.txt"
+        with monkeypatch.context() as patch:
+            patch.setattr(RunWriter, "write_chunk", full)
             run.log(0, loss=1.0)
-            wait_until(lambda: not run._session.writing, "the failure")  # type: ignore[union-attr]
+            wait_until(lambda: "database or disk is full: waiting" in log.read_text(), "the failure")
             run.log(1, loss=1.0)
 
-    assert [str(each.message) for each in caught] == ["not recorded, the script continues: database or disk is full"]
-    assert ended(run).reason == "recording failed, training continued: database or disk is full"
-    assert run.directory
-    assert "database or disk is full" in (run.directory / "log.txt").read_text()
+    assert not recwarn.list
+    assert ended(run).outcome is Outcome.FINISHED
+    assert len(Read(run.directory).series("loss")) == 2
+    assert "the run can be written again" in log.read_text()
 
 
 def test_more_than_can_be_written_is_counted(monkeypatch: pytest.MonkeyPatch, wait_until: Callable[..., None]) -> None:
     monkeypatch.setattr(loop_session, "MAX_ROWS", 10)
     goes_on = threading.Event()
-    write = RunWriter.commands
-    monkeypatch.setattr(RunWriter, "commands", lambda self: (goes_on.wait(), write(self))[1])
+    write = RunLink.commands
+    monkeypatch.setattr(RunLink, "commands", lambda self: (goes_on.wait(), write(self))[1])
     with Recorder() as run:
         for step in range(25):
             run.log(step, loss=1.0)

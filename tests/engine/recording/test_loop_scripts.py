@@ -5,14 +5,17 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from accel_engine.events import EpochEnded, Outcome, RunEnded, Warned
-from accel_engine.run import Status, runs_directory
+from accel_engine.run import runs_directory
+from accel_engine.scripts.recorder_server import LEFT
 
 from .conftest import Read
 
@@ -20,11 +23,10 @@ IMPORTS = "import os, signal, sys, time\nfrom accel_engine import Recorder\n"
 
 
 def run_script(
-    source: str, *, status: int | None = 0, folder: Path | None = None
+    source: str, *, status: int | None = 0, folder: Path | None = None, **options: Any
 ) -> "subprocess.CompletedProcess[str]":
-    done = subprocess.run(
-        [sys.executable, "-c", IMPORTS + source], capture_output=True, text=True, check=False, cwd=folder, timeout=120
-    )
+    command = [sys.executable, "-c", IMPORTS + source]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder, timeout=120, **options)
     if status is not None:
         assert done.returncode == status, done.stderr
     return done
@@ -100,7 +102,7 @@ def test_an_exit_within_the_block_has_its_status() -> None:
     assert end_of(the_run()) == (Outcome.FAILED, "the script exited with status 3")
 
 
-def test_a_killed_script_has_all_steps_but_the_last() -> None:
+def test_a_killed_script_has_all_steps_but_the_last(wait_until: Callable[..., None]) -> None:
     """The recorder thread takes the steps four times per second."""
     done = run_script(
         """
@@ -117,8 +119,9 @@ os.kill(os.getpid(), signal.SIGKILL)
     )
 
     assert not done.stderr
+    wait_until(lambda: not the_run().info.status.live, "the end of the run")
     read = the_run()
-    assert read.info.status is Status.LOST
+    assert end_of(read) == (Outcome.FAILED, LEFT)
     assert read.series("at")[-1] > 1.0  # it is 2.7 to 3 on an idle machine
     assert np.isfinite(read.series("at")).all()
 
@@ -175,40 +178,30 @@ def finish():
 """
 
 
-@pytest.mark.parametrize("close", ["run.close()", "del run", ""])
-def test_files_that_the_script_opens_after_it_closed_all_descriptors_stay_intact(tmp_path: Path, close: str) -> None:
+def test_a_script_that_closes_all_descriptors_is_recorded_and_its_files_stay_intact(tmp_path: Path) -> None:
     done = run_script(
         CLOSING
-        + f"""
-import gc
-run = Recorder("closes")
-for step in range(20):
-    run.log(step, loss=1.0)
-session = run._session
-while session._thread.steps < 20:
-    time.sleep(0.01)
-reopen()
-run.log(20, loss=1.0)
-while session.writing:
-    run.log(21, loss=1.0)
-    time.sleep(0.01)
-{close}
-del session
-gc.collect()
+        + """
+with Recorder("closes") as run:
+    for step in range(40):
+        run.log(step, loss=1.0)
+        if step == 20:
+            while run._session._thread.steps < 20:
+                time.sleep(0.01)
+            reopen()
+            time.sleep(0.5)
 finish()
 """,
         folder=tmp_path,
     )
 
     assert [(tmp_path / f"mine{number}").read_bytes() for number in range(12)] == [b"precious data"] * 12
-    assert done.stderr.count("the script has closed the files of the run") == (close == "run.close()")
-    read = the_run()
-    assert read.info.status is Status.LOST
-    assert len(read.series("loss")) == 20
-    assert "the script has closed the files of the run" in (read.info.directory / "log.txt").read_text()
+    assert not done.stderr
+    assert end_of(the_run()) == (Outcome.FINISHED, "")
+    assert len(the_run().series("loss")) == 40
 
 
-def test_a_fit_goes_on_when_the_script_closes_all_descriptors(tmp_path: Path) -> None:
+def test_a_fit_whose_script_closes_all_descriptors_is_recorded(tmp_path: Path) -> None:
     done = run_script(
         CLOSING
         + """
@@ -232,8 +225,141 @@ print("trained")
     )
 
     assert done.stdout == "trained\n"
-    assert "the script has closed the files of the run" in done.stderr
     assert [(tmp_path / f"mine{number}").read_bytes() for number in range(12)] == [b"precious data"] * 12
+    assert end_of(the_run()) == (Outcome.FINISHED, "")
+    assert len(the_run().series("loss")) == 24
+
+
+@pytest.mark.parametrize(
+    "ending",
+    ["os._exit(0)", "os.abort()", "os.execvp('true', ['true'])", "if os.fork(): os._exit(0)\ntime.sleep(5)"],
+    ids=["exit", "abort", "another program", "daemon"],
+)
+def test_a_script_that_leaves_without_its_recorder_has_failed(wait_until: Callable[..., None], ending: str) -> None:
+    run_script(f"run = Recorder()\nrun.log(0, loss=1.0)\ntime.sleep(0.5)\n{ending}", status=None)
+
+    wait_until(lambda: not the_run().info.status.live, "the end of the run")
+    assert end_of(the_run()) == (Outcome.FAILED, LEFT)
+    assert len(the_run().series("loss")) == 1
+
+
+def test_the_supervisor_is_no_child_and_gets_no_signal_of_the_script() -> None:
+    done = run_script(
+        """
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+with Recorder() as run:
+    try:
+        os.wait()
+    except ChildProcessError:
+        print("none")
+    os.killpg(0, signal.SIGINT)
+    run.log(0, loss=1.0)
+""",
+        start_new_session=True,
+    )
+
+    assert done.stdout == "none\n"
+    assert end_of(the_run()) == (Outcome.FINISHED, "")
+
+
+KILL = """
+import psutil
+def supervisor():
+    for process in psutil.process_iter(["cmdline"]):
+        if process.info["cmdline"][-2:] == ["accel_engine.scripts.recorder_supervisor", str(os.getpid())]:
+            return process
+"""
+
+
+@pytest.mark.parametrize("how", ["kill", "suspend"])
+@pytest.mark.parametrize("calls", ["run.log(step, loss=1.0)", "pass"], ids=["logs on", "only exits"])
+def test_a_script_whose_supervisor_is_killed_or_hangs_says_so_once_and_goes_on(how: str, calls: str) -> None:
+    done = run_script(
+        KILL
+        + f"""
+from accel_engine.recording import run_link
+run_link.SEND_SECONDS = run_link.REPLY_SECONDS = 1.0
+run = Recorder()
+run.log_text(0, text="begins")
+time.sleep(0.5)
+supervisor().{how}()
+try:
+    for step in range(400):
+        {calls}
+        run.log_image(step, image=__import__("numpy").random.rand(64, 64))
+        time.sleep(0.01)
+finally:
+    if {how == "suspend"}:
+        supervisor().resume()
+print("done")
+"""
+    )
+
+    assert done.stdout == "done\n"
+    assert done.stderr.count("RuntimeWarning") == 1
+    assert "the supervisor of the run cannot be reached: " in done.stderr
+
+
+def test_a_supervisor_that_cannot_start_is_told_with_its_reason(tmp_path: Path) -> None:
+    (tmp_path / "numpy.py").write_text("raise ImportError('a numpy of the user')")
+    done = run_script(
+        f"""
+os.environ["PYTHONPATH"] = {str(tmp_path)!r}
+with Recorder() as run:
+    for step in range(5):
+        run.log(step, loss=1.0)
+    print(run.directory)
+"""
+    )
+
+    assert done.stdout == "None\n"
+    assert "the supervisor of the run cannot start: ImportError: a numpy of the user" in done.stderr
+    assert not runs_directory().exists()
+
+
+def test_each_recorder_of_a_process_has_a_run_and_all_have_one_supervisor() -> None:
+    done = run_script(
+        KILL
+        + """
+processes = set()
+with Recorder("outer") as outer:
+    for name in ("first", "second"):
+        with Recorder(name) as inner:
+            inner.log(0, loss=1.0)
+            processes.add(supervisor().pid)
+        outer.log(0, **{name: 1.0})
+if not os.fork():
+    with Recorder("child") as child:
+        child.log(0, loss=1.0)
+    sys.exit()
+os.wait()
+print(len(processes))
+"""
+    )
+
+    assert done.stdout == "1\n", done.stderr
+    runs = [Read(directory) for directory in runs_directory().iterdir()]
+    assert sorted(run.info.name for run in runs) == ["child", "first", "outer", "second"]
+    assert {end_of(run) for run in runs} == {(Outcome.FINISHED, "")}
+
+
+def test_an_exit_in_a_thread_ends_that_thread_only() -> None:
+    run_script(
+        """
+import threading
+with Recorder() as run:
+    def train():
+        run.log(0, loss=1.0)
+        sys.exit(3)
+    thread = threading.Thread(target=train)
+    thread.start()
+    thread.join()
+    run.log(1, loss=2.0)
+"""
+    )
+
+    assert the_run().series("loss").tolist() == [1.0, 2.0]
+    assert end_of(the_run()) == (Outcome.FINISHED, "")
 
 
 def test_signal_handlers_of_the_script_are_its_own_and_may_log() -> None:
@@ -259,31 +385,51 @@ print(len(handled), signal.getsignal(signal.SIGINT) is signal.default_int_handle
     assert len(the_run().series("loss")) >= 300
 
 
-def test_a_full_disk_leaves_the_results_as_they_are(tmp_path: Path) -> None:
-    """On a real file system, if this user may make one."""
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A real file system of 512 KiB, if this user may make one."""
     small = tmp_path / "small"
     small.mkdir()
-    if (
-        os.geteuid()
-        or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=512k", "none", small], check=False).returncode
-    ):
+    mount = ["mount", "-t", "tmpfs", "-o", "size=512k", "none", small]
+    if os.geteuid() or subprocess.run(mount, check=False).returncode:
         pytest.skip("this user may not mount a file system")
-    try:
-        done = subprocess.run(
-            [sys.executable, "-c", IMPORTS + FILLING],
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=120,
-            env=os.environ | {"ACCEL_TUI_HOME": str(small)},
-        )
-    finally:
-        subprocess.run(["umount", small], check=True)
+    yield small
+    subprocess.run(["umount", "--lazy", small], check=True)
 
-    assert done.returncode == 0, done.stderr
+
+def test_a_full_disk_leaves_the_results_as_they_are_and_loses_nothing_if_there_is_room_again(
+    small_disk: Path, monkeypatch: pytest.MonkeyPatch, wait_until: Callable[..., None]
+) -> None:
+    monkeypatch.setenv("ACCEL_TUI_HOME", str(small_disk))
+    done = run_script(FILLING)
+
     assert json.loads(done.stdout) == sum(range(3000))
-    assert "not recorded, the script continues: " in done.stderr
+    assert "the end of the run is not written yet; the disk may be busy" in done.stderr
     assert "Traceback" not in done.stderr
+    assert the_run().info.status.live
+    subprocess.run(["mount", "-o", "remount,size=64m", small_disk], check=True)
+    wait_until(lambda: not the_run().info.status.live, "the end of the run")
+    assert end_of(the_run()) == (Outcome.FINISHED, "")
+    assert the_run().series("series_49").tolist() == [float(step) for step in range(3000)]
+
+
+def test_a_disk_that_is_full_from_the_beginning_is_told_once(small_disk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ACCEL_TUI_HOME", str(small_disk))
+    with suppress(OSError), (small_disk / "other").open("wb") as file:
+        file.write(bytes(1 << 20))
+    done = run_script("with Recorder() as run:\n    run.log(0, loss=1.0)\nprint(run.directory)")
+
+    assert done.stdout == "None\n"
+    assert done.stderr.count("not recorded, the script continues: cannot ") == 1
+
+
+def test_a_home_that_is_read_only_is_told_once(small_disk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ACCEL_TUI_HOME", str(small_disk))
+    subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
+    done = run_script("with Recorder() as run:\n    run.log(0, loss=1.0)\nprint(run.directory)")
+
+    assert done.stdout == "None\n"
+    assert done.stderr.count("not recorded, the script continues: cannot create the run directory") == 1
 
 
 FILLING = """

@@ -12,7 +12,7 @@ import pytest
 import tensorflow as tf
 
 from accel_engine import RunRecorder
-from accel_engine.errors import DatabaseError, RunError
+from accel_engine.errors import RunError
 from accel_engine.events import (
     CommandAnswered,
     EpochEnded,
@@ -27,7 +27,7 @@ from accel_engine.events import (
     Warned,
 )
 from accel_engine.recording import fit_session as fitting
-from accel_engine.recording import model_description, running_means, supervised
+from accel_engine.recording import model_description, running_means, supervisor
 from accel_engine.recording.every_fit.added_recorder import _FitRecorder
 from accel_engine.recording.fit_session import FitSession
 from accel_engine.recording.recorder_thread import RecorderThread
@@ -310,14 +310,14 @@ def test_steps_that_were_told_before_an_interrupt_are_counted(monkeypatch: pytes
     ("cls", "method", "at", "steps"),
     [
         (FitSession, "begin", "after", 0),
-        (RecorderThread, "begin", "before", None),
+        (RecorderThread, "begin", "before", 0),
         (FitSession, "end_epoch", "before", 13),
         (RecorderThread, "finish", "before", 13),
         (RecorderThread, "finish", "after", 13),
     ],
 )
 def test_an_interrupt_leaves_no_run_that_does_not_end(
-    monkeypatch: pytest.MonkeyPatch, cls: type, method: str, at: str, steps: int | None
+    monkeypatch: pytest.MonkeyPatch, cls: type, method: str, at: str, steps: int
 ) -> None:
     recorder, model, whole = RunRecorder(), tiny(), getattr(cls, method)
 
@@ -333,11 +333,10 @@ def test_an_interrupt_leaves_no_run_that_does_not_end(
     train(model, recorder)
 
     read = Read(recorder.directory)
-    begun = [] if steps is None else [steps]
     words = [event for event in read.update.events if isinstance(event, RunStarted | RunEnded)]
-    assert [type(event) for event in words] == [RunStarted, RunEnded] * (len(begun) + 1)
-    assert [event.steps for event in read.all(RunEnded)] == [*begun, (steps or 0) + 13]
-    assert len(read.series("loss")) == (steps or 0) + 13
+    assert [type(event) for event in words] == [RunStarted, RunEnded] * 2
+    assert [event.steps for event in read.all(RunEnded)] == [steps, steps + 13]
+    assert len(read.series("loss")) == steps + 13
 
 
 def test_commands_are_obeyed_between_batches(wait_until: Callable[..., None]) -> None:
@@ -390,7 +389,7 @@ def test_training_goes_on_from_a_pause_where_the_run_can_be_written_no_more(
         model.stop_training = broken.is_set()
 
     def refuse(*_: Any) -> None:
-        raise DatabaseError("disk I/O error")
+        raise RunError("another process has taken over the run")
 
     def ask() -> None:
         wait_until(lambda: recorder.directory and Read(recorder.directory).update.chunks, "steps")
@@ -402,7 +401,9 @@ def test_training_goes_on_from_a_pause_where_the_run_can_be_written_no_more(
 
     asking = threading.Thread(target=ask)
     asking.start()
-    with pytest.warns(RuntimeWarning, match="recording stopped, training continues: disk I/O error"):
+    with pytest.warns(
+        RuntimeWarning, match="recording stopped, training continues: another process has taken over the run"
+    ):
         train(model, recorder, epochs=10**6, callbacks=[recorder, keras.callbacks.LambdaCallback(on_epoch_end=stop)])
     asking.join()
 
@@ -439,7 +440,7 @@ def test_readings_of_devices_are_in_the_run(wait_until: Callable[..., None]) -> 
 
 
 def test_a_fit_that_cannot_reach_the_supervisor_of_its_run_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(supervised, "address", "/nowhere/run")
+    monkeypatch.setattr(supervisor, "given_address", "/nowhere/run")
 
     with pytest.warns(RuntimeWarning, match="this fit is not recorded: the supervisor of the run does not answer"):
         train(tiny(), _FitRecorder())

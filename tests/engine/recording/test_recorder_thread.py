@@ -2,14 +2,13 @@
 
 import queue
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 import pytest
 
-from accel_engine.devices.device_types import Sample
-from accel_engine.errors import DatabaseError, RunError
+from accel_engine import clock
 from accel_engine.events import (
     CommandAnswered,
     EpochEnded,
@@ -19,15 +18,19 @@ from accel_engine.events import (
     RunEnded,
     Warned,
 )
-from accel_engine.recording import recorder_thread, write_queue
-from accel_engine.recording.recorder_thread import RecorderThread
-from accel_engine.recording.write_queue import PendingAnswer, PendingMedia, PendingSteps, QueueItem
+from accel_engine.recording import recorder_thread
+from accel_engine.recording.recorder_thread import (
+    PendingAnswer,
+    PendingMedia,
+    PendingSteps,
+    QueueItem,
+    RecorderThread,
+)
 from accel_engine.run.engine.commands import Command
 from accel_engine.run.media import LoggedText
 from accel_engine.training.commands.command_mailbox import CommandMailbox
-from recorded_run import started
 
-from .memory_run import Place, Run
+from .memory_run import Run
 
 ENDED = RunEnded(time=9.0, outcome=Outcome.FINISHED, steps=0, epochs=2, seconds=8.0)
 
@@ -41,8 +44,8 @@ class Recording:
         left: Callable[[bool], RunEnded | None] = lambda certain: ENDED if certain else None,
         collect: Callable[[], Iterable[QueueItem]] = tuple,
     ) -> None:
-        self.run, self.mailbox = Run(), CommandMailbox()
-        self.thread = RecorderThread(Place(self.run), started(first_step, time=1.0), self.mailbox, left, collect)
+        self.run, self.mailbox = Run(first_step), CommandMailbox()
+        self.thread = RecorderThread(self.run, self.mailbox, left, collect)  # type: ignore[arg-type]
 
     def write(self, *items: QueueItem) -> Run:
         """Write items and the end; raises the error that ended it."""
@@ -79,64 +82,7 @@ def test_steps_follow_each_other_unless_they_say_which_they_are() -> None:
     assert isinstance(ended, RunEnded)
     assert ended.steps == 23
     assert run.is_closed
-    assert run.beats >= 1
-    assert recording.thread.polls >= 1
     assert recording.thread not in recorder_thread._UNFINISHED
-
-
-def test_dropped_steps_are_missing_values_between_the_steps_around_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recorder_thread, "DROPPED_CHUNK_STEPS", 2)
-    recording = Recording()
-    recording.thread.begin()
-    drop = recording.thread._queue.drop
-    recording.thread.put(PendingSteps(1.0, 2.0, 1, {"accuracy": np.ones(1)}))
-    drop(steps(5))
-    recording.thread.put(steps(1, first=5.0))
-    drop(steps(1))
-    assert recording.thread.finish(ENDED)
-
-    dropped = [chunk for chunk in recording.run.chunks if np.isnan(next(iter(chunk[3].values()))).any()]
-    assert [
-        (first, began, ended, {name: len(each) for name, each in series.items()})
-        for first, began, ended, series in dropped
-    ] == [
-        (1, 2.0, 5.0, {"accuracy": 2}),
-        (3, 2.0, 5.0, {"accuracy": 2}),
-        (5, 2.0, 5.0, {"accuracy": 1}),
-        (7, 6.0, 6.0, {"loss": 1}),
-    ]
-    assert [chunk[0] for chunk in recording.run.chunks] == [0, 1, 3, 5, 6, 7]
-    told = [event.message for event in recording.run.events if isinstance(event, Warned)]
-    assert told == [
-        f"{count} steps and 0 other records were dropped: the disk was slower than training" for count in (5, 6)
-    ]
-
-
-def test_steps_that_were_dropped_before_all_others_have_the_time_of_the_next() -> None:
-    recording = Recording()
-    recording.thread.begin()
-    recording.thread._queue.drop(steps(2))
-    recording.thread.put(steps(1, first=5.0))
-    recording.thread.finish(ENDED)
-
-    np.testing.assert_equal(recording.run.chunks[0], (0, 5.0, 5.0, {"loss": [np.nan, np.nan]}))
-
-
-def test_what_there_is_no_room_for_is_told_at_once_and_only_once(
-    monkeypatch: pytest.MonkeyPatch, recwarn: pytest.WarningsRecorder
-) -> None:
-    told: list[str] = []
-    monkeypatch.setattr(recorder_thread, "warn", told.append)
-    monkeypatch.setattr(write_queue, "MAX_ITEMS", 0)
-    recording = Recording()
-    run = recording.write(steps(1), Warned(time=1.0, message="lost"), steps(2))
-
-    assert told == ["the disk is too slow: training continues, but some of it is missing in the run"]
-    (warned, ended) = run.events
-    assert isinstance(warned, Warned)
-    assert warned.message.startswith("3 steps and 1 other records were dropped")
-    assert isinstance(ended, RunEnded)
-    assert ended.steps == 3
 
 
 def test_values_are_computed_in_the_thread_until_they_cannot_be() -> None:
@@ -162,35 +108,18 @@ def test_each_kind_of_item_is_written() -> None:
     command = Command(3, 1.0, "me@host", "stop")
     answered = CommandAnswered(time=2.0, command="stop", who="me@host", obeyed=True, answer="yes", step=1)
     epoch = EpochEnded(time=3.0, epoch=1, step=1, metrics={}, seconds=1.0)
-    sample = Sample(1.0, "cpu:0", {})
-    run = Recording().write(
-        PendingAnswer(command, answered), epoch, PendingMedia(4, 5.0, "text", LoggedText("hello")), (sample,)
-    )
+    run = Recording().write(PendingAnswer(command, answered), epoch, PendingMedia(4, 5.0, "text", LoggedText("hello")))
 
     assert run.answers == [(command, True, "yes")]
     assert run.events[:2] == [answered, epoch]
     assert run.media == [(4, 5.0, "text", LoggedText("hello"))]
-    assert run.samples == [(sample,)]
 
 
-def test_media_that_are_too_large_are_told_and_a_broken_disk_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    errors: Iterator[Exception] = iter([RunError("too large"), DatabaseError("disk I/O error")])
-
-    def refuse(*_: Any) -> None:
-        raise next(errors)
-
-    monkeypatch.setattr(Run, "write_media", refuse)
-    media, recording = PendingMedia(4, 5.0, "text", LoggedText("hello")), Recording()
-
-    assert recording.fail(media, steps(1), media, steps(1)) == "disk I/O error"
-    assert len(recording.run.chunks) == 1
-    assert isinstance(first := recording.run.events[0], Warned)
-    assert first.message == "too large"
-
-
-def test_a_failure_is_the_end_of_the_run_with_what_was_reached() -> None:
+def test_a_failure_is_the_end_of_the_run_with_what_was_reached(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clock, "now", lambda: 1.0)
     epoch = EpochEnded(time=3.0, epoch=2, step=1, metrics={"loss": 0.5}, seconds=1.0)
     recording = Recording()
+    monkeypatch.undo()
 
     assert recording.fail(steps(3), epoch, ValueError("a fault"), steps(2)) == "a fault"
     warned, ended = recording.run.events[1:]
@@ -223,19 +152,6 @@ def test_an_exit_of_a_schedule_is_an_error_that_can_be_caught() -> None:
     failed = Recording().fail(PendingSteps(0.0, 1.0, 1, {"rate": leaves}))
 
     assert "SystemExit" in failed
-
-
-def test_a_run_that_cannot_be_opened_fails_at_its_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: Any) -> None:
-        raise RunError("no place")
-
-    monkeypatch.setattr(Place, "open", refuse)
-    recording = Recording()
-
-    with pytest.raises(RunError, match="no place"):
-        recording.thread.begin()
-    assert not recording.thread.writing
-    assert recording.thread not in recorder_thread._UNFINISHED
 
 
 def test_a_thread_that_cannot_start_records_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -284,14 +200,10 @@ def test_it_asks_whether_fit_was_left_and_ends_the_run_if_so() -> None:
 
 
 def test_nobody_waits_for_a_thread_that_hangs_longer_than_given(monkeypatch: pytest.MonkeyPatch) -> None:
-    goes_on, told = threading.Event(), list[str]()
-    monkeypatch.setattr(Place, "open", lambda *_: goes_on.wait() and Run())
-    monkeypatch.setattr(recorder_thread, "warn", told.append)
-    monkeypatch.setattr(recorder_thread, "BEGIN_SECONDS", 0.0)
-    recording = Recording()
+    goes_on = threading.Event()
+    recording = Recording(collect=lambda: goes_on.wait() and ())
     recording.thread.begin()
 
-    assert told == ["could not start the run within 0 s, training continues; the disk may be busy"]
     assert recording.thread in recorder_thread._UNFINISHED
     assert not recording.thread.finish(ENDED, 0.0)
     monkeypatch.setattr(recorder_thread, "END_SECONDS", 0.0)
@@ -299,6 +211,18 @@ def test_nobody_waits_for_a_thread_that_hangs_longer_than_given(monkeypatch: pyt
     goes_on.set()
     recording.thread._done.get(timeout=120.0)
     assert recording.thread.finish(ENDED, 0.0)
+
+
+def test_media_that_are_too_large_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any) -> None:
+        raise ValueError("too large")
+
+    monkeypatch.setattr(Run, "write_media", refuse)
+    run = Recording().write(PendingMedia(4, 5.0, "text", LoggedText("hello")), steps(1))
+
+    assert len(run.chunks) == 1
+    assert isinstance(first := run.events[0], Warned)
+    assert first.message == "text is not recorded: too large"
 
 
 def test_at_the_exit_of_a_script_its_threads_end_and_those_of_a_parent_are_left(
@@ -314,4 +238,5 @@ def test_at_the_exit_of_a_script_its_threads_end_and_those_of_a_parent_are_left(
     monkeypatch.setattr(recorder_thread, "_UNFINISHED", {parents.thread})
     recorder_thread._leave_in_child()
     assert not parents.thread.writing
+    assert parents.run.is_closed
     assert not recorder_thread._UNFINISHED

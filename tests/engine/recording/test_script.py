@@ -10,7 +10,7 @@ import pytest
 
 from accel_engine import run
 from accel_engine.events import Outcome, RunEnded
-from accel_engine.recording.script import outcome_at_exit
+from accel_engine.recording.script import outcome_at_exit, outcome_of
 from accel_engine.run import Status
 
 from .conftest import Read
@@ -65,14 +65,15 @@ def test_the_run_of_a_script_that_ends_early_says_why(script: Path, how: str, st
     assert shlex.split(read.info.script)[1:] == [str(script), how]
 
 
-def test_the_run_of_a_script_that_is_killed_is_lost(script: Path, wait_until: Callable[..., None]) -> None:
+def test_the_run_of_a_script_that_is_killed_has_failed(script: Path, wait_until: Callable[..., None]) -> None:
     process = subprocess.Popen([sys.executable, script, "never"])
     wait_until(lambda: [each for each in run.list_runs() if each.steps > 10], "steps", timeout=120.0)
     assert run.list_runs()[0].status is Status.RUNNING
     process.kill()
     process.wait()
 
-    assert run.list_runs()[0].status is Status.LOST
+    wait_until(lambda: run.list_runs()[0].status is Status.FAILED, "the end of the run")
+    assert run.list_runs()[0].reason.startswith("the script ended without ending the recording: it was killed")
 
 
 def test_the_outcome_at_exit_is_that_of_an_exception_that_nobody_has_handled(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,3 +94,20 @@ def test_no_exception_ends_an_interactive_session(monkeypatch: pytest.MonkeyPatc
     else:
         monkeypatch.setattr(sys, "ps1", ">>> ", raising=False)
     assert outcome_at_exit(None) == (Outcome.FINISHED, "")
+
+
+@pytest.mark.parametrize(
+    ("error", "outcome", "reason"),
+    [
+        (None, Outcome.FAILED, "fit was ended by an exception or an exit of the script"),
+        (KeyboardInterrupt(), Outcome.STOPPED, "interrupted from the keyboard"),
+        (SystemExit(), Outcome.STOPPED, "the script exited"),
+        (SystemExit(0), Outcome.STOPPED, "the script exited"),
+        (SystemExit(1), Outcome.FAILED, "the script exited with status 1"),
+        (SystemExit(-1), Outcome.FAILED, "the script exited with status -1"),
+        (SystemExit("no data"), Outcome.FAILED, "SystemExit: no data"),
+        (ValueError("oh no"), Outcome.FAILED, "ValueError: oh no"),
+    ],
+)
+def test_each_kind_of_exception_has_its_words(error: BaseException | None, outcome: Outcome, reason: str) -> None:
+    assert outcome_of(error) == (outcome, reason)

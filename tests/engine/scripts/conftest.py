@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from accel_engine.recording import supervised
+from accel_engine.recording import supervisor
 from accel_engine.scripts import patient_writer
-from accel_engine.scripts.part_server import Listener, PartServer
+from accel_engine.scripts.listener import Listener
+from accel_engine.scripts.recorder_server import RecorderServer
 from accel_engine.scripts.script_run import ScriptRun
 from accel_engine.scripts.start_script import Script, create_script_run
 
@@ -33,9 +34,9 @@ def run(home: Path, tmp_path: Path, reports: Reports, monkeypatch: pytest.Monkey
 
 
 @pytest.fixture
-def server(run: ScriptRun, monkeypatch: pytest.MonkeyPatch) -> Iterator[PartServer]:
+def server(run: ScriptRun, monkeypatch: pytest.MonkeyPatch) -> Iterator[RecorderServer]:
     """A server, which this process uses as a script does."""
     listener = Listener()
-    monkeypatch.setattr(supervised, "address", listener.address)
-    yield PartServer(listener, run)
+    monkeypatch.setattr(supervisor, "given_address", listener.address)
+    yield RecorderServer(listener, run.begin_recording, run.warn)
     listener.close()

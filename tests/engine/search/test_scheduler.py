@@ -4,12 +4,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import optuna
 import pytest
 
 from accel_engine.errors import DataError, RunError
 from accel_engine.run.engine.status import Status
 from accel_engine.search.definition import Objective
-from accel_engine.search.study_database import StudyDatabase
+from accel_engine.search.storage import open_storage
+from accel_engine.search.study_reader import StudyReader
 from accel_engine.search.trial import TrialState
 from engine.search.searching import ACCURACY, Search, define, learns
 from engine.search.stand_in_runs import StandInError
@@ -23,7 +25,7 @@ def kill_after(looks: int) -> Any:
     """Called at each wait: raises after so many."""
     left = [looks]
 
-    def each(_: StudyDatabase) -> None:
+    def each(_: StudyReader) -> None:
         left[0] -= 1
         if left[0] < 0:
             raise Killed
@@ -42,9 +44,9 @@ def test_a_search_finds_a_good_plan_and_says_how_to_train_it(tmp_path: Path) -> 
     assert ended["confirmation"]["mean"] == pytest.approx(ended["best"]["objectives"]["validation_accuracy"])
     states = {trial.state for trial in search.trials()}
     assert states == {TrialState.FINISHED, TrialState.PRUNED}
-    with StudyDatabase(search.directory) as database:
-        assert database.ended == ended
-        assert {each.trial for each in database.reports()[1]} == {each.number for each in search.trials()}
+    with search.study() as study:
+        assert study.database.part.ended == ended
+        assert {number for number, reports in study.reports.items() if reports} == study.trials.keys()
 
 
 def test_trials_have_runs_of_their_own_with_the_searchs_monitor(tmp_path: Path) -> None:
@@ -220,7 +222,7 @@ def test_a_pruned_trial_that_is_among_the_best_after_all_is_continued_from_its_c
     first, second, *_ = search.trials()
     assert first.state is TrialState.FINISHED
     assert second.run in search.runs.reopened
-    assert second.proposal not in (None, second.number)
+    assert _proposals(search).count(second.number) == 2
     assert search.runs.read(second.run)["done"] > 1  # not from its start
     assert second.ended is not None
     assert second.started < second.continued < second.ended
@@ -230,10 +232,17 @@ def test_a_pruned_trial_that_is_among_the_best_after_all_is_continued_from_its_c
     assert all(each.reason.startswith("not promising after") for each in pruned)
 
 
+def _proposals(search: Search) -> list[int]:
+    """The number of the trial for which each of Optuna's stands."""
+    storage = open_storage(str(search.directory / "journal.log"))
+    study = optuna.load_study(study_name=search.directory.name, storage=storage)
+    return [each.user_attrs["trial"]["number"] for each in study.get_trials()]
+
+
 def test_a_lost_engine_is_continued_once(tmp_path: Path) -> None:
     search = Search(define(trials=1), tmp_path)
 
-    def lose(_: StudyDatabase) -> None:
+    def lose(_: StudyReader) -> None:
         for run in search.runs.find("s"):
             stored = search.runs.read(run)
             if stored["done"] == 2 and not search.runs.reopened:
@@ -245,7 +254,7 @@ def test_a_lost_engine_is_continued_once(tmp_path: Path) -> None:
 
     always = Search(define("always", trials=1), tmp_path)
 
-    def lose_always(_: StudyDatabase) -> None:
+    def lose_always(_: StudyReader) -> None:
         for run in always.runs.find("always"):
             always.runs.write(run, always.runs.read(run) | {"status": "lost", "reason": "its engine was lost"})
 
@@ -259,8 +268,8 @@ def test_a_trial_that_a_user_holds_in_the_queue_waits_and_has_the_reason(tmp_pat
     search.runs.held["r000"] = "held by a user"
     reasons: list[str] = []
 
-    def release(database: StudyDatabase) -> None:
-        reasons.append(database.trials()[0].reason)
+    def release(study: StudyReader) -> None:
+        reasons.append(study.trials[0].reason)
         if len(reasons) == 3:
             search.runs.held.clear()
 
@@ -283,12 +292,12 @@ def test_trials_train_at_once_and_a_stopped_search_goes_on_with_them(tmp_path: P
     search = Search(define(at_once=3, trials=6, pruner="off", confirm=1), tmp_path)
     most = 0
 
-    def stop(database: StudyDatabase) -> None:
+    def stop(study: StudyReader) -> None:
         nonlocal most
         statuses = [search.runs.read(run)["status"] for run in search.runs.find("s")]
         most = max(most, statuses.count("running"))
-        if statuses.count("running") == 3 and not database.unanswered():
-            database.request("stop")
+        if statuses.count("running") == 3 and not study.database.unanswered():
+            study.database.request("stop")
 
     ended = search.run(stop)
     assert most == 3
@@ -307,9 +316,29 @@ def test_a_machine_that_cannot_train_ends_the_process_and_fails_no_trial(tmp_pat
     search.runs.create = lambda *_: (_ for _ in ()).throw(RunError("the disk is full"))  # type: ignore[method-assign]
     with pytest.raises(RunError, match="the disk is full"):
         search.run()
-    with StudyDatabase(search.directory) as database:
-        assert database.ended is not None
-        assert (database.ended["outcome"], database.ended["reason"]) == ("failed", "the disk is full")
+    with search.study() as study:
+        assert study.database.part.ended is not None
+        assert (study.database.part.ended["outcome"], study.database.part.ended["reason"]) == (
+            "failed",
+            "the disk is full",
+        )
     search.runs.create = create  # type: ignore[method-assign]
     ended = search.run()
     assert (ended["outcome"], ended["trials"]) == ("finished", 3)
+
+
+def test_a_trial_that_trains_on_does_so_after_a_kill_whatever_others_have_reported(tmp_path: Path) -> None:
+    def metrics(plan: Mapping[str, Any], epoch: int) -> Mapping[str, float]:
+        return {"validation_accuracy": 0.1 if plan["name"] == "s 0" else 0.9}
+
+    def kill(study: StudyReader) -> None:
+        if len(study.reports.get(1, ())) == 1:
+            raise Killed
+
+    search = Search(define(at_once=2, trials=2, pruner="asha", plan={"epochs": 9}), tmp_path, metrics)
+    with pytest.raises(Killed):
+        search.run(kill)
+    assert len(search.study().reports[0]) >= 1
+    search.run()
+    first, _ = search.trials()
+    assert first.state is TrialState.FINISHED, "its only answer was before the other trial reported"

@@ -6,11 +6,10 @@ import optuna
 import pytest
 
 from accel_engine.search import storage as search_storage
-from accel_engine.search.parameter_names import machine_names
-from accel_engine.search.proposals import Proposals
 from accel_engine.search.storage import LOST_SECONDS, Members
+from accel_engine.search.study_reader import machine_names
 from accel_engine.search.trial import TrialState
-from engine.search.searching import Search, define
+from engine.search.searching import Search, define, joined
 
 
 def test_a_member_that_changes_nothing_for_some_time_is_lost_until_it_continues() -> None:
@@ -40,9 +39,9 @@ def test_trials_of_a_machine_that_has_died_are_lost_and_others_take_their_place(
     monkeypatch.setattr(search_storage, "LOST_SECONDS", -1.0)
     storage = str(tmp_path / "journal")
     search = Search(define(trials=4, storage=storage, pruner="off", confirm=1), tmp_path)
-    dead = Proposals(define(trials=4, storage=storage), storage, "dead", is_shared=True)
-    assert all(dead.claim_confirmation(trial) for trial in range(6))
-    lost = [dead.propose().number, dead.propose().number]
+    with joined(search, tmp_path / "dead") as dead:
+        assert all(dead.claim_confirmation(trial) for trial in range(6))
+        lost = [dead.put(dead.propose()).number for _ in range(2)]
     ended = search.run()
     assert ended["states"] == {"finished": 4, "lost": 2}
     assert ended["confirmation"]["values"]

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from accel_engine.search.definition import Objective, Parameter, StudyDefinition
-from accel_engine.search.over import parse_over
+from accel_engine.search.ranges import parse_over
 from accel_engine.search.results import trial_command
 from accel_engine.search.trial import Trial, TrialState
 from accel_engine.search.trial_plan import plan_to_train, trial_plan, without_effect
@@ -20,15 +20,15 @@ DEFINITION = StudyDefinition(
 
 
 def test_a_trial_is_trained_anew_with_all_that_made_it_and_without_what_only_trials_need() -> None:
-    prolonged = Trial(2, "r2", TrialState.FINISHED, {"batch_size": 32}, seed=7, epochs=50)
+    prolonged = Trial(2, "r2", TrialState.FINISHED, {"batch_size": 32}, epochs=50)
     plan = plan_to_train(DEFINITION, prolonged)
-    assert (plan.model, plan.batch_size, plan.epochs, plan.seed) == ("cnn", 32, 50, 7)
+    assert (plan.model, plan.batch_size, plan.epochs, plan.seed) == ("cnn", 32, 50, 4)
     assert (plan.monitor, plan.name) == ("validation_accuracy", "")
     assert (plan.keep_checkpoints, plan.on_nan) == (5, type(plan)().on_nan), "the search's own stays"
     assert trial_command(DEFINITION, prolonged) == plan.command()
     assert plan.restore_best == "on", "a trial counts by its best validation"
     assert "--restore-best on" in plan.command()
-    trained = trial_plan(DEFINITION, prolonged.values, number=2, seed=7, epochs=50)
+    trained = trial_plan(DEFINITION, prolonged.values, number=2, epochs=50)
     assert (trained.name, trained.on_oom) == ("one 2", "fail")
 
 

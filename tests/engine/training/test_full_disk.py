@@ -108,7 +108,7 @@ def test_a_checkpoint_that_does_not_fit_can_be_given_up(gym: Gym, monkeypatch: p
 
     def fail_and_stop(*arguments: Any) -> None:
         command = type("Command", (), {"name": "stop", "origin": "stop requested by ann@box"})()
-        writers[-1].disk.give_up(lambda problem: StopRequested(command, problem))
+        writers[-1].disk.stop_waiting(lambda problem: StopRequested(command, problem))
         half_a_checkpoint(*arguments)
 
     monkeypatch.setattr(RunWriter, "__init__", remember)

@@ -31,9 +31,9 @@ def test_a_leak_is_advised_on(gym: Gym, tmp_path: Path) -> None:
 
     trained = gym.train(PLAN.replace(data=str(tmp_path / "data.npz"), model="tabular"))
 
-    assert [finding.id for finding in find_troubles(read_recorded(trained.directory)) if finding.trouble == "poor"] == [
-        "leak"
-    ]
+    assert [
+        finding.id for finding in find_troubles(read_recorded(trained.directory)) if finding.category == "quality"
+    ] == ["leak"]
 
 
 def test_a_stream_is_trained_without_a_profile(gym: Gym, tmp_path: Path) -> None:

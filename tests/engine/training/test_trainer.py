@@ -28,6 +28,7 @@ from accel_engine.events import (
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.run.directory.run_paths import MODEL
+from accel_engine.run.history.history import Session
 from accel_engine.run.writing.writer import RunWriter
 from accel_engine.training import trainer as trainer_module
 from accel_engine.training.checkpoints import run_saver
@@ -209,7 +210,7 @@ def test_only_with_other_processes_is_a_connection_lost(
     monkeypatch: pytest.MonkeyPatch, processes: bool, error: Exception, lost: bool
 ) -> None:
     resolved = cast(ResolvedPlan, SimpleNamespace(plan=PLAN, strategy=SimpleNamespace(processes=processes)))
-    session = SimpleNamespace(is_restarted=False, seconds=0.0, repairs=0)
+    session = Session()
     monkeypatch.setattr(trainer_module, "read_session", lambda _: session)
     trainer = Trainer(resolved, cast(RunWriter, SimpleNamespace(directory=Path())), CommandMailbox(), MACHINE)
 

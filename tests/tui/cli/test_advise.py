@@ -68,7 +68,7 @@ def test_each_run_is_an_object_in_a_line(run_command, new_run, monkeypatch):
     assert (second["run"], second["status"]) == (other.directory.name, "running")
     assert first["looked_at"] == {"steps": 8, "epochs": 2, "validations": 2, "readings": 0}
     (found,) = first["findings"]
-    assert (found["id"], found["trouble"], found["confidence"]) == ("input-wait", "slow", "certain")
+    assert (found["id"], found["category"], found["confidence"]) == ("input-wait", "speed", "certain")
     assert found["weight"] is None
     assert found["evidence"][0]["steps"] == [40, 120]
     assert found["evidence"][1]["steps"] is None

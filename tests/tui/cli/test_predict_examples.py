@@ -16,7 +16,7 @@ from accel_engine.requests.predict import ExamplePredictions, OutputPrediction
 from accel_engine.requests.protocol.request import unheard
 from accel_engine.requests.write_text import WrittenPart, WrittenText
 from accel_engine.run.diagnostics import DataFormat
-from accel_engine.run.diagnostics.data_format import TableFormat
+from accel_engine.run.diagnostics.data_items import TableFormat
 from accel_tui.predictions.files import image_names
 
 SPEC = {"shape": [2], "dtype": "float32"}

@@ -14,10 +14,12 @@ import pytest
 
 from accel_engine.errors import EngineMissingError
 from accel_engine.search import launch
-from accel_engine.search.start_study import resume_study
 from accel_engine.search.study_database import StudyDatabase
 from accel_engine.search.study_paths import find_study, studies_directory
+from accel_engine.search.study_reader import StudyReader
+from accel_engine.search.study_writer import StudyWriter
 from engine.search import stand_in_runs
+from example_study import add_trial
 from waiting import wait_until
 
 PROGRAM = str(Path(stand_in_runs.__file__).with_name("stand_in_process.py"))
@@ -84,8 +86,8 @@ def test_a_plan_file_with_a_table_search(run_command, started, here: Path) -> No
     )
     result = run_command("search plan.toml --over batch_size=8,16 --seed 7 --json")
     assert result.status == 0, result.err
-    with StudyDatabase(find_study("toml")) as database:
-        definition = database.definition
+    with StudyReader(find_study("toml")) as study:
+        definition = study.definition
     assert [each.name for each in definition.parameters] == ["learning_rate", "batch_size"]
     assert definition.parameters[1].choices == (8, 16)
     assert (definition.trials, definition.seed, dict(definition.plan)) == (2, 7, {"epochs": 2})
@@ -125,7 +127,7 @@ WRONG = {
     "search --join nowhere.log": "there is no storage",
     "search missing.toml": "missing.toml",
     "search unknown.toml": "unknown.toml:2: search.trails = 3: unknown field; did you mean trials?",
-    "search typed.toml": "typed.toml:2: search.trials = '3': must be an integer from 1 to 100,000",
+    "search typed.toml": "typed.toml:2: search.trials = '3': must be an integer from 1 to 100000",
 }
 
 
@@ -153,23 +155,24 @@ def test_without_optuna_the_message_has_the_command_that_installs_it(
 
 def test_a_refused_resume_writes_nothing(run_command, started, here, monkeypatch: pytest.MonkeyPatch) -> None:
     began = run_command(f"{SEARCH} --over momentum=0..0.9")
-    with StudyDatabase(find_study("s")) as database:
-        first, *rest = database.trials()
-        database.put_trial(replace(first, number=len(rest) + 1, duplicate_of=first.number))
+    with StudyWriter(find_study("s")) as study:
+        first, *rest = study.trials.values()
+        add_trial(study, replace(first, number=len(rest) + 1, duplicate_of=first.number))
     assert "3 of 3" in run_command("searches").out
     assert (began.status, began.err) == (
         0, "accel-tui: warning: momentum has no effect on any trial: it needs the optimizer sgd or rmsprop\n"
     )  # fmt: skip
-    with StudyDatabase(find_study("s")) as database:
-        before = database.definition, database.ended
+    with StudyReader(find_study("s")) as study:
+        before = study.definition, study.database.part.ended
         fewer = run_command("search --resume s --trials 2")
         assert (fewer.status, fewer.out) == (2, "")
         assert "the search has 3 trials already, more than 2: choose 3 or more" in fewer.err
         monkeypatch.setattr(launch, "installed_versions", lambda *_: {})
         assert [run_command(f"search --resume s {more}").status for more in ("", "--trials 9")] == [1, 1]
         with pytest.raises(EngineMissingError, match="Optuna"):
-            resume_study(find_study("s"))
-        assert (database.definition, database.ended) == before
+            launch.resume_study(find_study("s"))
+        study.refresh()
+        assert (study.definition, study.database.part.ended) == before
     assert len(started) == 1
 
 
@@ -200,8 +203,8 @@ def interrupting(*signals: int) -> threading.Thread:
             directory = studies_directory() / "s"
             if not (directory / "study.db").exists():
                 return False
-            with StudyDatabase(directory) as database:
-                return bool(database.trials())
+            with StudyReader(directory) as study:
+                return bool(study.trials)
 
         wait_until(has_trial)
         for each in signals:
@@ -241,4 +244,4 @@ def test_a_second_ctrl_c_leaves_and_the_search_stops_in_the_background(
         process.returncode = None  # the command leaves it
         process.wait(60)
     with StudyDatabase(find_study("s")) as database:
-        assert (database.ended or {})["outcome"] == "stopped"
+        assert (database.part.ended or {})["outcome"] == "stopped"

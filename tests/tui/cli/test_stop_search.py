@@ -9,7 +9,8 @@ from accel_engine.plan import Plan
 from accel_engine.run import create
 from accel_engine.run.directory.lock import WriterLock
 from accel_engine.search.results import search_ended
-from accel_engine.search.study_database import StudyDatabase, create_study
+from accel_engine.search.storage import create_study
+from accel_engine.search.study_database import StudyDatabase
 from accel_engine.search.study_paths import LOCK, study_directory
 from accel_tui.cli import control
 from engine.search.searching import define
@@ -64,7 +65,7 @@ def test_a_search_that_does_not_run_has_nobody_to_ask(run_command) -> None:
     assert result.status == 1
     assert f"is interrupted; continue it with accel-tui search --resume {directory.name}" in result.err
     with StudyDatabase(directory) as database:
-        database.set_ended(search_ended(database.definition, [], "finished", "all trials are done"))
+        database.update(ended=search_ended(define(directory.name), [], "finished", "all trials are done"))
     assert f"the search {directory.name} is finished" in run_command(f"stop {directory.name}").err
 
 

@@ -7,9 +7,9 @@ from accel_engine.events import DevicesFound, PartStarted, TensorFlowDevice
 from accel_engine.plan import DEFAULTS
 from accel_engine.run import Annotations, RunInfo, RunSummary, Status
 from accel_engine.run.directory.disk_problem import DiskProblem
+from accel_engine.run.history.history import Part
 from accel_tui.run_list.comparison import ComparedRun, compared_runs, compared_series_names
 from accel_tui.run_state.curve import RecordedCurve
-from accel_tui.run_state.parts import Part
 from accel_tui.run_state.state import RunState
 from example_events import model_built
 

@@ -132,7 +132,8 @@ def test_a_resumed_run_forgets_what_came_after_its_checkpoint() -> None:
     resumed = after(started(first_step=5, time=100.0), state=state)
     assert (resumed.step, resumed.curves["loss"].end_step, resumed.throughput.end_step) == (5, 5, 5)
     assert resumed.validation == {"loss": ((4, 0.5),)}
-    assert resumed.epoch is None
+    assert resumed.epoch
+    assert resumed.epoch.epoch == 1
     resumed = after(validated(8, 0.3), chunks=[chunk(5, [1.0] * 5, started=101.0)], state=resumed)
     assert resumed.curves["loss"].means.tolist() == [9.0] * 5 + [1.0] * 5
     assert resumed.validation == {"loss": ((4, 0.5), (8, 0.3))}
@@ -286,7 +287,7 @@ def test_the_learning_rate_is_the_plans_until_the_engine_says_another() -> None:
 def test_meters_keep_the_latest_sample_and_the_past() -> None:
     samples = tuple(Sample(float(second), "gpu:0", {"utilization": Reading(float(second), "%")}) for second in range(3))
     meter = apply_update(RunState(), Update(samples=samples)).meters["gpu:0"]
-    assert (meter.sample.time, meter.history) == (2.0, (0.0, 1.0, 2.0))
+    assert (meter.sample.time, meter.utilizations) == (2.0, (0.0, 1.0, 2.0))
 
 
 @pytest.mark.parametrize(("step", "epoch"), [(0, 1), (99, 1), (100, 2), (399, 4), (400, 4)])
@@ -536,3 +537,15 @@ def test_the_accuracy_of_a_classification_counts_unless_the_run_names_another_me
     warm = with_points(*both, {"temperature": 20.0}, {"temperature": 30.0}, monitor="validation_temperature")
     assert warm.best is None
     assert replace(warm, info=replace(info(Status.RUNNING), plan_values={"monitor_mode": "max"})).best == (500, 30.0)
+    wide = replace(named, info=replace(info(Status.RUNNING), plan_values={"min_delta": 0.2}))
+    assert wide.best == (100, 0.5)
+
+
+def test_the_best_value_of_a_metric_of_training_is_the_one_of_an_epoch() -> None:
+    epochs = [
+        EpochEnded(time=0.0, epoch=epoch, step=100 * epoch, metrics={"accuracy": value}, seconds=1.0)
+        for epoch, value in enumerate((0.5, 0.75, 0.7), start=1)
+    ]
+    better = Validated(time=0.0, epoch=3, step=300, metrics={"accuracy": 0.875}, seconds=1.0)
+    state = apply_update(RunState(), Update(events=(model_built(monitor="accuracy"), *epochs, better)))
+    assert (state.monitor, state.best) == ("accuracy", (200, 0.75))

@@ -20,9 +20,9 @@ from accel_engine.events import (
     Validated,
 )
 from accel_engine.run import Chunk, RunInfo, Status, Update
+from accel_tui.formatting.runs import part_title
 from accel_tui.run_state.fold_events import apply_update
 from accel_tui.run_state.marks import MarkKind
-from accel_tui.run_state.parts import part_of
 from accel_tui.run_state.state import RunState
 from example_events import model_built
 
@@ -79,7 +79,7 @@ def test_a_script_has_neither_progress_nor_end_in_sight_before_its_first_part(sc
 
 def test_a_part_counts_on_from_the_one_before(second_part: RunState) -> None:
     assert second_part.part
-    assert second_part.part.title == "part 2 · tuned"
+    assert part_title(second_part.part) == "part 2 · tuned"
     assert second_part.can_control_training
     assert second_part.total_steps == 20 + 3 * 100
     assert (second_part.current_epoch, second_part.epochs) == (1, 3)
@@ -91,7 +91,7 @@ def test_a_part_counts_on_from_the_one_before(second_part: RunState) -> None:
 
 def test_epochs_of_steps_are_those_of_their_parts(second_part: RunState) -> None:
     assert [second_part.epoch_of(step) for step in (0, 9, 10, 19, 20, 119, 120, 319)] == [1, 1, 2, 2, 3, 3, 4, 5]
-    assert [each and each.started.part for each in (part_of(second_part.parts, step) for step in (0, 19, 20))] == [
+    assert [each and each.started.part for each in (second_part.part_at(step) for step in (0, 19, 20))] == [
         1,
         1,
         2,

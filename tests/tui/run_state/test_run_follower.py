@@ -16,7 +16,7 @@ from accel_engine.run.store.connection import SCHEMA_VERSION, connect
 from accel_engine.run.store.steps import THROUGHPUT
 from accel_tui.follower import NewState, Unreadable
 from accel_tui.run_state import run_follower
-from accel_tui.run_state.device_meter import HISTORY
+from accel_tui.run_state.device_meter import MAX_UTILIZATIONS
 from accel_tui.run_state.fold_events import apply_update
 from accel_tui.run_state.run_follower import RunFollower
 from accel_tui.run_state.state import RunState
@@ -168,7 +168,7 @@ def test_an_ended_run_of_many_chunks_opens_with_all_its_steps(engine: FakeEngine
     with following(engine.directory) as watched:
         wait_until(lambda: watched.latest().step == 30_000)
         assert watched.latest().curves["loss"].end_step == 30_000
-        assert watched.latest().meters["cpu:0"].history == (5.0,) * HISTORY
+        assert watched.latest().meters["cpu:0"].utilizations == (5.0,) * MAX_UTILIZATIONS
 
 
 def test_a_run_of_many_epochs_opens_with_all_that_it_has_said(

@@ -1,11 +1,9 @@
 """The screens of searches, on a study that a script has made, whose commands nobody or the test obeys."""
 
-import sys
 import time
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,10 +13,13 @@ from textual.widgets import Input
 from accel_engine.errors import RunError
 from accel_engine.plan import Plan
 from accel_engine.run.directory.lock import WriterLock
+from accel_engine.search import launch, new_study
 from accel_engine.search.definition import SearchOptions
 from accel_engine.search.study_database import StudyCommand, StudyDatabase
 from accel_engine.search.study_paths import LOCK
-from accel_engine.search.trial import TrialReport, TrialState
+from accel_engine.search.study_reader import StudyReader
+from accel_engine.search.study_writer import StudyWriter
+from accel_engine.search.trial import TrialState
 from accel_tui.host import Screens
 from accel_tui.screens.compare_screen import CompareScreen
 from accel_tui.screens.new_run_screen import NewRunScreen
@@ -107,8 +108,8 @@ async def test_progress_both_figures_curves_and_trials_are_there_and_follow(
         assert ("weight decay" in text_of(pilot)) is (size is not SMALL)
         if size is not SMALL:
             await until(pilot, lambda: pilot.app.screen.query_one(TrialLoss).series, "the steps of the selected trial")
-        with StudyDatabase(running) as database:
-            database.add_report(TrialReport(35, 11, 550, time.time(), 0.9511))
+        with StudyReader(running) as reader:
+            reader._storage.set_trial_user_attr(35, "report 11", [11, 550, time.time(), 0.9511])
         await shows(pilot, "0.9511")
         assert number(pilot) == 35
 
@@ -138,9 +139,8 @@ async def test_each_view_is_drawn_and_the_reason_of_a_failed_trial_is_told(study
 
 async def test_all_of_a_long_reason_is_below_the_table(study: Path) -> None:
     reason = f"the loss became NaN at step 12: {', '.join(f'layer {number}' for number in range(20))}; the end"
-    with StudyDatabase(study) as database:
-        (trial,) = [each for each in database.trials() if each.number == 35]
-        database.put_trial(replace(trial, state=TrialState.FAILED, reason=reason))
+    with StudyWriter(study) as writer:
+        writer.put(replace(writer.trials[35], state=TrialState.FAILED, reason=reason))
     async with StubApp().run_test(size=SMALL) as pilot:
         await open_search(pilot, study)
         await shows(pilot, "trial 35 failed: the loss became", "; the end")
@@ -154,7 +154,7 @@ async def test_keys_command_the_trial_under_the_cursor_and_answers_are_shown(run
         await pilot.press("s")
         await shows(pilot, "Stop trial 35?", "What it has reached counts")
         await pilot.press("escape")
-        for keys, name in (("ss", "stop_trial"), ("x", "prune"), ("y", "clone"), ("p", "pin")):
+        for keys, name in (("ss", "stop_trial"), ("x", "prune")):
             await pilot.press(*keys)
             command = await sent(pilot, running)
             assert (command.name, command.trial) == (name, 35)
@@ -173,31 +173,30 @@ async def test_keys_command_the_trial_under_the_cursor_and_answers_are_shown(run
         assert (await sent(pilot, running)).name == "stop"
 
 
-async def test_ranges_are_changed_while_it_runs_and_a_bad_one_is_refused_at_once(running: Path) -> None:
+async def test_the_number_of_trials_is_changed_while_it_runs_and_a_bad_one_is_refused_at_once(running: Path) -> None:
     async with StubApp().run_test(size=WIDE, notifications=True) as pilot:
         await open_search(pilot, running)
         await pilot.press("e")
-        await shows(pilot, "Change the search")
-        field = pilot.app.screen.query_one("#range-learning_rate", Input)
-        field.value = "1e-1..1e-4:log"
-        await shows(pilot, "is reversed")
+        await shows(pilot, "Change the number of trials")
+        field = pilot.app.screen.query_one("#trials", Input)
+        field.value = "many"
+        await shows(pilot, "must be a number of trials")
         await pilot.press("enter")
-        field.value = "1e-4..1e-2:log"
-        await shows(pilot, "enter changes learning_rate=0.0001..0.01:log")
+        field.value = "60"
+        await shows(pilot, "enter searches with 60 trials")
         await pilot.press("enter")
         command = await sent(pilot, running)
-        assert (command.name, command.argument) == ("set_range", "learning_rate=0.0001..0.01:log")
+        assert (command.name, command.argument) == ("set_trials", 60)
 
 
 async def test_without_a_process_nothing_is_commanded_but_the_search_is_continued(
     study: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     continued: list[Path] = []
-    launch = SimpleNamespace(resume_study=continued.append)
-    monkeypatch.setitem(sys.modules, "accel_engine.search.start_study", launch)
+    monkeypatch.setattr(launch, "resume_study", continued.append)
     async with StubApp().run_test(size=WIDE, notifications=True) as pilot:
         await open_search(pilot, study)
-        for key in "sxylpeX":
+        for key in "sxleX":
             await pilot.press(key)
         assert isinstance(pilot.app.screen, SearchScreen)
         with StudyDatabase(study) as database:
@@ -208,7 +207,7 @@ async def test_without_a_process_nothing_is_commanded_but_the_search_is_continue
         def refuse(directory: Path) -> None:
             raise RunError("the disk is full")
 
-        launch.resume_study = refuse
+        monkeypatch.setattr(launch, "resume_study", refuse)
         await pilot.press("R")
         await shows(pilot, "the disk is full")
 
@@ -259,7 +258,7 @@ async def test_a_form_with_ranges_searches(home: Path, monkeypatch: pytest.Monke
         started.append((plan, given, options))
         return study
 
-    monkeypatch.setitem(sys.modules, "accel_engine.search.start_study", SimpleNamespace(start_study=start_study))
+    monkeypatch.setattr(new_study, "start_study", start_study)
     async with StubApp().run_test(size=WIDE, notifications=True) as pilot:
         await shows(pilot, "Start")
         screen_form(pilot).set("learning_rate", "1e-1..1e-4:log")

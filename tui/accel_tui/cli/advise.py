@@ -138,7 +138,7 @@ def _lines(advice: Advice, width: int) -> Iterator[str]:
 def _finding_lines(number: int, finding: Finding, advice: Advice, width: int) -> Iterator[str]:
     yield f"{number}. {finding.title} ({finding.id})"
     rows = [("evidence", evidence_text(each)) for each in finding.evidence]
-    rows += [("trouble", f"{finding.trouble}, {finding.confidence}"), ("cost", finding.cost)]
+    rows += [("category", f"{finding.category}, {finding.confidence}"), ("cost", finding.cost)]
     for index, cure in enumerate(finding.cures):
         rows += _cure_rows("or" if index else "cure", cure, advice)
     before = ""
@@ -186,7 +186,7 @@ def _to_json(advice: Advice) -> dict[str, Any]:
 def _finding_to_json(finding: Finding, advice: Advice) -> dict[str, Any]:
     return {
         "id": finding.id,
-        "trouble": str(finding.trouble),
+        "category": str(finding.category),
         "title": finding.title,
         "confidence": str(finding.confidence),
         "weight": finding.weight,
@@ -250,7 +250,7 @@ def print_cure_trial(directory: Path, finding: str, number: int, seconds: float,
         cure.changes,
         lambda reached: shown.show(reached.detail),
         seconds=seconds,
-        quantity=cure_task.PURPOSES[found.trouble],
+        quantity=cure_task.PURPOSES[found.category],
     )
     if as_json:
         write_json(

@@ -16,6 +16,7 @@ from accel_engine.plan.interval import parse_interval
 from accel_engine.run import RunInfo, RunReader, Status, find, list_runs, request
 from accel_engine.run.directory.run_paths import latest_checkpoint
 from accel_engine.run.engine.commands import read_answer, withdraw
+from accel_engine.run.history.history import read_history
 from accel_engine.run.runs.listing import named
 from accel_engine.search.study_paths import find_study
 from accel_tui.cli.output import write
@@ -161,10 +162,8 @@ def _arguments(directory: Path, changes: Mapping[str, Any]) -> dict[str, float]:
     Raises:
         UsageError: A value is invalid, or no command sets the field to it.
     """
-    with closing(RunReader(directory, steps=False)) as reader:
-        plan = reader.info().plan
-        built = [event for _, event in reader.events(0, ModelBuilt) if isinstance(event, ModelBuilt)]
-    steps = built[-1].steps_per_epoch if built else 0
+    plan, built = _info(directory).plan, read_history(directory, ModelBuilt).built
+    steps = built.steps_per_epoch if built else 0
     if plan is not None and (problem := command_problem(plan, changes)):
         raise UsageError(problem)
     found = {name: command_argument(name, value, steps or 0) for name, value in changes.items()}

@@ -10,6 +10,7 @@ import numpy as np
 from rich.style import Style
 
 from accel_engine import data as datasets
+from accel_engine.data.changes import remarks
 from accel_engine.data.data_options import PLAN_FIELDS
 from accel_engine.data.dataset_entry import EntryColumn
 from accel_engine.data_profile.described_data import DescribedData, describe_loaded
@@ -125,7 +126,7 @@ def _page(known: DescribedData) -> Iterator[str]:
         yield from _pictures(picture)
         yield ""
         yield from _rows(_findings(picture))
-    for note in (*entry.notes, *map(str, entry.changes)):
+    for note in remarks(entry.notes, entry.changes):
         yield f"\nNote: {note}"
 
 

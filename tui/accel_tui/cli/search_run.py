@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from accel_engine.devices import detect
 from accel_engine.devices.device_types import Device
@@ -19,11 +19,10 @@ from accel_engine.process.detached import leave
 from accel_engine.run_queue.queue import set_default_limit
 from accel_engine.search import launch, new_study
 from accel_engine.search.definition import SearchOptions
-from accel_engine.search.over import check_several, parse_over
 from accel_engine.search.progress import check_enough
+from accel_engine.search.ranges import parse_all
 from accel_engine.search.search_table import events_between, report_event, split_table
-from accel_engine.search.study_database import StudyDatabase
-from accel_engine.search.study_paths import LOG, find_study
+from accel_engine.search.study_paths import find_study
 from accel_engine.search.trial_plan import without_effect
 from accel_tui.cli.chosen_plan import with_chosen_plan
 from accel_tui.cli.live import is_live
@@ -31,6 +30,9 @@ from accel_tui.cli.output import print_to_stderr, write
 from accel_tui.cli.search_view import SearchBar, SearchLines, SearchLog, SearchNow, SearchView
 from accel_tui.cli.signals import signal_handlers
 from accel_tui.settings.user_settings import load
+
+if TYPE_CHECKING:  # it imports Optuna
+    from accel_engine.search.study_reader import StudyReader
 
 _RESUMED = ("trials", "within", "at_once", "confirm", "patience")
 """Those that a continued search takes."""
@@ -58,7 +60,7 @@ def define_search(
         RunError: The search cannot be written, or its storage cannot be reached.
     """
     file, written = split_table(read_plan_file(plan_file)) if plan_file else (None, SearchOptions())
-    ranges = check_several(tuple(map(parse_over, over))) if over else ()
+    ranges = parse_all(over) if over else ()
     parameters = {each.name: each for each in (*written.parameters, *ranges)}
     chosen = replace(written, parameters=tuple(parameters.values()), **options)
     given = {**(file.values if file else {}), **flags}
@@ -89,15 +91,14 @@ def resume_search(name: str, options: Mapping[str, Any]) -> Path:
     if launch.is_search_running(directory):
         raise UsageError(f"the search {directory.name} is running: show it with --resume {directory.name} alone")
     launch.require_optuna()
-    new_study.check_numbers(replace(SearchOptions(), **changes))
     if "within" in changes:
         changes["within"] = parse_duration("within", changes["within"])
-    with StudyDatabase(directory) as database:
+    with launch.open_study(directory) as study:
         if "trials" in changes:
-            check_enough(changes["trials"], database.trials())
+            check_enough(changes["trials"], study.trials.values())
         within = changes.get("within")
-        changes |= {"within": database.spent + within} if within is not None else {}
-        database.set_definition(replace(database.definition, **changes))
+        changes |= {"within": study.database.part.spent + within} if within is not None else {}
+        study.redefine(**changes)
     return directory
 
 
@@ -120,10 +121,9 @@ def follow_search(directory: Path, *, as_json: bool, plain: bool, detach: bool) 
     Returns:
         The exit status.
     """
-    launch.require_optuna()  # before anything is written
-    with StudyDatabase(directory) as database:
+    with launch.open_study(directory) as study:
         if not launch.is_search_running(directory):
-            database.set_ended(None)
+            study.database.update(ended=None)
         set_default_limit(load().queue_at_once)
         process = launch.start_search_process(directory)
         if detach:
@@ -135,7 +135,7 @@ def follow_search(directory: Path, *, as_json: bool, plain: bool, detach: bool) 
         with signal_handlers(
             dict.fromkeys((signal.SIGINT, signal.SIGTERM), lambda number, _: interrupts.append(number))
         ):
-            return _Follower(database, view, process, interrupts).follow()
+            return _Follower(study, view, process, interrupts).follow()
 
 
 def _view(*, as_json: bool, plain: bool) -> SearchView:
@@ -148,22 +148,22 @@ class _Follower:
     """Follows a search until it ends.
 
     Args:
-        database: The search.
+        study: The search.
         view: Shows it.
         process: Its process; ends at once if another one runs the search.
         interrupts: Grows with each Ctrl-C.
     """
 
     def __init__(
-        self, database: StudyDatabase, view: SearchView, process: "subprocess.Popen[str]", interrupts: list[int]
+        self, study: "StudyReader", view: SearchView, process: "subprocess.Popen[str]", interrupts: list[int]
     ) -> None:
-        self._database = database
+        self._study = study
+        self._database = study.database
         self._view = view
         self._process = process
         self._interrupts = interrupts
-        self._changes = database.changes()  # before the trials: one that changes meanwhile is read again
-        self._trials = {trial.number: trial for trial in database.trials()}
-        self._last_report, _ = database.reports()
+        self._trials = study.trials
+        self._reports = dict(study.reports)
         self._is_stopping = False
 
     def follow(self) -> int:
@@ -171,7 +171,7 @@ class _Follower:
         while True:
             is_gone = self._process.poll() is not None and not launch.is_search_running(self._database.directory)
             self._look()
-            if (ended := self._database.ended) is not None:
+            if (ended := self._database.part.ended) is not None:
                 break
             if is_gone:
                 self._view.clear()
@@ -189,17 +189,16 @@ class _Follower:
         return int(ended["outcome"] == "failed")
 
     def _look(self) -> SearchNow:
-        database, events = self._database, list[dict[str, Any]]()
-        definition, changes = database.definition, database.changes()
-        for trial in database.trials(self._changes):
-            events += events_between(self._trials.get(trial.number), trial)
-            self._trials[trial.number] = trial
-        self._changes = changes
-        self._last_report, reports = database.reports(self._last_report)
-        events += [report_event(each, definition.objectives[0].name) for each in reports]
+        study, events = self._study, list[dict[str, Any]]()
+        for number in study.refresh():
+            events += events_between(self._trials.get(number), study.trials[number])
+            before, after = self._reports.get(number, {}), study.reports[number]
+            monitor = study.definition.objectives[0].name
+            events += [report_event(each, monitor) for index, each in after.items() if before.get(index) != each]
+        self._trials, self._reports = study.trials, dict(study.reports)
         events.sort(key=lambda event: float(event["time"]))
-        trials = [self._trials[number] for number in sorted(self._trials)]
-        now = SearchNow(definition, trials, database.spent, database.spent_at_end, database.confirmation)
+        part, trials = self._database.part, tuple(study.trials.values())
+        now = SearchNow(study.definition, trials, part.spent, part.spent_at_end, part.confirmation)
         self._view.show(events, now)
         return now
 
@@ -220,9 +219,8 @@ class _Follower:
 
     def _lost(self) -> str:
         """What to say of a process that has ended without noting the search's end."""
-        log, name = self._database.directory / LOG, self._database.directory.name
-        lines = log.read_text(errors="replace").splitlines() if log.is_file() else []
-        last = next((line.strip() for line in reversed(lines) if line.strip()), "")
+        directory = self._database.directory
+        name, last = directory.name, launch.last_words(directory)
         why = f": {last.removeprefix('accel-tui: ')}" if last else ""
         again = f"Its trials go on. Continue it: accel-tui search --resume {name}"
         return f"the process of the search {name} has ended{why}\n{again}"

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from accel_engine.search.definition import Confirmation, StudyDefinition
-from accel_engine.search.over import format_value
 from accel_engine.search.progress import seconds_left, trials_done
+from accel_engine.search.ranges import format_value
 from accel_engine.search.results import best_trial, front, is_counted
 from accel_engine.search.trial import Trial, TrialState
 from accel_engine.text import printable, printable_line

@@ -1,24 +1,25 @@
 """``accel-tui searches``: lists searches."""
 
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import click
 
-from accel_engine.errors import AccelError, RunError, UsageError
+from accel_engine.errors import RunError, UsageError
 from accel_engine.run import list_runs, runs_directory
 from accel_engine.run.runs.listing import named
 from accel_engine.run.store.connection import DATABASE as RUN_DATABASE
 from accel_engine.search import launch
 from accel_engine.search.progress import trials_done
-from accel_engine.search.results import best_trial
 from accel_engine.search.study_database import StudyDatabase
-from accel_engine.search.study_paths import DATABASE, NAME, studies, studies_directory
+from accel_engine.search.study_paths import DATABASE, NAME, studies_directory
 from accel_engine.text import printable_line
 from accel_engine.words import numbers
 from accel_tui.cli.output import json_option, table, write, write_json
 from accel_tui.plan import field_labels
+from accel_tui.study_state.study_list import ListedStudy, StudyList
 from accel_tui.study_state.texts import objective_name, objective_text
 
 EPILOG = """\b
@@ -41,7 +42,8 @@ def searches(as_json: bool) -> int:
 
 def show_all(*, as_json: bool) -> int:
     """List all searches, newest first; returns the exit status."""
-    found = [_summary_or_problem(directory) for directory in studies()]
+    with closing(StudyList()) as listed:
+        found = list(map(_summary, listed.read()))
     if as_json:
         write_json(*found)
     else:
@@ -49,28 +51,20 @@ def show_all(*, as_json: bool) -> int:
     return 0
 
 
-def _summary_or_problem(directory: Path) -> dict[str, Any]:
+def _summary(study: ListedStudy) -> dict[str, Any]:
     """A search in a row; why it cannot be read, of one that is damaged or newer than this program."""
-    try:
-        return _summary(directory)
-    except AccelError as error:
-        return {"search": directory.name, "state": "unreadable", "problem": str(error)}
-
-
-def _summary(directory: Path) -> dict[str, Any]:
-    with StudyDatabase(directory) as database:
-        definition, trials, ended, created = database.definition, database.trials(), database.ended, database.created
-    state = str(ended["outcome"]) if ended else "interrupted"
-    best, monitor = best_trial(definition, trials), definition.objectives[0].name
+    name, state = study.directory.name, study.state
+    if state is None or state.definition is None:
+        return {"search": name, "state": "unreadable", "problem": study.problem}
     return {
-        "search": directory.name,
-        "state": "running" if launch.is_search_running(directory) else state,
-        "created": created,
-        "trials": definition.trials,
-        "ended": trials_done(trials),
-        "monitor": monitor,
-        "best": best.objectives[monitor] if best else None,
-        "over": [each.name for each in definition.parameters],
+        "search": name,
+        "state": state.outcome,
+        "created": state.created,
+        "trials": state.definition.trials,
+        "ended": trials_done(state.trials.values()),
+        "monitor": state.monitor.name,
+        "best": state.best.objectives[state.monitor.name] if state.best else None,
+        "over": [each.name for each in state.parameters],
     }
 
 
@@ -147,5 +141,6 @@ def stop_search(directory: Path, patience: float, *, wait: bool) -> int:
 
 def _state(database: StudyDatabase) -> str:
     """The state of a search that no process runs."""
-    state = database.ended["outcome"] if database.ended else "interrupted"
+    ended = database.part.ended
+    state = ended["outcome"] if ended else "interrupted"
     return f"the search {database.directory.name} is {state}"

@@ -8,9 +8,13 @@ from accel_engine.events import PlanChanged
 from accel_engine.run import RunInfo
 from accel_engine.run.directory.run_paths import repair_command
 from accel_engine.run.engine.memory_loss import MemoryLoss
+from accel_engine.run.history.history import Part
 from accel_engine.run.runs.devices_in_use import runs_on
 from accel_engine.run.store.series_names import elements
 from accel_engine.words import numbers
+from accel_tui.formatting.text import shorten
+
+_PART_WIDTH = 24  # columns for the name of a part
 
 DIRECTORY_LOST = "its directory was deleted, moved or replaced"
 """Why no command finds a run any more, as a clause."""
@@ -57,6 +61,11 @@ def _value(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         return ",".join(map(str, value)) or "none"
     return "default" if value is None else f"{value:g}" if isinstance(value, float) else str(value) or "default"
+
+
+def part_title(part: Part) -> str:
+    """The number and name of a part of a script's run, such as ``part 2 · fine_tuning``."""
+    return f"part {part.started.part} · {shorten(part.started.name, _PART_WIDTH)}"
 
 
 def ranges(metrics: Mapping[str, float]) -> Iterator[tuple[str, tuple[float, ...]]]:

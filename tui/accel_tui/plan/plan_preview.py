@@ -2,6 +2,7 @@
 
 from collections.abc import Set as AbstractSet
 
+from accel_engine.data.changes import remarks
 from accel_engine.data.pixel_scaling import Scaling, choose_scaling
 from accel_engine.models import ModelEntry
 from accel_engine.plan import affecting, estimate
@@ -66,7 +67,7 @@ def warnings(filled: ResolvedPlan, description: Description | None) -> tuple[str
         found.append(description.problem)
     if (scaling := _resolve_scaling(filled, description)) and scaling.note:
         found.append(word(scaling.note))
-    found += (*filled.data.notes, *map(str, filled.data.changes))
+    found += remarks(filled.data.notes, filled.data.changes)
     examples = filled.data.examples
     if counts and examples is not None and examples < plan.batch_size:
         found.append(f"batch size {plan.batch_size} is larger than the data: the global batch is {counts.global_batch}")

@@ -9,7 +9,7 @@ from accel_engine.errors import PlanError, Words
 from accel_engine.plan import SPECS, Plan
 from accel_engine.plan.plan import default_text, option_words
 from accel_engine.search.definition import Parameter
-from accel_engine.search.over import RANGE, format_over, format_value, format_values, parameter_of
+from accel_engine.search.ranges import RANGE, format_over, format_value, format_values, parameter_of
 from accel_engine.text import shell_command
 from accel_engine.words import numbers
 from accel_tui.plan import field_labels

@@ -41,15 +41,12 @@ _CONFIG = "config"
 
 @dataclass(frozen=True, slots=True)
 class ComparedRun:
-    """A run of a comparison.
-
-    Attributes:
-        run: Its summary.
-        state: Its state from its events and chunks.
-    """
+    """A run of a comparison."""
 
     run: RunSummary
+    """Its summary."""
     state: RunState
+    """Its state from its events and chunks."""
 
     @property
     def title(self) -> str:
@@ -104,40 +101,34 @@ class ComparedRun:
 
 @dataclass(frozen=True, slots=True)
 class ComparedRow:
-    """A row of a comparison.
-
-    Attributes:
-        label: Its name.
-        values: One value per run; ``None`` if a run has none.
-        texts: The formatted values.
-        best: The indices of the runs with the best value, if values can be ranked.
-        key: Its name in JSON, if that is not the label.
-    """
+    """A row of a comparison."""
 
     label: str
+    """Its name."""
     values: tuple[Any, ...]
+    """One value per run; ``None`` if a run has none."""
     texts: tuple[str, ...]
+    """The formatted values."""
     best: frozenset[int] = frozenset()
+    """The indices of the runs with the best value, if values can be ranked."""
     key: str = ""
+    """Its name in JSON, if that is not the label."""
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A comparison of runs.
-
-    Attributes:
-        runs: The runs.
-        results: The rows of their results.
-        plan: The rows of plan fields that differ.
-        equal: The equal fields that are not at their default, by name.
-        defaults: The number of fields at their default in all runs; 0 if none has an engine.
-    """
+    """A comparison of runs."""
 
     runs: tuple[ComparedRun, ...]
+    """The runs."""
     results: tuple[ComparedRow, ...]
+    """The rows of their results."""
     plan: tuple[ComparedRow, ...]
+    """The rows of plan fields that differ."""
     equal: Mapping[str, Any]
+    """The equal fields that are not at their default, by name."""
     defaults: int
+    """The number of fields at their default in all runs; 0 if none has an engine."""
 
     @property
     def kind_of_values(self) -> str:
@@ -184,7 +175,7 @@ def mixed(runs: Sequence[RunInfo]) -> str:
 
 
 def compared_series_names(runs: Sequence[ComparedRun]) -> list[str]:
-    """The series of all runs: per-step series in the order of the runs, then those of validations only."""
+    """The series of all runs: per-step series in the order of the runs, then series of validations only."""
     declared = [name for compared in runs for name in (compared.state.built.series if compared.state.built else ())]
     recorded = [name for compared in runs for name in compared.state.curves]
     validated = [name for compared in runs for name in compared.state.validation]

@@ -17,19 +17,16 @@ from accel_engine.text import printable_fields
 
 @dataclass(frozen=True, slots=True)
 class QueueRow:
-    """A run of the queue, whose texts are safe for a terminal.
-
-    Attributes:
-        entry: Its entry.
-        info: Its ``meta`` and status; ``None`` if it cannot be read.
-        steps: Steps taken.
-        progress: Share of its steps that are taken, from 0 to 1; ``None`` if unknown.
-    """
+    """A run of the queue, whose texts are safe for a terminal."""
 
     entry: QueueEntry
+    """Its entry."""
     info: RunInfo | None
+    """Its ``meta`` and status; ``None`` if it cannot be read."""
     steps: int = 0
+    """Steps taken."""
     progress: float | None = None
+    """Share of its steps that are taken, from 0 to 1; ``None`` if unknown."""
 
     @property
     def status(self) -> Status | None:
@@ -39,15 +36,12 @@ class QueueRow:
 
 @dataclass(frozen=True, slots=True)
 class QueueList:
-    """The queue.
-
-    Attributes:
-        rows: The runs that were started, then those that wait, in their order.
-        at_once: Most runs at once; ``None`` for the default.
-    """
+    """The queue."""
 
     rows: tuple[QueueRow, ...] = ()
+    """The runs that were started, then those that wait, in their order."""
     at_once: int | None = None
+    """Most runs at once; ``None`` for the default."""
 
 
 class QueueReader:

@@ -15,15 +15,12 @@ _TERM = re.compile(r'(?:(\w+):)?(?:"([^"]*)"?|(\S+))')
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A term of a filter.
-
-    Attributes:
-        text: The text to find, in lower case.
-        key: The field to search; empty for all of them.
-    """
+    """A term of a filter."""
 
     text: str
+    """The text to find, in lower case."""
     key: str = ""
+    """The field to search; empty for all of them."""
 
 
 def parse(text: str) -> tuple[Term, ...]:

@@ -13,11 +13,11 @@ from accel_engine.advice.recorded import RecordedSeries
 from accel_engine.errors import RunError
 from accel_engine.plan.changed_plan import options_text
 from accel_engine.run import RunInfo
+from accel_engine.run.history.history import Points
 from accel_engine.run.store.series_names import VALIDATION_PREFIX
 from accel_engine.text import printable_fields, printable_line
 from accel_tui.follower import Follower, Unreadable
 from accel_tui.run_state.curve import RecordedCurve
-from accel_tui.run_state.state import Points
 
 PAUSE_SECONDS = 10.0
 """Seconds between two readings of a live run, at least."""
@@ -28,40 +28,34 @@ PAUSE_FACTOR = 20.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _EvidenceCurve:
-    """A series of training, and the metric of validation of the same name.
-
-    Attributes:
-        curve: A value per step; empty if it was not recorded.
-        validation: Points of step and value.
-    """
+    """A series of training, and the metric of validation of the same name."""
 
     curve: RecordedCurve
+    """A value per step; empty if it was not recorded."""
     validation: Points = ()
+    """Points of step and value."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Advice:
-    """What was found in a run's records.
-
-    Attributes:
-        info: The run.
-        findings: Its troubles, those that matter most first.
-        coverage: What was looked at.
-        curves: The series that show evidence, by name.
-        failed: The rules that failed, each with its error.
-        not_tried: Why cures cannot be tried, by the options that make their changes.
-        is_cured: Whether a cure was applied to the run that can be taken back.
-        seconds: How long it took to read and judge the records.
-    """
+    """What was found in a run's records."""
 
     info: RunInfo
+    """The run."""
     findings: tuple[Finding, ...] = ()
+    """Its troubles, those that matter most first."""
     coverage: Coverage = Coverage()  # noqa: RUF009 (it is frozen)
+    """What was looked at."""
     curves: Mapping[str, _EvidenceCurve] = field(default_factory=dict)
+    """The series that show evidence, by name."""
     failed: tuple[str, ...] = ()
+    """The rules that failed, each with its error."""
     not_tried: Mapping[str, str] = field(default_factory=dict)
+    """Why cures cannot be tried, by the options that make their changes."""
     is_cured: bool = False
+    """Whether a cure was applied to the run that can be taken back."""
     seconds: float = 0.0
+    """How long it took to read and judge the records."""
 
 
 class AdviceFollower(Follower["Advice | None"]):

@@ -10,17 +10,14 @@ if TYPE_CHECKING:  # its imports are slow
 
 @dataclass(frozen=True, slots=True)
 class CureTrial:
-    """A trial of a cure: in progress, failed or measured.
-
-    Attributes:
-        progress: How far it is; ``None`` before that is known.
-        result: What it measured; ``None`` before its end.
-        problem: Why it failed; empty if it did not.
-    """
+    """A trial of a cure: in progress, failed or measured."""
 
     progress: "CureProgress | None" = None
+    """How far it is; ``None`` before that is known."""
     result: "CureRace | None" = None
+    """What it measured; ``None`` before its end."""
     problem: str = ""
+    """Why it failed; empty if it did not."""
 
     @property
     def is_running(self) -> bool:
@@ -30,15 +27,12 @@ class CureTrial:
 
 @dataclass(frozen=True, slots=True)
 class Application:
-    """A cure that is applied.
-
-    Attributes:
-        text: What was done, in words; empty while it is being applied.
-        problem: Why it could not be applied; empty if it could.
-    """
+    """A cure that is applied."""
 
     text: str = ""
+    """What was done, in words; empty while it is being applied."""
     problem: str = ""
+    """Why it could not be applied; empty if it could."""
 
     @property
     def is_running(self) -> bool:
@@ -48,19 +42,16 @@ class Application:
 
 @dataclass
 class AdviceNotes:
-    """What the dashboard remembers of the advice on a run while it is open.
-
-    Attributes:
-        trials: The trials by the changes of the plan, as options.
-        applied: What was applied, by the same; taking back is without options.
-        selected: The selected finding.
-        on_change: Called when trials or what was applied have changed; set by the screen that shows them.
-    """
+    """What the dashboard remembers of the advice on a run while it is open."""
 
     trials: dict[str, CureTrial] = field(default_factory=dict)
+    """The trials by the changes of the plan, as options."""
     applied: dict[str, Application] = field(default_factory=dict)
+    """What was applied, by the same; taking back is without options."""
     selected: str = ""
+    """The selected finding."""
     on_change: Callable[[], object] = lambda: None
+    """Called when trials or what was applied have changed; set by the screen that shows them."""
 
     @property
     def is_applied(self) -> bool:

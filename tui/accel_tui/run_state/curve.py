@@ -23,26 +23,24 @@ class RecordedCurve:
     Bucket ``i`` covers ``width`` steps from ``first_step + i * width`` on; the last one may be incomplete. When more
     than :data:`CAPACITY` buckets would be needed, ``width`` doubles. NaN and infinities are gaps: counted, and
     otherwise ignored. ``Curve()`` has no steps.
-
-    Attributes:
-        end_step: The step after the last.
-        width: Steps per bucket, a power of two.
-        last_value: The latest finite value; NaN if there is none.
-        low: Minimum finite value of each bucket, NaN if it has none.
-        high: Maximum finite value of each bucket, NaN if it has none.
-        total: Sum of each bucket's finite values.
-        finite: Number of each bucket's finite values.
-        first_step: The first step of the curve; not 0 for a part of a run.
     """
 
     end_step: int = 0
+    """The step after the last."""
     width: int = 1
+    """Steps per bucket, a power of two."""
     last_value: float = math.nan
+    """The latest finite value; NaN if there is none."""
     low: Floats = field(default_factory=lambda: np.empty(0))
+    """Minimum finite value of each bucket, NaN if it has none."""
     high: Floats = field(default_factory=lambda: np.empty(0))
+    """Maximum finite value of each bucket, NaN if it has none."""
     total: Floats = field(default_factory=lambda: np.empty(0))
+    """Sum of each bucket's finite values."""
     finite: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    """Number of each bucket's finite values."""
     first_step: int = 0
+    """The first step of the curve; not 0 for a part of a run."""
 
     @classmethod
     def of(cls, buckets: Buckets, first_step: int, end_step: int, width: int) -> "RecordedCurve":

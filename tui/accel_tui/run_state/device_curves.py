@@ -16,7 +16,7 @@ READINGS = ("utilization", "memory_used", "temperature", "power")
 _GIB = 2.0**30
 
 MAX_ROWS = 1000
-"""Maximum number of samples per read, so that nothing else waits for those of a long run."""
+"""Maximum number of samples per read, so that nothing else waits for a long run's."""
 
 
 class DeviceCurvesReader:

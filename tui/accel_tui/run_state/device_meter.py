@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from accel_engine.devices.device_types import Reading, Sample
 from accel_engine.text import printable, printable_fields
 
-HISTORY = 120
+MAX_UTILIZATIONS = 120
 """Number of past utilizations that a meter keeps."""
 
 UNREAD = Reading.missing("was not read")
@@ -14,15 +14,12 @@ UNREAD = Reading.missing("was not read")
 
 @dataclass(frozen=True, slots=True)
 class Meter:
-    """A device's latest sample and its history.
-
-    Attributes:
-        sample: The latest sample.
-        history: The last :data:`HISTORY` utilizations in %, oldest first; ``None`` where missing.
-    """
+    """A device's latest sample and its utilization before."""
 
     sample: Sample
-    history: tuple[float | None, ...]
+    """The latest sample."""
+    utilizations: tuple[float | None, ...]
+    """The last :data:`MAX_UTILIZATIONS` utilizations in %, oldest first; ``None`` where missing."""
 
     def reading(self, name: str) -> Reading:
         """The latest reading of that name, or one that says why there is none."""
@@ -30,7 +27,7 @@ class Meter:
 
 
 def unread(device: str, reason: str) -> Meter:
-    """The meter of a device that is never read, without a history."""
+    """The meter of a device that is never read, without utilizations."""
     return Meter(Sample(0.0, device, {"utilization": Reading.missing(reason, "%")}), ())
 
 
@@ -40,9 +37,9 @@ def record_device(meters: Mapping[str, Meter], samples: Iterable[Sample]) -> dic
     latest: dict[str, Sample] = {}
     for sample in samples:
         device = printable(sample.device)
-        past = after[device].history if device in after else ()
+        past = after[device].utilizations if device in after else ()
         utilization = sample.readings.get("utilization", UNREAD).value
-        after[device] = Meter(sample, (*past[1 - HISTORY :], utilization))
+        after[device] = Meter(sample, (*past[1 - MAX_UTILIZATIONS :], utilization))
         latest[device] = sample
     for device, sample in latest.items():  # only the last samples are shown
         after[device] = replace(after[device], sample=printable_fields(sample))

@@ -23,38 +23,32 @@ Shown = TypeVar("Shown", bound=Example)
 
 @dataclass(frozen=True, slots=True)
 class LoggedMedia:
-    """What a run has.
-
-    Attributes:
-        directory: The run's directory.
-        series: The images, texts and histograms by name; at least one.
-    """
+    """What a run has."""
 
     directory: Path
+    """The run's directory."""
     series: tuple[MediaSeries, ...]
+    """The images, texts and histograms by name; at least one."""
 
 
 @dataclass(frozen=True, slots=True)
 class DiagnosticsReading:
-    """What was read of a run.
-
-    Attributes:
-        live: Whether it has a live engine that can validate.
-        has_engine: Whether an engine trains it, and not a script or another tool.
-        has_checkpoint: Whether it has a checkpoint to validate after its end.
-        stamp: When its diagnostics were written.
-        diagnostics: Its diagnostics; ``None`` before they are read.
-        media: The images, texts and histograms that were logged; ``None`` if there are none.
-        problem: Why it cannot be read, or what its engine waits for.
-    """
+    """What was read of a run."""
 
     live: bool = False
+    """Whether it has a live engine that can validate."""
     has_engine: bool = True
+    """Whether an engine trains it, and not a script or another tool."""
     has_checkpoint: bool = False
+    """Whether it has a checkpoint to validate after its end."""
     stamp: tuple[float, ...] | None = None
+    """When its diagnostics were written."""
     diagnostics: Diagnostics | None = None
+    """Its diagnostics; ``None`` before they are read."""
     media: LoggedMedia | None = None
+    """The images, texts and histograms that were logged; ``None`` if there are none."""
     problem: str = ""
+    """Why it cannot be read, or what its engine waits for."""
 
 
 def read_diagnostics(directory: Path, before: DiagnosticsReading) -> DiagnosticsReading:
@@ -122,21 +116,18 @@ def _signed_view(view: View | None) -> View | None:
 
 @dataclass(frozen=True, slots=True)
 class ChosenItem:
-    """An item of a series.
-
-    Attributes:
-        series: The series.
-        steps: All of its steps; empty if it has just been deleted.
-        index: Index of the item's step in :attr:`steps`.
-        item: The item; ``None`` if it cannot be read.
-        problem: Why it cannot be read.
-    """
+    """An item of a series."""
 
     series: MediaSeries
+    """The series."""
     steps: tuple[int, ...] = ()
+    """All of its steps; empty if it has just been deleted."""
     index: int = 0
+    """Index of the item's step in :attr:`steps`."""
     item: MediaItem | None = None
+    """The item; ``None`` if it cannot be read."""
     problem: str = ""
+    """Why it cannot be read."""
 
 
 def read_item(directory: Path, series: MediaSeries, step: int | None) -> ChosenItem:

@@ -1,51 +1,30 @@
-"""Folds a run's events and steps into its state: a pure function."""
+"""Extends the state of a run by further events and steps: a pure function."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import fields, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from itertools import accumulate, pairwise
-from types import SimpleNamespace
 
 import numpy as np
 import numpy.typing as npt
 
 from accel_engine import events
-from accel_engine.events import Event, Phase, RunStarted
+from accel_engine.events import Event, RunStarted
 from accel_engine.run import Chunk, Update
+from accel_engine.run.history.history import Points, fold
 from accel_engine.run.store.downsampled_steps import StepRange
-from accel_engine.run.store.series_names import LEARNING_RATE, SeriesNames
+from accel_engine.run.store.series_names import LEARNING_RATE, SeriesNames, rounded_rate
 from accel_engine.run.store.steps import THROUGHPUT, TIME
 from accel_engine.text import printable_fields
 from accel_tui.run_state.curve import Floats, RecordedCurve, extended_curve
 from accel_tui.run_state.device_meter import record_device
-from accel_tui.run_state.learning_rate_curve import latest_learning_rate
+from accel_tui.run_state.marks import MarkKind, mark_of, resumed
 from accel_tui.run_state.marks import extended_marks as with_marks
-from accel_tui.run_state.marks import mark_of, resumed
-from accel_tui.run_state.parts import Part
-from accel_tui.run_state.state import RunState
+from accel_tui.run_state.state import Notice, RunState
 
 NOTICES = 200
 """Maximum number of warnings and answers in a state."""
-
-_PAUSED_AFTER = {"pause": True, "resume": False, "stop": False, "stop_now": False}
-"""Whether the run is paused after each command."""
-
-_LATEST: dict[type[Event], str] = {
-    events.PhaseChanged: "phase",
-    events.WorkersMet: "workers_met",
-    events.DevicesFound: "devices",
-    events.ModelBuilt: "built",
-    events.EpochEnded: "epoch",
-    events.Validated: "validated",
-    events.CheckpointSaved: "checkpoint",
-    events.ThreadsChosen: "threads",
-    events.XlaTried: "xla",
-    events.MicroBatchesTried: "micro_batches",
-    events.WorkCounted: "work",
-    events.RunEnded: "ended",
-}
-"""The state's field for the latest event of a kind."""
 
 
 def apply_update(state: RunState, update: Update) -> RunState:
@@ -63,93 +42,65 @@ def apply_update(state: RunState, update: Update) -> RunState:
 
 
 def _after_events(state: RunState, new: Sequence[Event]) -> RunState:
-    """Apply events to one mutable draft, since a long run has thousands of them."""
-    if not new:
-        return state
-    draft = _draft(state)
+    starts = [index for index, event in enumerate(new) if isinstance(event, RunStarted)]
+    for first, stop in pairwise([0, *starts, len(new)]):
+        if first < stop:
+            state = _after_engine(state, new[first:stop])
+    return state
+
+
+def _after_engine(state: RunState, new: Sequence[Event]) -> RunState:
+    """The state after events of one engine, of which the first may be its start."""
+    if isinstance(new[0], RunStarted):
+        state = _restarted(state, new[0].first_step)
+    marked, notices = dict[MarkKind, list[int]](), list[Notice]()
+    step_rate, learning_rate = state.step_rate, state.learning_rate
     for event in new:
-        if isinstance(event, RunStarted):
-            draft = _draft(_after_start(_build(draft), event))
-        else:
-            _apply(draft, event)
-    return _build(draft)
-
-
-def _draft(state: RunState) -> SimpleNamespace:
-    """A mutable copy of a state.
-
-    Parts and validation points become lists, and ``marked`` collects the steps of marks by kind.
-    """
-    draft = SimpleNamespace(**{each.name: getattr(state, each.name) for each in fields(RunState)})
-    draft.validation, draft.parts, draft.marked = dict(state.validation), [*state.parts], {}
-    return draft
-
-
-def _build(draft: SimpleNamespace) -> RunState:
-    """The state of a draft."""
-    draft.validation = {name: tuple(points) for name, points in draft.validation.items()}
-    draft.parts = tuple(draft.parts)
-    draft.marks = with_marks(draft.marks, draft.marked)
-    del draft.marked
-    return RunState(**vars(draft))
-
-
-def _after_start(state: RunState, event: RunStarted) -> RunState:
-    """The state after an engine starts, or continues from a step."""
-    state = _truncated(_without_results_after(state, event.first_step), event.first_step)
+        if mark := mark_of(event, learning_rate):
+            marked.setdefault(mark[0], []).append(mark[1])
+        match event:
+            case RunStarted(first_step=0, plan=plan):
+                learning_rate = plan.get("learning_rate")
+            case events.PartStarted(step=step):
+                learning_rate, step_rate = None, step_rate.restarted(step)
+            case events.LearningRateChanged(learning_rate=rate):
+                learning_rate = rate
+            case events.Warned() | events.CommandAnswered() | events.Recovered() | events.PlanChanged():
+                notices.append(event)
     return replace(
-        state,
-        step=event.first_step,  # also where the earlier steps were not read
-        started=event,
-        ended=None,
-        threads=None,
-        xla=None,
-        micro_batches=None,
-        work=None,
-        phase=None,
-        training_paused=False,
-        workers_met=None,
-        learning_rate=state.learning_rate if event.first_step else event.plan.get("learning_rate"),
-        marks=resumed(state.marks, event.first_step),
-        step_rate=state.step_rate.restarted(event.first_step),
-        earlier_seconds=None if state.started is None and event.first_step else state.seconds_worked,
-        last_event_time=event.time,
+        fold(state, new),
+        validation=_with_validations(state.validation, new),
+        marks=with_marks(state.marks, marked),
+        notices=(*state.notices, *notices)[-NOTICES:],
+        notice_count=state.notice_count + len(notices),
+        step_rate=step_rate,
     )
 
 
-def _apply(draft: SimpleNamespace, event: Event) -> None:
-    draft.last_event_time = max(draft.last_event_time, event.time)
-    if mark := mark_of(event, draft.learning_rate):
-        kind, step = mark
-        draft.marked.setdefault(kind, []).append(step)
-    if name := _LATEST.get(type(event)):
-        setattr(draft, name, event)
-    match event:
-        case events.PhaseChanged(phase=Phase.PAUSED | Phase.TRAINING | Phase.SCRIPT as phase):
-            draft.training_paused = phase is Phase.PAUSED
-        case events.PartStarted(step=step):
-            draft.parts.append(Part(event))
-            # The part has a model, an optimizer and a first step of its own.
-            draft.built, draft.learning_rate, draft.schedule = None, None, ""
-            draft.step_rate = draft.step_rate.restarted(step)
-        case events.ModelBuilt() if draft.parts:
-            draft.parts[-1] = replace(draft.parts[-1], built=event)
-        case events.PartEnded() if draft.parts:
-            draft.parts[-1] = replace(draft.parts[-1], ended=event)
-        case events.Validated(step=step, metrics=metrics):
-            for name, value in zip(_series_of(tuple(metrics)), metrics.values(), strict=True):
-                points = draft.validation.get(name, ())
-                if not isinstance(points, list):
-                    points = draft.validation[name] = [*points]
-                points.append((step, value))
-        case events.LearningRateChanged(step=step, learning_rate=rate, schedule=schedule):
-            earlier = (point for point in draft.learning_rates if point[0] < step)
-            draft.learning_rate, draft.learning_rates = rate, (*earlier, (step, rate))
-            draft.schedule = schedule
-        case events.Warned() | events.CommandAnswered() | events.Recovered() | events.PlanChanged():
-            draft.notices, draft.notice_count = (*draft.notices[1 - NOTICES :], event), draft.notice_count + 1
-            if isinstance(event, events.CommandAnswered) and event.obeyed:
-                draft.training_paused = _PAUSED_AFTER.get(event.command, draft.training_paused)
+def _with_validations(validation: Mapping[str, Points], new: Iterable[Event]) -> Mapping[str, Points]:
+    """The points of validations with further ones; the same object if there are none."""
+    added: dict[str, list[tuple[int, float]]] = {}
+    for event in new:
+        if isinstance(event, events.Validated):
+            for name, value in zip(_series_of(tuple(event.metrics)), event.metrics.values(), strict=True):
+                added.setdefault(name, []).append((event.step, value))
+    longer = {name: (*validation.get(name, ()), *points) for name, points in added.items()}
+    return {**validation, **longer} if added else validation
+
+
+def _restarted(state: RunState, step: int) -> RunState:
+    """The state as far as an engine continues it from a step; the steps before may not have been read."""
+    state = _truncated(state, step)
+    validation = state.validation
+    if state.validated and state.validated.step > step:
+        validation = {name: tuple(point for point in points if point[0] <= step) for name, points in validation.items()}
+    return replace(
+        state,
+        step=step,
+        validation=validation,
+        marks=resumed(state.marks, step),
+        step_rate=state.step_rate.restarted(step),
+    )
 
 
 @lru_cache(maxsize=16)
@@ -178,7 +129,7 @@ def _after_stretch(state: RunState, stretch: StepRange) -> RunState:
     state = replace(
         state, step=stretch.stop_step, curves=curves, throughput=throughput, step_end_times=end_times, visible_series={}
     )
-    return replace(state, learning_rate=latest_learning_rate(state, curves.get(LEARNING_RATE)))
+    return replace(state, learning_rate=_latest_learning_rate(state))
 
 
 def curves_of(stretch: StepRange) -> dict[str, RecordedCurve]:
@@ -207,8 +158,17 @@ def _after_chunks(state: RunState, chunks: Sequence[Chunk]) -> RunState:
         step_end_times=end_times,
         step_rate=step_rate,
     )
-    learning_rate = latest_learning_rate(state, state.curves.get(LEARNING_RATE))
+    learning_rate = _latest_learning_rate(state)
     return state if learning_rate == state.learning_rate else replace(state, learning_rate=learning_rate)
+
+
+def _latest_learning_rate(state: RunState) -> float | None:
+    """The learning rate of the latest step, or the one set for the next."""
+    curve = state.curves.get(LEARNING_RATE)
+    is_set_later = bool(state.learning_rates) and state.learning_rates[-1][0] >= state.step
+    if curve is None or math.isnan(curve.last_value) or is_set_later:
+        return state.learning_rate
+    return rounded_rate(curve.last_value)
 
 
 def _columns(chunks: Iterable[Chunk], names: Iterable[str]) -> Iterator[npt.NDArray[np.float32]]:
@@ -237,16 +197,6 @@ def _by_time(chunks: Sequence[Chunk], seconds: Sequence[float]) -> tuple[Floats,
 
 def _padded(curve: RecordedCurve, step: int) -> RecordedCurve:
     return curve.padded(step) if curve.end_step < step else curve
-
-
-def _without_results_after(state: RunState, step: int) -> RunState:
-    """Drop validations and epochs after a step, since training repeats from there."""
-    if state.validated and state.validated.step > step:
-        kept = {name: tuple(point for point in points if point[0] <= step) for name, points in state.validation.items()}
-        state = replace(state, validation=kept, validated=None)
-    if state.epoch and state.epoch.step > step:
-        state = replace(state, epoch=None)
-    return state
 
 
 def _truncated(state: RunState, step: int) -> RunState:

@@ -12,7 +12,7 @@ NOT_SAMPLED = "not sampled by this run"
 
 
 def inventory_of(state: RunState, here: Inventory | None) -> Inventory | None:
-    """The devices that the run trains on, other devices that it samples, and those of other machines.
+    """The devices that the run trains on, other devices that it samples, and other machines' devices.
 
     Args:
         state: The run's state.

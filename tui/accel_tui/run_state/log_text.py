@@ -43,15 +43,12 @@ def level_of(text: str, before: Level = Level.INFO) -> Level:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """A filter of log lines.
-
-    Attributes:
-        level: Minimum severity.
-        words: Words that a line must contain, or must not after ``-``; case-insensitive.
-    """
+    """A filter of log lines."""
 
     level: Level = Level.INFO
+    """Minimum severity."""
     words: str = ""
+    """Words that a line must contain, or must not after ``-``; case-insensitive."""
 
     def passes(self, text: str, level: Level) -> bool:
         """Whether a line passes."""

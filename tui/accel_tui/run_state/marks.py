@@ -34,17 +34,14 @@ class MarkKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Track:
-    """The steps of one kind of mark, in bounded memory: if need be only every second, fourth, ... one.
-
-    Attributes:
-        steps: Steps taken, rising; the n-th is of event number ``n * every``, counted from 1.
-        stride: Every ``stride``-th event is kept.
-        count: Number of events.
-    """
+    """The steps of one kind of mark, in bounded memory: if need be only every second, fourth, ... one."""
 
     steps: tuple[int, ...] = ()
+    """Steps taken, rising; the n-th is of event number ``n * every``, counted from 1."""
     stride: int = 1
+    """Every ``stride``-th event is kept."""
     count: int = 0
+    """Number of events."""
 
     def extended(self, steps: Sequence[int]) -> "Track":
         """With more events, at rising steps not before the last one."""
@@ -76,7 +73,7 @@ def extended_marks(marks: Marks, steps: Mapping[MarkKind, Sequence[int]]) -> Mar
 
 
 def with_advice(marks: Marks, steps: Iterable[int]) -> Marks:
-    """The marks of a run, with those of the steps where the evidence of its advice begins."""
+    """The marks of a run, with the steps where the evidence of its advice begins."""
     where = sorted(set(steps))
     return {**marks, MarkKind.ADVICE: Track().extended(where)} if where else marks
 

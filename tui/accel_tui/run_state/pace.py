@@ -25,19 +25,17 @@ class StepRate:
 
     Only time within chunks counts, not pauses and validation, and only chunks of the latest engine, without its first
     one, which includes tracing and compilation.
-
-    Attributes:
-        recent: Steps and seconds of the last warm chunks.
-        ended: End of the last chunk, in seconds since the Unix epoch.
-        cold_from: First step of the latest engine, whose chunk is cold; ``None`` once that chunk was seen. A step,
-            since the clock may have been set back.
-        rate: Steps per second; ``None`` before warm chunks that take long enough together.
     """
 
     recent: tuple[tuple[int, float], ...] = ()
+    """Steps and seconds of the last warm chunks."""
     ended: float = -math.inf
+    """End of the last chunk, in seconds since the Unix epoch."""
     cold_from: int | None = 0
+    """First step of the latest engine, whose chunk is cold; ``None`` once that chunk was seen. A step, since the clock
+    may have been set back."""
     rate: float | None = field(init=False)
+    """Steps per second; ``None`` before warm chunks that take long enough together."""
 
     def __post_init__(self) -> None:
         steps, seconds = map(sum, zip(*self.recent, strict=True)) if self.recent else (0, 0.0)

@@ -1,107 +1,61 @@
-"""The state of a run: an immutable value, made by ``fold_events``."""
+"""The state of a run: its history with its steps, an immutable value, made by ``fold_events``."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from accel_engine import clock, events
 from accel_engine.devices.peaks import utilization
-from accel_engine.plan.monitor import is_better_lower
 from accel_engine.run import RunInfo, Status
-from accel_engine.run.store.series_names import MEAN_PREFIXES, VALIDATION_PREFIX, choose_monitor
+from accel_engine.run.history.history import History, Part, Points, best_point
+from accel_engine.run.store.series_names import LEARNING_RATE, MEAN_PREFIXES, VALIDATION_PREFIX, choose_monitor
 from accel_tui.run_state.curve import DeviceCurves, RecordedCurve
 from accel_tui.run_state.device_meter import Meter
 from accel_tui.run_state.marks import MarkKind, Marks, Track
 from accel_tui.run_state.pace import StepRate, assumed_seconds, validations_left
-from accel_tui.run_state.parts import Part, part_of
 
 Notice = events.Warned | events.CommandAnswered | events.Recovered | events.PlanChanged
-Points = tuple[tuple[int, float], ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RunState:
-    """The state of a run.
-
-    Attributes:
-        info: Metadata and status; ``None`` before they are read.
-        started: Start of the latest engine.
-        devices: TensorFlow's devices.
-        built: The model, data and batch that the plan resolved to; of a script, those of the latest part.
-        parts: The parts of a script's run that ``accel-tui run`` started.
-        ended: The end; ``None`` while more may come.
-        phase: The engine's current phase.
-        training_paused: Whether training is paused, also while the run validates or saves during the pause.
-        step: Steps taken.
-        curves: Per-step series by name.
-        throughput: Steps per second by step.
-        step_end_times: End time of each step, in seconds since the Unix epoch; of a bucket only the mean counts.
-        learning_rates: First step and value of each learning rate.
-        marks: Marks on the step axis.
-        device_curves: Device metrics by step, of the charts that are shown.
-        visible_series: Series of the visible steps at full resolution, by name; the throughput under
-            :data:`~accel_engine.run.store.steps.THROUGHPUT`.
-        validation: Points of step and value by metric.
-        epoch: The last completed epoch.
-        threads: The number of threads per operation; ``None`` if it is TensorFlow's own.
-        xla: The XLA trial; ``None`` if there was none.
-        micro_batches: The trial of micro-batches; ``None`` if there was none.
-        work: FLOPs of a step and peak of the devices; ``None`` before they are counted.
-        learning_rate: Learning rate of the latest step, or set since; ``None`` if unknown.
-        schedule: Class of the learning-rate schedule; empty without one.
-        checkpoint: The last checkpoint.
-        validated: The last validation.
-        notices: The latest warnings and answers, newest last.
-        notice_count: Number of all notices.
-        meters: Device metrics by device id.
-        step_rate: Recent training speed of the latest engine.
-        earlier_seconds: Seconds that earlier engines worked on the run; ``None`` if unknown.
-        last_event_time: Time of the latest engine's last event, in seconds since the Unix epoch.
-        workers_met: The workers of distributed training, once connected; ``None`` for a single worker.
-        workers: States of the other workers by name, without steps; only those whose runs are visible from here.
-        model: File of the trained model; ``None`` while the run is live or if there is none.
-        damaged: Number of damaged records that are left out.
-        waits: Why a queued run waits, in words.
-    """
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class RunState(History):
+    """The state of a run; ``learning_rate`` is the one of the latest step, or set since."""
 
     info: RunInfo | None = None
-    started: events.RunStarted | None = None
-    devices: events.DevicesFound | None = None
-    built: events.ModelBuilt | None = None
-    parts: tuple[Part, ...] = ()
-    ended: events.RunEnded | None = None
-    phase: events.PhaseChanged | None = None
-    training_paused: bool = False
+    """Metadata and status; ``None`` before they are read."""
     step: int = 0
+    """Steps taken."""
     curves: Mapping[str, RecordedCurve] = field(default_factory=dict)
+    """Per-step series by name."""
     throughput: RecordedCurve = field(default_factory=RecordedCurve)
+    """Steps per second by step."""
     step_end_times: RecordedCurve = field(default_factory=RecordedCurve)
-    learning_rates: Points = ()
+    """End time of each step, in seconds since the Unix epoch; of a bucket only the mean counts."""
     marks: Marks = field(default_factory=dict)
+    """Marks on the step axis."""
     device_curves: DeviceCurves = field(default_factory=dict)
+    """Device metrics by step, of the charts that are shown."""
     visible_series: Mapping[str, RecordedCurve] = field(default_factory=dict)
+    """Series of the visible steps at full resolution, by name; the throughput under
+    :data:`~accel_engine.run.store.steps.THROUGHPUT`."""
     validation: Mapping[str, Points] = field(default_factory=dict)
-    epoch: events.EpochEnded | None = None
-    threads: events.ThreadsChosen | None = None
-    xla: events.XlaTried | None = None
-    micro_batches: events.MicroBatchesTried | None = None
-    work: events.WorkCounted | None = None
-    learning_rate: float | None = None
-    schedule: str = ""
-    checkpoint: events.CheckpointSaved | None = None
-    validated: events.Validated | None = None
+    """Points of step and value by metric."""
     notices: tuple[Notice, ...] = ()
+    """The latest warnings and answers, newest last."""
     notice_count: int = 0
+    """Number of all notices."""
     meters: Mapping[str, Meter] = field(default_factory=dict)
+    """Device metrics by device id."""
     step_rate: StepRate = field(default_factory=StepRate)
-    earlier_seconds: float | None = None
-    last_event_time: float = 0.0
-    workers_met: events.WorkersMet | None = None
+    """Recent training speed of the latest engine."""
     workers: Mapping[str, "RunState"] = field(default_factory=dict)
+    """States of the other workers by name, without steps; only those whose runs are visible from here."""
     model: Path | None = None
+    """File of the trained model; ``None`` while the run is live or if there is none."""
     damaged: int = 0
+    """Number of damaged records that are left out."""
     waits: str = ""
+    """Why a queued run waits, in words."""
 
     @property
     def is_queued(self) -> bool:
@@ -144,20 +98,6 @@ class RunState:
         if self.info is None or self.started is None or not self.live:
             return False
         return self.info.status is Status.STARTING or self.info.pid != self.started.pid
-
-    @property
-    def seconds_worked(self) -> float | None:
-        """Seconds that engines worked on the run up to the latest end, without the time in between.
-
-        For an engine that exited unexpectedly, up to its last event.
-        """
-        if self.started is None:
-            return 0.0
-        if self.earlier_seconds is None:
-            return None
-        return self.earlier_seconds + (
-            self.ended.seconds if self.ended else max(0.0, self.last_event_time - self.started.time)
-        )
 
     def elapsed(self, now: float) -> float | None:
         """Seconds that engines have worked on the run so far, without the time in between.
@@ -211,15 +151,10 @@ class RunState:
         return (self.parts[-1].started.step, self.parts[-1].started.epoch) if self.parts else (0, 0)
 
     @property
-    def resumed_at(self) -> int:
-        """The step that the latest engine continued from; 0 if it started the run."""
-        return self.started.first_step if self.started else 0
-
-    @property
     def steps_per_epoch(self) -> int | None:
         """Steps of an epoch: of the plan, else the mean of the epochs that have ended; ``None`` before that.
 
-        In a script, those of the latest part.
+        In a script, of the latest part.
         """
         if self.built and self.built.steps_per_epoch:
             return self.built.steps_per_epoch
@@ -269,7 +204,7 @@ class RunState:
 
     def epoch_of(self, step: int) -> int | None:
         """The epoch of a step, both counted from 0 and 1; ``None`` if the length of its epochs is unknown."""
-        part = part_of(self.parts, step)
+        part = self.part_at(step)
         built = part.built if part else self.built
         if not (built and built.steps_per_epoch):
             return None
@@ -292,7 +227,7 @@ class RunState:
         training = max(self.total_steps - self.step, 0) / rate
         done = self.validated if self.validated and self.validated.step > self.before_part[0] else None
         at = (done.epoch, done.step) if done else (0, 0)
-        values = self.info.plan_values if self.info else self.started.plan if self.started else {}
+        values = self.info.plan_values if self.info else self.plan
         validations = validations_left(values, self.epochs, self.total_steps, at, training)
         if validations is None:  # a script's: one per epoch, if there was one
             validations = epochs_left if done else 0
@@ -313,20 +248,24 @@ class RunState:
 
     @property
     def best(self) -> tuple[int, float] | None:
-        """The best validation of the metric that counts, and the steps taken before it; ``None`` if there is none."""
-        points = self.validation.get(self.monitor.removeprefix(VALIDATION_PREFIX), ())
-        finite = [point for point in points if math.isfinite(point[1])]
-        lower = is_better_lower(self.monitor, self.info.plan_values.get("monitor_mode") if self.info else None)
-        if not finite or lower is None:
-            return None
-        return min(finite, key=lambda point: point[1] if lower else -point[1])
+        """The best value of the metric that counts, and the steps taken before it; ``None`` if there is none."""
+        name = self.monitor.removeprefix(VALIDATION_PREFIX)
+        points = self.points(name) if name == self.monitor else self.validation.get(name, ())
+        return best_point(points, self.monitor, self.info.plan_values if self.info else self.plan)
 
     @property
     def patience_used(self) -> tuple[int, int] | None:
         """Validations or epochs since the last improvement, and the patience; ``None`` without early stopping."""
         patience = self.info.plan_values.get("patience") if self.info else None
-        waited = next((each.waited for each in (self.validated, self.epoch) if each and each.waited is not None), None)
-        return None if patience is None or waited is None else (waited, patience)
+        last = next((each for each in (self.validated, self.epoch) if each and each.waited is not None), None)
+        if patience is None or last is None or last.waited is None:
+            return None
+        return last.waited if last.step > self.patience_from else 0, patience
+
+    @property
+    def has_learning_rate(self) -> bool:
+        """Whether any learning rate is known."""
+        return bool(self.learning_rates) or LEARNING_RATE in self.curves
 
     @property
     def flops_per_second(self) -> float | None:

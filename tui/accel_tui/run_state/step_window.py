@@ -15,15 +15,12 @@ _JUMPS = 8  # a following window moves by this part of its span, so that most fr
 
 @dataclass(frozen=True, slots=True)
 class StepWindow:
-    """A range of steps. ``StepWindow()`` is the whole run.
-
-    Attributes:
-        span: Number of steps; ``None`` for the whole run, however long.
-        first: The first step; ``None`` to follow the last steps.
-    """
+    """A range of steps. ``StepWindow()`` is the whole run."""
 
     span: int | None = None
+    """Number of steps; ``None`` for the whole run, however long."""
     first: int | None = None
+    """The first step; ``None`` to follow the last steps."""
 
     def bounds(self, steps: int) -> tuple[int, int] | None:
         """First step, and the step after the last, for a run of ``steps`` steps; ``None`` for the whole run."""
@@ -107,19 +104,16 @@ class StepWindow:
 
 @dataclass(frozen=True, slots=True)
 class VisibleSteps:
-    """A range of steps to load at full resolution.
-
-    Attributes:
-        first: Its first step.
-        stop: The step after its last.
-        width: Steps per bucket that suffice, a power of two.
-        series: Names of the series.
-    """
+    """A range of steps to load at full resolution."""
 
     first: int
+    """Its first step."""
     stop: int
+    """The step after its last."""
     width: int
+    """Steps per bucket that suffice, a power of two."""
     series: frozenset[str]
+    """Names of the series."""
 
 
 def steps_to_load(bounds: tuple[int, int] | None, dots: int, known: int, series: Iterable[str]) -> VisibleSteps | None:

@@ -87,21 +87,18 @@ class WorkerFollower:
 
 @dataclass(frozen=True, slots=True)
 class WorkerStatus:
-    """A worker of a distributed run.
-
-    Attributes:
-        name: E.g. ``worker 1``.
-        state: Its state; ``None`` if its run is not visible from this machine.
-        host: Its machine; empty if unknown.
-        address: Its address; empty before the workers connect.
-        run: Id of its run; empty before the workers connect.
-    """
+    """A worker of a distributed run."""
 
     name: str
+    """E.g. ``worker 1``."""
     state: RunState | None
+    """Its state; ``None`` if its run is not visible from this machine."""
     host: str = ""
+    """Its machine; empty if unknown."""
     address: str = ""
+    """Its address; empty before the workers connect."""
     run: str = ""
+    """Id of its run; empty before the workers connect."""
 
 
 def workers_of(state: RunState) -> tuple[WorkerStatus, ...]:

@@ -118,7 +118,7 @@ class CureRunner:
         def is_stopped() -> bool:
             return should_stop.is_set() or not self._app.is_running
 
-        trial, quantity = CureTrial(problem="it ended unexpectedly"), cure_task.PURPOSES[finding.trouble]
+        trial, quantity = CureTrial(problem="it ended unexpectedly"), cure_task.PURPOSES[finding.category]
         try:
             found = cure_race.try_cure(
                 self._directory, cure.changes, progress, should_stop=is_stopped, quantity=quantity

@@ -11,7 +11,7 @@ from accel_engine.errors import AccelError
 from accel_engine.plan import Plan
 from accel_engine.plan.resolved_plan import ResolvedPlan
 from accel_engine.search.definition import Parameter, SearchOptions
-from accel_engine.search.over import format_values
+from accel_engine.search.ranges import format_values
 from accel_engine.text import printable
 from accel_engine.words import numbers
 from accel_tui.host import Screens, host_of, open_screen
@@ -106,7 +106,7 @@ async def ask_to_search(
 
 def _start_search(plan: Plan, given: Collection[str], options: SearchOptions) -> Path:
     """Start a search, in a thread: its imports are slow."""
-    from accel_engine.search.start_study import start_study
+    from accel_engine.search.new_study import start_study
 
     return start_study(plan, given, options)
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from accel_engine.errors import UsageError
 from accel_engine.words import numbers
+from accel_tui.formatting.runs import part_title
 from accel_tui.plan.trained_run import TrainedRun, parse_epochs
 from accel_tui.run_state.state import RunState
 from accel_tui.screens.entry_screen import Entry, EntryScreen
@@ -51,7 +52,7 @@ def _stop_answers(state: RunState) -> tuple[Answer, ...]:
 def _stop_detail(state: RunState) -> str:
     """What each way to stop a run does."""
     if state.can_control_training and state.part and state.is_launched:
-        stops = f"Stop this fit: {state.part.title} ends after the current batch, and the script keeps running."
+        stops = f"Stop this fit: {part_title(state.part)} ends after the current batch, and the script keeps running."
         return f"{stops}\nInterrupt the script: it gets {_SIGNALS}."
     if state.is_launched:
         return f"The script gets {_SIGNALS}."

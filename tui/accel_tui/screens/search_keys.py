@@ -13,9 +13,7 @@ BINDINGS: tuple[BindingType, ...] = (
     ),
     Binding("x", "prune", "Prune", id="search.prune", tooltip="Prune the trial now"),
     Binding("l", "prolong", "Prolong", id="search.prolong", tooltip="Train the trial for more epochs"),
-    Binding("y", "clone", "Clone", id="search.clone", tooltip="Train the trial's plan again with another seed"),
-    Binding("p", "pin", "Pin", id="search.pin", tooltip="Never prune the trial, or again as any other"),
-    Binding("e", "change", "Change", id="search.change", tooltip="Change the ranges and the number of trials to come"),
+    Binding("e", "change_trials", "Trials", id="search.trials", tooltip="Change the number of trials"),
     Binding("n", "take", "To form", id="search.take", tooltip="Take the trial's plan into the form of New run"),
     Binding(
         "N",
@@ -54,15 +52,13 @@ def is_offered(action: str, state: StudyState, trial: Trial | None) -> bool:
     match action:
         case "stop_trial" | "prune":
             return is_running and trial is not None and trial.state.live
-        case "clone" | "pin":
-            return is_running and trial is not None
         case "prolong":
             return is_running and trial is not None and not trial.state.live
         case "take":
             return trial is not None
         case "take_best":
             return state.best is not None
-        case "change" | "stop_search":
+        case "change_trials" | "stop_search":
             return is_running
         case "resume_search":
             return state.definition is not None and not is_running

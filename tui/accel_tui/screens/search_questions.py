@@ -1,61 +1,32 @@
 """What is asked before a search is changed."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
 
-from accel_engine.errors import AccelError, PlanError, UsageError
-from accel_engine.search.definition import StudyDefinition
-from accel_engine.search.over import format_over, format_values, parameter_of
+from accel_engine.errors import UsageError
 from accel_engine.words import numbers
-from accel_tui.plan import field_labels
-from accel_tui.plan.field_labels import word
 from accel_tui.screens.entry_screen import Entry, EntryScreen
 
 MAX_COUNT = 100_000
 """The largest number of trials or epochs."""
 
-SearchChange = tuple[str, Any]
-"""A command to the search, and its argument."""
 
-
-class ChangeSearchScreen(EntryScreen[Sequence[SearchChange]]):
-    """Asks for other ranges and another number of trials; returns the commands.
+class TrialsScreen(EntryScreen[int]):
+    """Asks for another number of trials.
 
     Args:
-        definition: The search.
+        trials: The number now.
     """
 
-    def __init__(self, definition: StudyDefinition) -> None:
-        super().__init__(
-            "Change the search",
-            "Trials to come are sampled from the new ranges; the others stay.",
-            Entry("trials", str(definition.trials), "number of trials"),
-            *(
-                Entry(f"range-{each.name}", format_values(each), field_labels.label(each.name))
-                for each in definition.parameters
-            ),
-        )
-        self._definition = definition
+    def __init__(self, trials: int) -> None:
+        super().__init__("Change the number of trials", "Number of trials:", Entry("trials", str(trials)))
 
-    def parse(self, texts: Mapping[str, str]) -> Sequence[SearchChange]:
-        """The commands for all fields that differ."""
-        try:
-            return tuple(self._changes(texts))
-        except AccelError as error:
-            raise UsageError(_problem(error)) from None
+    def parse(self, texts: Mapping[str, str]) -> int:
+        """Parse a number of trials."""
+        return parse_count(texts["trials"], "trials")
 
-    def _changes(self, texts: Mapping[str, str]) -> Iterator[SearchChange]:
-        trials = parse_count(texts["trials"], "trials")
-        if trials != self._definition.trials:
-            yield "set_trials", trials
-        for parameter in self._definition.parameters:
-            changed = parameter_of(parameter.name, texts[f"range-{parameter.name}"].strip())
-            if changed != parameter:
-                yield "set_range", format_over(changed)
-
-    def effect(self, value: Sequence[SearchChange]) -> str:
-        """Name the changes."""
-        return f"changes {', '.join(str(argument) for _, argument in value) or 'nothing'}"
+    def effect(self, value: int) -> str:
+        """Count the trials."""
+        return f"searches with {numbers.counted(value, 'trial')}"
 
 
 class ProlongScreen(EntryScreen[int]):
@@ -95,10 +66,3 @@ def parse_count(text: str, noun: str) -> int:
     if not 1 <= count <= MAX_COUNT:
         raise UsageError(f"must be a number of {noun}, from 1 to {MAX_COUNT:,}")
     return count
-
-
-def _problem(error: AccelError) -> str:
-    """What is wrong, with the label of the field as the form has it."""
-    if isinstance(error, PlanError):
-        return f"{field_labels.label(error.field)} {word(error.reason)}"
-    return str(error)

@@ -16,6 +16,7 @@ from textual.widgets import Tab, Tabs
 
 from accel_engine.errors import AccelError
 from accel_engine.run import runs_directory
+from accel_engine.search import launch
 from accel_engine.search.trial import Trial
 from accel_engine.search.trial_plan import plan_to_train
 from accel_engine.text import printable_line
@@ -26,7 +27,7 @@ from accel_tui.screens.question_screen import CANCEL, Answer, QuestionScreen
 from accel_tui.screens.run_actions import SEARCH, RunActionsScreen, TargetRun
 from accel_tui.screens.run_questions import STOP as STOP_TRIAL
 from accel_tui.screens.search_keys import BINDINGS, is_offered
-from accel_tui.screens.search_questions import ChangeSearchScreen, ProlongScreen
+from accel_tui.screens.search_questions import ProlongScreen, TrialsScreen
 from accel_tui.study_state.state import StudyState
 from accel_tui.study_state.study_follower import Answered, StudyFollower, StudyRequest
 from accel_tui.study_state.trial_columns import columns_of
@@ -256,16 +257,8 @@ class SearchScreen(DirtyRegionScreen, RunActionsScreen):
 
     def action_prune(self) -> None:
         """Prune the trial under the cursor."""
-        self._send("prune")
-
-    def action_clone(self) -> None:
-        """Train the plan of the trial under the cursor again."""
-        self._send("clone")
-
-    def action_pin(self) -> None:
-        """Pin the trial under the cursor, or unpin it."""
         if self._trial:
-            self._send("unpin" if self._trial.pinned else "pin")
+            self._follower.send(StudyRequest("prune", self._trial.number))
 
     @awaiting
     async def action_prolong(self) -> None:
@@ -276,11 +269,12 @@ class SearchScreen(DirtyRegionScreen, RunActionsScreen):
                 self._follower.send(StudyRequest("prolong", trial.number, epochs))
 
     @awaiting
-    async def action_change(self) -> None:
-        """Ask for other ranges and another number of trials."""
+    async def action_change_trials(self) -> None:
+        """Ask for another number of trials."""
         if self.state.definition:
-            for name, argument in await self.ask(ChangeSearchScreen(self.state.definition)) or ():
-                self._follower.send(StudyRequest(name, argument=argument))
+            trials = await self.ask(TrialsScreen(self.state.definition.trials))
+            if trials is not None:
+                self._follower.send(StudyRequest("set_trials", argument=trials))
 
     @awaiting
     async def action_stop_search(self) -> None:
@@ -299,11 +293,9 @@ class SearchScreen(DirtyRegionScreen, RunActionsScreen):
 
     @work(exclusive=True, exit_on_error=False, group="resume")
     async def action_resume_search(self) -> None:
-        """Continue the search in a process of its own."""
-        from accel_engine.search.start_study import resume_study
-
+        """Continue the search, in another process."""
         try:
-            await asyncio.to_thread(resume_study, self.directory)
+            await asyncio.to_thread(launch.resume_study, self.directory)
         except AccelError as error:
             self.app.notify(str(error), title="Not continued", severity="error", markup=False)
 
@@ -318,11 +310,6 @@ class SearchScreen(DirtyRegionScreen, RunActionsScreen):
     def action_show_searches(self) -> None:
         """List all searches."""
         open_screen(self, Screens.SEARCHES)
-
-    def _send(self, name: str) -> None:
-        """Send a command about the trial under the cursor."""
-        if self._trial:
-            self._follower.send(StudyRequest(name, self._trial.number))
 
     def _take(self, trial: Trial | None) -> None:
         if trial is None or self.state.definition is None:

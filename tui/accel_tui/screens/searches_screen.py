@@ -11,7 +11,7 @@ from textual.events import ScreenResume
 from accel_engine.text import printable
 from accel_tui.host import Screens, open_screen
 from accel_tui.screens.asking import BackScreen
-from accel_tui.study_state.study_list import COLUMNS, ListedStudy, list_studies
+from accel_tui.study_state.study_list import COLUMNS, ListedStudy, StudyList
 from accel_tui.widgets.key_bar import KeyBar
 from accel_tui.widgets.search.trials_table import StudiesTable
 from accel_tui.widgets.top_bar import TopBar
@@ -43,17 +43,28 @@ class SearchesScreen(BackScreen):
         yield StudiesTable("reading the searches…")
         yield KeyBar()
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._studies = StudyList()
+        self._reading = asyncio.Lock()
+
     def on_mount(self) -> None:
         """Read the searches, now and periodically."""
         self.set_interval(INTERVAL, self._refresh)
 
     @on(ScreenResume)
-    @work(exclusive=True, exit_on_error=False, group="searches")
+    @work(exit_on_error=False, group="searches")
     async def _refresh(self) -> None:
-        if not is_covered(self):
-            found = await asyncio.to_thread(list_studies)
+        if is_covered(self) or self._reading.locked():
+            return
+        async with self._reading:  # a thread cannot be cancelled, and a storage may take long to be reached
+            found = await asyncio.to_thread(self._studies.read)
             self._table.empty = EMPTY
             self._table.show_rows(found, COLUMNS)
+
+    async def on_unmount(self) -> None:
+        """Close the studies."""
+        await asyncio.to_thread(self._studies.close)
 
     @on(StudiesTable.Opened)
     def _open(self, event: StudiesTable.Opened) -> None:

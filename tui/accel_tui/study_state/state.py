@@ -22,14 +22,10 @@ class TrialCurve:
 
     Attributes:
         epochs: The epochs, rising, shape ``[n]``.
-        steps: Steps taken by the end of each.
-        times: Ends of the epochs, in seconds since the Unix epoch.
         values: The monitor at the end of each.
     """
 
     epochs: Floats
-    steps: Floats
-    times: Floats
     values: Floats
 
     @property
@@ -38,7 +34,7 @@ class TrialCurve:
         return float(self.values[-1]) if self.values.size else math.nan
 
 
-NO_CURVE = TrialCurve(*(np.empty(0) for _ in range(4)))
+NO_CURVE = TrialCurve(np.empty(0), np.empty(0))
 """Of a trial without a completed epoch."""
 
 
@@ -58,8 +54,6 @@ class StudyState:
         spent_at_end: The same when the last trial ended; 0 if unknown.
         is_running: Whether a process runs the study.
         last_words: Last line of the log of a process that has exited before the end; empty otherwise.
-        changes: The study's number of changes that this state includes.
-        last_report: The last report that this state includes.
     """
 
     name: str = ""
@@ -73,8 +67,6 @@ class StudyState:
     spent_at_end: float = 0.0
     is_running: bool = False
     last_words: str = ""
-    changes: int = 0
-    last_report: int = 0
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
@@ -90,6 +82,13 @@ class StudyState:
     def monitor(self) -> Objective:
         """The first objective."""
         return self.objectives[0] if self.objectives else Objective("", maximize=True)
+
+    @property
+    def outcome(self) -> str:
+        """``running``, how it ended, or ``interrupted``."""
+        if self.is_running:
+            return "running"
+        return "interrupted" if self.ended is None else str(self.ended.get("outcome", "finished"))
 
     @cached_property
     def counts(self) -> Mapping[TrialState, int]:
@@ -121,7 +120,7 @@ class StudyState:
 
 
 def value_range(values: Floats, *, maximize: bool) -> tuple[float, float]:
-    """The range of values that matter for their differences: without the worst tenth, such as those of first epochs.
+    """The range of values that matter for their differences: without the worst tenth, such as the first epochs.
 
     Args:
         values: Any, of which those that are not finite do not count.

@@ -2,18 +2,23 @@
 
 import time
 from collections import deque
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from accel_engine.errors import AccelError
-from accel_engine.run.directory.lock import is_held
-from accel_engine.search.study_database import StudyDatabase
-from accel_engine.search.study_paths import LOCK, LOG
-from accel_engine.text import printable_line
+from accel_engine.search.launch import is_search_running, last_words, open_study
+from accel_engine.search.trial import TrialReport
+from accel_engine.text import printable_fields, printable_line
 from accel_tui.follower import Follower, Unreadable
-from accel_tui.study_state.fold_study import StudyUpdate, apply_study_update
-from accel_tui.study_state.state import StudyState
+from accel_tui.study_state.state import StudyState, TrialCurve
+
+if TYPE_CHECKING:  # it imports Optuna
+    from accel_engine.search.study_database import StudyDatabase
+    from accel_engine.search.study_reader import StudyReader
 
 POLL_SECONDS = 0.5
 """Seconds between two polls: a trial reports once an epoch."""
@@ -24,9 +29,6 @@ PENDING_SECONDS = 0.1
 
 ANSWER_SECONDS = 10.0
 """Seconds that a command waits for an answer while no process runs the study."""
-
-TAIL_BYTES = 4096
-"""Bytes of a log that are read for its last line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +71,7 @@ class Answered:
 
 
 class StudyFollower(Follower[StudyState]):
-    """Folds a study into its state. Sends commands, too, and tells :class:`Answered`.
+    """Reads the state of a study. Sends commands, too, and tells :class:`Answered`.
 
     Args:
         directory: The study's directory.
@@ -86,9 +88,9 @@ class StudyFollower(Follower[StudyState]):
         problem = ""
         while self.is_wanted:
             try:
-                with StudyDatabase(self._directory) as database:
+                with open_study(self._directory) as study:
                     problem = ""
-                    self._follow(database)
+                    self._follow(study)
             except AccelError as error:  # the disk may be back at the next poll: reported once, and tried again
                 if str(error) != problem:
                     problem = str(error)
@@ -100,27 +102,26 @@ class StudyFollower(Follower[StudyState]):
         self._requests.append(request)
         self._wake.set()
 
-    def _follow(self, database: StudyDatabase) -> None:
+    def _follow(self, study: "StudyReader") -> None:
         while self.is_wanted:
-            self._send_requests(database)
-            before = self._latest
-            after = apply_study_update(before, read_update(database, before))
-            if after is not before:
+            self._send_requests(study.database)
+            after = read_state(study, self._latest)
+            if after is not self._latest:
                 _ = after.best, after.front, after.counts  # computed here, not on the event loop
                 self.put(after)
-            self._read_answers(database)
+            self._read_answers(study.database)
             self._wait()
 
     def _wait(self) -> None:
         self.wait(0.0 if self._requests else PENDING_SECONDS if self._sent else POLL_SECONDS)
 
-    def _send_requests(self, database: StudyDatabase) -> None:
+    def _send_requests(self, database: "StudyDatabase") -> None:
         while self._requests:
             request = self._requests.popleft()
             row = database.request(request.name, request.trial, request.argument)
             self._sent.append(_Sent(row, request, time.monotonic()))
 
-    def _read_answers(self, database: StudyDatabase) -> None:
+    def _read_answers(self, database: "StudyDatabase") -> None:
         for sent in tuple(self._sent):
             answer = database.answer_to(sent.row)
             waited = time.monotonic() - sent.time
@@ -134,38 +135,40 @@ class StudyFollower(Follower[StudyState]):
             self.tell(Answered(sent.request, obeyed, printable_line(text)))
 
 
-def read_update(database: StudyDatabase, state: StudyState) -> StudyUpdate:
-    """Read what a state does not have yet.
+def read_state(study: "StudyReader", state: StudyState) -> StudyState:
+    """The state of a search with what is new in its study; the same object if nothing is.
+
+    Texts of the study, which another user or program may have written, are made printable.
 
     Raises:
         RunError: The study cannot be read.
     """
-    changes = database.changes()  # before the trials: one that changes meanwhile is read again
-    trials = database.trials(state.changes) if changes != state.changes else []
-    last_report, reports = database.reports(state.last_report)
-    is_running, ended = is_held(database.directory, LOCK), database.ended
-    return StudyUpdate(
-        definition=database.definition,
-        created=database.created,
-        trials=trials,
-        reports=reports,
-        ended=ended,
-        confirmation=database.confirmation,
-        spent=database.spent,
-        spent_at_end=database.spent_at_end,
-        is_running=is_running,
-        last_words="" if is_running or ended else _last_words(database.directory / LOG),
-        changes=changes,
-        last_report=last_report,
-    )
+    changed = study.refresh() | (study.trials.keys() - state.trials.keys())
+    directory, part = study.database.directory, study.database.part
+    is_running = is_search_running(directory)
+    rest: dict[str, Any] = {
+        "definition": study.definition,
+        "created": part.created,
+        "ended": part.ended,
+        "confirmation": part.confirmation,
+        "spent": part.spent,
+        "spent_at_end": part.spent_at_end,
+        "is_running": is_running,
+        "last_words": "" if is_running or part.ended else last_words(directory),
+    }
+    if not changed and all(getattr(state, name) == value for name, value in rest.items()):
+        return state
+    trials = {
+        number: replace(printable_fields(study.trials[number]), values=study.trials[number].values)
+        for number in changed
+    }
+    curves = {number: _curve(study.reports[number].values()) for number in changed if study.reports.get(number)}
+    trials = dict(sorted({**state.trials, **trials}.items()))
+    return replace(state, trials=trials, curves={**state.curves, **curves}, **rest)
 
 
-def _last_words(log: Path) -> str:
-    """The last line of a log, from its last bytes; empty if there is none."""
-    try:
-        with log.open("rb") as file:
-            file.seek(max(0, log.stat().st_size - TAIL_BYTES))
-            lines = file.read().decode(errors="replace").split("\n")
-    except OSError:
-        return ""
-    return printable_line(next((line.strip() for line in reversed(lines) if line.strip()), ""))
+def _curve(reports: Collection[TrialReport]) -> TrialCurve:
+    """The monitor by epoch; the last report of an epoch counts."""
+    by_epoch = {each.epoch: each.value for each in reports}
+    epochs = sorted(by_epoch)
+    return TrialCurve(np.array(epochs, np.float64), np.array([by_epoch[epoch] for epoch in epochs], np.float64))

@@ -1,22 +1,24 @@
 """All studies, for the list of searches."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from accel_engine.errors import AccelError
+from accel_engine.search.launch import open_study
 from accel_engine.search.progress import trials_done
-from accel_engine.search.study_database import StudyDatabase
 from accel_engine.search.study_paths import studies
 from accel_engine.text import printable_line
 from accel_engine.words import numbers
 from accel_tui.formatting.table_columns import ALL_ROOM, Column
 from accel_tui.formatting.text import base_name
 from accel_tui.plan import field_labels
-from accel_tui.study_state.fold_study import apply_study_update
 from accel_tui.study_state.state import StudyState
-from accel_tui.study_state.study_follower import read_update
+from accel_tui.study_state.study_follower import read_state
 from accel_tui.study_state.texts import objective_name, objective_text, state_of_study
+
+if TYPE_CHECKING:  # it imports Optuna
+    from accel_engine.search.study_reader import StudyReader
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +27,7 @@ class ListedStudy:
 
     Attributes:
         directory: Its directory.
-        state: Its state, without curves; ``None`` if it cannot be read.
+        state: Its state; ``None`` if it cannot be read.
         problem: Why it cannot be read.
     """
 
@@ -39,18 +41,40 @@ class ListedStudy:
         return printable_line(self.directory.name)
 
 
-def list_studies() -> tuple[ListedStudy, ...]:
-    """Read all studies, newest first; blocks."""
-    return tuple(_read(studies()))
+class StudyList:
+    """All studies, which stay open, so that only what is new is read."""
 
+    def __init__(self) -> None:
+        self._open: dict[Path, StudyReader] = {}
+        self._states: dict[Path, StudyState] = {}
 
-def _read(directories: list[Path]) -> Iterator[ListedStudy]:
-    for directory in directories:
+    def read(self) -> tuple[ListedStudy, ...]:
+        """Read all studies, newest first; blocks."""
+        found = studies()
+        for directory in self._open.keys() - {*found}:
+            self._close(directory)
+        return tuple(map(self._listed, found))
+
+    def close(self) -> None:
+        """Close all studies."""
+        for directory in tuple(self._open):
+            self._close(directory)
+
+    def _listed(self, directory: Path) -> ListedStudy:
         try:
-            with StudyDatabase(directory) as database:
-                yield ListedStudy(directory, apply_study_update(StudyState(), read_update(database, StudyState())))
+            if directory not in self._open:
+                self._open[directory] = open_study(directory)
+            before = self._states.get(directory, StudyState())
+            self._states[directory] = state = read_state(self._open[directory], before)
         except AccelError as error:
-            yield ListedStudy(directory, problem=printable_line(str(error)))
+            self._close(directory)
+            return ListedStudy(directory, problem=printable_line(str(error)))
+        return ListedStudy(directory, state)
+
+    def _close(self, directory: Path) -> None:
+        self._states.pop(directory, None)
+        if study := self._open.pop(directory, None):
+            study.close()
 
 
 def _state(study: ListedStudy) -> tuple[str, str]:

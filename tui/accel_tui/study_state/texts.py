@@ -5,8 +5,8 @@ from collections.abc import Mapping
 
 from accel_engine.run.store.series_names import VALIDATION_PREFIX
 from accel_engine.search.definition import Objective
-from accel_engine.search.over import format_value
 from accel_engine.search.progress import seconds_left, trials_done
+from accel_engine.search.ranges import format_value
 from accel_engine.search.trial import Trial, TrialState
 from accel_engine.text import printable_line
 from accel_engine.words import numbers
@@ -27,7 +27,13 @@ SYMBOLS: Mapping[TrialState, tuple[str, str]] = {
 _SHORT_STATES = {TrialState.OUT_OF_MEMORY: "memory"}
 
 
-_OUTCOMES = {"finished": ("✓", "success"), "stopped": ("■", "warning"), "failed": ("✗", "error")}
+_OUTCOMES = {
+    "running": ("●", "accent"),
+    "finished": ("✓", "success"),
+    "stopped": ("■", "warning"),
+    "interrupted": ("■", "warning"),
+    "failed": ("✗", "error"),
+}
 
 
 def trial_state(trial: Trial) -> str:
@@ -63,13 +69,8 @@ def parameter_text(value: object) -> str:
 
 def state_of_study(state: StudyState) -> tuple[str, str]:
     """The state of a search in a word with its symbol, and its colour."""
-    if state.is_running:
-        return ("● running", "accent")
-    if state.ended is not None:
-        outcome = str(state.ended.get("outcome", "finished"))
-        symbol, colour = _OUTCOMES.get(outcome, _OUTCOMES["finished"])
-        return (f"{symbol} {printable_line(outcome)}", colour)
-    return ("■ interrupted", "warning")
+    symbol, colour = _OUTCOMES.get(state.outcome, _OUTCOMES["finished"])
+    return f"{symbol} {printable_line(state.outcome)}", colour
 
 
 def progress_text(state: StudyState) -> str:

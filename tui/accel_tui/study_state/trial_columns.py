@@ -49,8 +49,7 @@ def columns_of(state: StudyState) -> tuple[Column[Trial], ...]:
 
 
 def _number(trial: Trial, state: StudyState) -> str:
-    sign = "★" if trial.number in state.front else "⚑" if trial.pinned else ""
-    return f"{sign} {trial.number}"
+    return f"{'★' if trial.number in state.front else ''} {trial.number}"
 
 
 def _objective(state: StudyState, name: str, drop_priority: int, *, descending: bool) -> Column[Trial]:

@@ -4,8 +4,7 @@ It is made by command in a live run, else by continuing the run with the changed
 """
 
 import subprocess
-from collections.abc import Iterable, Mapping
-from contextlib import closing
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -13,15 +12,18 @@ from typing import Any
 
 from accel_engine.devices import detect
 from accel_engine.errors import RunError
-from accel_engine.events import CURE, UNDO, CommandAnswered, Event, LearningRateChanged, ModelBuilt, PlanChanged
+from accel_engine.events import CURE, UNDO, CommandAnswered, LearningRateChanged, ModelBuilt, PlanChanged, RunStarted
 from accel_engine.plan import SPECS, resolved_plan
 from accel_engine.plan.changed_plan import changed_plan, command_arguments, options_text, with_planned_rate
 from accel_engine.process import run_change
 from accel_engine.process.run_change import Launch, steps_taken
 from accel_engine.process.start_run import CONTINUABLE, for_a_new_run, prepare_continuation
-from accel_engine.run import RunInfo, RunReader, request
+from accel_engine.run import RunInfo, request
 from accel_engine.run.directory.run_paths import latest_checkpoint
+from accel_engine.run.engine.status import read_info
+from accel_engine.run.history.history import CureChange, History, stored_history
 from accel_engine.run.runs.plan_changes import CHANGEABLE
+from accel_engine.run.store.connection import reading
 
 Why = tuple[str, str]
 """The reason of a change, in words, and its purpose."""
@@ -36,65 +38,18 @@ class Method(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AppliedCure:
-    """A cure that was applied or taken back.
-
-    Attributes:
-        method: How they were made.
-        changes: The changed fields, with their new values.
-        before: The same fields, with the values before.
-        text: What was done, in words.
-        process: The engine's process, if a new one was started.
-    """
+    """A cure that was applied or taken back."""
 
     method: Method
+    """How they were made."""
     changes: Mapping[str, Any]
+    """The changed fields, with their new values."""
     before: Mapping[str, Any]
+    """The same fields, with the values before."""
     text: str
+    """What was done, in words."""
     process: "subprocess.Popen[str] | None" = field(default=None, repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class CureChange:
-    """What a cure has changed in a run.
-
-    Attributes:
-        changes: The changed fields, with their new values.
-        before: The same fields, with the values before.
-        reason: The finding that it cures, in words.
-        is_rate: Whether a command has set the optimizer's learning rate, which is not that of the plan.
-    """
-
-    changes: Mapping[str, Any]
-    before: Mapping[str, Any]
-    reason: str
-    is_rate: bool = False
-
-
-def last_cure(events: Iterable[Event]) -> CureChange | None:
-    """The last change by a cure that was not taken back; ``None`` if there is none.
-
-    Args:
-        events: A run's events, oldest first; only some kinds matter.
-    """
-    applied, rate, before = list[CureChange](), None, None
-    for event in events:
-        match event:
-            case LearningRateChanged(learning_rate=value):
-                rate, before = value, rate
-            case PlanChanged(changes=changes, before=values, reason=reason, purpose=purpose):
-                _note(applied, CureChange(changes, values, reason), purpose)
-            case CommandAnswered(command="learning_rate", obeyed=True) if before is not None:
-                rates = {"learning_rate": rate}, {"learning_rate": before}
-                _note(applied, CureChange(*rates, event.reason, is_rate=True), event.purpose)
-    return applied[-1] if applied else None
-
-
-def _note(applied: list[CureChange], change: CureChange, purpose: str) -> None:
-    """Add a cure to those that were applied, or remove the last one if a change took that back."""
-    if purpose == CURE:
-        applied.append(change)
-    elif purpose == UNDO and applied:
-        applied.pop()
+    """The engine's process, if a new one was started."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,35 +57,30 @@ class _Run:
     """A run that a cure is applied to."""
 
     info: RunInfo
-    events: tuple[Event, ...]
-
-    @property
-    def built(self) -> ModelBuilt | None:
-        """Its model."""
-        return next((each for each in reversed(self.events) if isinstance(each, ModelBuilt)), None)
+    history: History
 
     @property
     def replicas(self) -> int:
         """Number of its replicas."""
-        return self.built.replicas if self.built else 1
+        return self.history.built.replicas if self.history.built else 1
 
     @property
     def rate(self) -> float | None:
         """The optimizer's constant learning rate; ``None`` if it has none, or is unknown."""
-        rates = [each for each in self.events if isinstance(each, LearningRateChanged)]
-        return rates[-1].learning_rate if rates and not rates[-1].schedule else None
+        return None if self.history.schedule else self.history.learning_rate
 
     def commands(self, changes: Mapping[str, Any]) -> dict[str, float] | None:
         """What the commands take that change all of the fields; ``None`` if commands cannot, or it is not live."""
         if self.info.plan is None or not self.info.status.live:
             return None
-        return command_arguments(self.info.plan, self.built.steps_per_epoch if self.built else 0, changes)
+        built = self.history.built
+        return command_arguments(self.info.plan, built.steps_per_epoch if built else 0, changes)
 
 
 def _read(directory: Path) -> _Run:
-    kinds = (ModelBuilt, LearningRateChanged, PlanChanged, CommandAnswered)
-    with closing(RunReader(directory, steps=False)) as reader:
-        return _Run(reader.info(), tuple(event for _, event in reader.events(0, *kinds)))
+    kinds = (RunStarted, ModelBuilt, LearningRateChanged, PlanChanged, CommandAnswered)
+    with reading(directory) as database:
+        return _Run(read_info(database), stored_history(database, *kinds))
 
 
 def cure_of(directory: Path) -> CureChange | None:
@@ -139,7 +89,7 @@ def cure_of(directory: Path) -> CureChange | None:
     Raises:
         RunError: The run cannot be read.
     """
-    return last_cure(_read(directory).events)
+    return next(reversed(_read(directory).history.cures), None)
 
 
 def apply(
@@ -181,7 +131,7 @@ def undo(directory: Path, *, launch: Launch = run_change.launch) -> AppliedCure:
         AccelError: It cannot be taken back, and why.
     """
     run = _read(directory)
-    info, change = run.info, last_cure(run.events)
+    info, change = run.info, next(reversed(run.history.cures), None)
     if change is None:
         raise RunError(f"run {info.id} has no cure that could be taken back")
     why = f"undo of {change.reason}", UNDO

@@ -1,21 +1,20 @@
 """What a change of a plan is for, and the race of two plans that tries it: which plans, from which step."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from accel_engine import strategies
-from accel_engine.advice.finding import Trouble
+from accel_engine.advice.finding import Category
 from accel_engine.devices import detect
 from accel_engine.errors import AccelError, RunError
-from accel_engine.events import DevicesFound, Event, ModelBuilt
 from accel_engine.plan import SPECS, USES, Plan, affecting, resolved_plan
 from accel_engine.plan.changed_plan import changed_plan, with_planned_rate
 from accel_engine.requests.try_plan import TrialStart
 from accel_engine.run import RunInfo, Status
 from accel_engine.run.directory.run_paths import latest_checkpoint
-from accel_engine.run.history.settled_plan import settled_plan
+from accel_engine.run.history.history import History
 from accel_engine.run.runs.plan_changes import CHANGEABLE
 
 
@@ -32,7 +31,7 @@ QUANTITIES = {
 }
 """What a field is for; others change nothing in a step."""
 
-PURPOSES = {Trouble.SLOW: Quantity.SPEED, Trouble.MEMORY: Quantity.MEMORY, Trouble.POOR: Quantity.LEARNING}
+PURPOSES = {Category.SPEED: Quantity.SPEED, Category.MEMORY: Quantity.MEMORY, Category.QUALITY: Quantity.LEARNING}
 """What is compared of a run with a cure, by the trouble that it cures."""
 
 _OTHER_LOSS = affecting("loss")
@@ -46,21 +45,18 @@ BALANCED = "f1_score"
 
 @dataclass(frozen=True, slots=True)
 class CureTask:
-    """The two plans that race, and what of them is compared.
-
-    Attributes:
-        before: Without the changes.
-        after: With them.
-        quantity: What is compared.
-        changes: The changes.
-        balanced_metric: A metric to compare that counts each class the same; empty if classes matter by their number.
-    """
+    """The two plans that race, and what of them is compared."""
 
     before: TrialStart
+    """Without the changes."""
     after: TrialStart
+    """With them."""
     quantity: Quantity
+    """What is compared."""
     changes: Mapping[str, Any]
+    """The changes."""
     balanced_metric: str = ""
+    """A metric to compare that counts each class the same; empty if classes matter by their number."""
 
     @property
     def start(self) -> str:
@@ -74,13 +70,13 @@ class CureTask:
 
 
 def cure_task(
-    info: RunInfo, events: Sequence[Event], changes: Mapping[str, Any], quantity: Quantity | None = None
+    info: RunInfo, history: History, changes: Mapping[str, Any], quantity: Quantity | None = None
 ) -> CureTask:
     """The plans of a trial.
 
     Args:
         info: The run.
-        events: Its events, without those of discarded steps.
+        history: What follows from its events.
         changes: Fields of the plan, with their new values; a learning rate is the one that the optimizer gets.
         quantity: What is compared; by default it follows from the changed fields.
 
@@ -88,13 +84,12 @@ def cure_task(
         AccelError: The changes cannot be tried, and why.
     """
     plan = check_trial(info, changes)
-    found = [event for event in events if isinstance(event, DevicesFound)]
-    on_cpu = bool(found) and all(device.kind == "cpu" for device in found[-1].devices)
+    built, found = history.built, history.devices
+    on_cpu = found is not None and all(device.kind == "cpu" for device in found.devices)
     quantity = quantity or quantity_of(changes, on_cpu=on_cpu)
-    built = [event for event in events if isinstance(event, ModelBuilt)]
-    balanced = BALANCED if "class_weight" in changes and built and built[-1].task == "classification" else ""
-    before = _measuring(settled_plan(plan, events), balanced)
-    after = _with(before, with_planned_rate(changes, before, built[-1].replicas if built else 1))
+    balanced = BALANCED if "class_weight" in changes and built and built.task == "classification" else ""
+    before = _measuring(history.autotuned_plan(plan), balanced)
+    after = _with(before, with_planned_rate(changes, before, built.replicas if built else 1))
     if after.to_mapping() == before.to_mapping():
         raise RunError("the run has these settings already")
     step = _first_step(info, changes, quantity)

@@ -93,7 +93,7 @@ class SoundForm(ClassFileForm[SoundHeader]):
             "mixed": "their channels into one",
             "resampled": f"to {self.sample_rate:,} samples per second",
             "padded": f"with silence to {all_are}",
-            "cut": f"to {all_are}, without {100 * lost / max(1, total):.2g}% of all sound{self.reason}",
+            "cut": f"to their loudest {all_are}, without {100 * lost / max(1, total):.2g}% of all sound{self.reason}",
         }
         return tuple(
             Change(verb, "sounds", counts[verb], headers.total(), detail, is_sampled)

@@ -1,6 +1,5 @@
 """Reads files in threads, each a row of an array; without TensorFlow."""
 
-import math
 import os
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -16,7 +15,7 @@ import numpy.typing as npt
 
 from accel_engine.data.changes import Change
 from accel_engine.data.data_options import DataOptions, Progress, is_skipped, no_progress, or_skip
-from accel_engine.data.dataset import Split, fits_in_memory
+from accel_engine.data.dataset import LazyRows, Split, fits_in_memory
 from accel_engine.data.pixel_scaling import ValueRange
 from accel_engine.data.structure import ArraySpec, map_structure
 from accel_engine.errors import DataError
@@ -160,7 +159,7 @@ def look_at(
 
 
 @dataclass(eq=False)
-class FileArray(Generic[F, H]):
+class FileArray(LazyRows, Generic[F, H]):
     """A lazy array with a row for each file.
 
     Attributes:
@@ -186,12 +185,7 @@ class FileArray(Generic[F, H]):
     @cached_property
     def nbytes(self) -> int:
         """Bytes of all rows in memory; of text, the bytes of the files."""
-        if self.dtype.hasobject:
-            return sum(_size(str(file)) for file in self.files)
-        return math.prod(self.shape) * self.dtype.itemsize
-
-    def __len__(self) -> int:
-        return len(self.files)
+        return sum(_size(str(file)) for file in self.files) if self.dtype.hasobject else super().nbytes
 
     def take(self, rows: npt.NDArray[np.integer[Any]]) -> npt.NDArray[Any]:
         """Read the files at ``rows``.

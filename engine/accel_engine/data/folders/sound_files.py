@@ -34,6 +34,12 @@ _FILLING = 8
 _CONTINUATION = 1024
 """Samples, at least, by which a sound is continued before it is resampled."""
 
+_STEPS = 8
+"""A longer sound is cut at a multiple of this part of the length that is kept."""
+
+_NEARLY = 0.999
+"""The first part of a sound is kept that is as loud as the loudest one but for this."""
+
 _MOST_RATE, _MOST_RATIO = 1 << 20, 64
 """Samples per second at most, and how many times as many as wanted, or as few, they may be."""
 
@@ -57,7 +63,7 @@ def read_header(path: Path) -> SoundHeader:
 
 
 def read_sound(path: Path, samples: int, rate: int) -> tuple[npt.NDArray[np.float32], SoundHeader]:
-    """Read the start of a sound, its channels mixed into one, at some sample rate.
+    """Read a sound, its channels mixed into one, at some sample rate; of a longer one, the loudest part.
 
     Args:
         path: The file.
@@ -76,6 +82,8 @@ def read_sound(path: Path, samples: int, rate: int) -> tuple[npt.NDArray[np.floa
             raise DataError(f"cannot use the sound {path}: it has {header.rate} samples per second and others {rate}")
         wanted = samples if header.rate == rate else math.ceil((samples + 1) * header.rate / rate)
         wanted = min(wanted, header.samples)
+        if wanted < header.samples:
+            file.seek(_loudest_part(file, wanted, header.samples))
         channels = file.read(wanted, dtype="float32", always_2d=True)
         if len(channels) < wanted:
             if file.format != _ESTIMATED or not len(channels):
@@ -87,6 +95,18 @@ def read_sound(path: Path, samples: int, rate: int) -> tuple[npt.NDArray[np.floa
     sound = np.zeros(samples, np.float32)
     sound[: len(found)] = found
     return sound, header
+
+
+def _loudest_part(file: soundfile.SoundFile, wanted: int, samples: int) -> int:
+    """Where some samples begin that have the most energy; a few at a time are in memory."""
+    step = max(1, wanted // _STEPS)
+    blocks = file.blocks(step, dtype="float32", always_2d=True)
+    energy = np.array([float(np.square(block.mean(axis=1)).sum()) for block in blocks])
+    if file.format == _ESTIMATED:
+        samples = min(samples, file.tell())
+    of_parts = np.convolve(energy, np.ones(-(-wanted // step)), "valid")
+    first = int(np.argmax(of_parts >= _NEARLY * of_parts.max())) if np.isfinite(of_parts).all() else 0
+    return max(0, min(first * step, samples - wanted))
 
 
 def resampled_length(samples: int, rate: int, new_rate: int) -> int:

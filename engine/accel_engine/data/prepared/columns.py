@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.data.data_options import Progress, or_skip
+from accel_engine.data.dataset import LazyRows
 from accel_engine.data.structure import ArraySpec
 from accel_engine.errors import DataError
 
@@ -75,7 +76,7 @@ class SourceColumns:
         return values
 
 
-class SourceColumn:
+class SourceColumn(LazyRows):
     """A lazy array of one column.
 
     Args:
@@ -90,11 +91,6 @@ class SourceColumn:
         self.dtype = numpy_type(spec)
         self._columns, self._name, self._spec, self._rows = columns, name, spec, rows
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all rows in memory."""
-        return int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
-
     def take(self, rows: Rows) -> npt.NDArray[Any]:
         """Decode some rows.
 
@@ -106,9 +102,6 @@ class SourceColumn:
     def select(self, rows: Rows) -> "SourceColumn":
         """A lazy array of some rows."""
         return SourceColumn(self._columns, self._name, self._spec, self._rows[rows])
-
-    def __len__(self) -> int:
-        return self.shape[0]
 
 
 def decode_columns(

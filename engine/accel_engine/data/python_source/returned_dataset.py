@@ -9,6 +9,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from accel_engine.data.array_checks import check_like
 from accel_engine.data.arrays import converted, example_kind, make_dataset
 from accel_engine.data.data_options import SPLIT_NAMES, DataOptions
 from accel_engine.data.dataset import BoundedStream, Dataset, Examples, Split
@@ -173,7 +174,7 @@ def _dataset(name: str, returned: Returned, calls: Mapping[str, _Call], options:
         raise PlanError("validation_steps", options.validation_steps, reason)
     for split, part in others.items():
         if part is not None:
-            _check_like(dataset.spec, part.spec, split)
+            check_like(part.spec, dataset.spec, NAMES[split], NAMES["train"])
     return replace(dataset, **about, **others, notes=(*dataset.notes, *notes))
 
 
@@ -267,35 +268,6 @@ def _bounded(stream: PassStream, options: DataOptions, notes: list[str]) -> Exam
         "validation steps for another number"
     )
     return BoundedStream(stream, MAX_VALIDATION_BATCHES)
-
-
-def _check_like(train: Batch, other: Batch, split: str) -> None:
-    """Check that a split has the arrays of the training split."""
-    for part in ("inputs", "targets"):
-        own, expected = (dict(named_leaves(getattr(spec, part))) for spec in (other, train))
-        if list(own) != list(expected):
-            raise DataError(
-                f"the {split} {part} are {_described(own)}, but the training {part} are {_described(expected)}"
-            )
-        for path, spec in own.items():
-            like = expected[path]
-            if len(spec.shape) != len(like.shape) or any(
-                None not in pair and pair[0] != pair[1] for pair in zip(spec.shape, like.shape, strict=True)
-            ):
-                where = f" {path}" if path else ""
-                raise DataError(f"the {split} {part}{where} are {spec} per example, but {like} in training")
-            if part == "inputs" and _range(spec) != _range(like):
-                types = f"the {split} inputs {path}".rstrip() + f" are {spec.dtype}, but {like.dtype} in training"
-                raise DataError(f"{types}: both must have the same value range")
-
-
-def _range(spec: ArraySpec) -> tuple[bool, int | None]:
-    """What pixels and other values of a type are scaled by."""
-    return "float" in spec.dtype, ValueRange.of_array(spec.dtype, ()).largest
-
-
-def _described(specs: Mapping[str, ArraySpec]) -> str:
-    return ", ".join(f"{path}: {spec}" if path else str(spec) for path, spec in specs.items()) or "missing"
 
 
 def _windowed(name: str, returned: Returned, options: DataOptions) -> Dataset:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.data.data_options import DataOptions
-from accel_engine.data.dataset import Dataset, Split, materialise
+from accel_engine.data.dataset import Dataset, LazyRows, Split, materialise
 from accel_engine.data.roles import Roles
 from accel_engine.data.series.series import Series, order_series
 from accel_engine.data.series.series_parts import STANDARDIZED, divide, example_shapes, span_of, too_few_rows, window_of
@@ -192,7 +192,7 @@ def _notes(splits: list[Split], options: DataOptions) -> Iterator[str]:
         yield "no target is given: all columns of the inputs are predicted"
 
 
-class _Windows:
+class _Windows(LazyRows):
     """Consecutive rows of a matrix, one window for each example.
 
     Args:
@@ -208,18 +208,10 @@ class _Windows:
         self._windows = np.lib.stride_tricks.sliding_window_view(values.reshape(-1), int(np.prod(shape)))
         self._starts = starts * values.shape[1]
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all windows, each of which repeats most rows of the one before."""
-        return int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
-
     def take(self, rows: npt.NDArray[np.integer[Any]]) -> npt.NDArray[Any]:
         """Copy some examples, ``[len(rows), *shape]``."""
         windows: npt.NDArray[Any] = self._windows[self._starts[rows]]
         return windows.reshape(len(rows), *self.shape[1:])
-
-    def __len__(self) -> int:
-        return len(self._starts)
 
 
 def window_starts(run: npt.NDArray[np.integer[Any]], span: int) -> npt.NDArray[np.intp]:

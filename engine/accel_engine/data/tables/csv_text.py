@@ -20,6 +20,9 @@ _HEAD = 1 << 22
 _SPECIAL = re.compile(r'"?sep=(.)"?(?:\r\n|\r|\n)', re.IGNORECASE)
 """The first line of a file that names its separator to Excel."""
 
+_COMMENTS = re.compile(r"(?:#[^\r\n]*[\r\n]+)+")
+"""Lines before the table that some programs write."""
+
 csv.field_size_limit(1 << 30)  # where a quote does not close, the rest of a file is one field
 
 
@@ -33,6 +36,7 @@ class CsvHead:
         separator: What separates fields.
         skipped: Lines before that row.
         has_header: Whether it has names.
+        comments: How many of these are comments.
         line_end: What ends lines.
         encoding: Python's name of the encoding of the file.
     """
@@ -41,6 +45,7 @@ class CsvHead:
     separator: str
     skipped: int
     has_header: bool
+    comments: int
     line_end: str
     encoding: str
 
@@ -68,13 +73,29 @@ def read_head(path: Path, encoding: str, *, tabs: bool) -> CsvHead:
     rest = text[start:].lstrip("\r\n")
     if not rest.strip():
         raise DataError(f"{path} is empty")
+    comments = _comments(rest)
+    rest = rest[len("".join(comments)) :]
     separator = special[1] if special else "\t" if tabs else _separator(rest)
     first, second = (tuple(map(str.strip, row)) for row in _first_rows(rest, separator))
     skipped = len(text[: len(text) - len(rest)].splitlines())
     has_header = _is_header(first)
+    first = (first[0].removeprefix("#").strip() or first[0], *first[1:])
     if has_header and len(second) == len(first) + 1:
         first = (*first, "") if not second[-1] else ("", *first)
-    return CsvHead(first, separator, skipped, has_header, "\n" if "\n" in text else "\r", encoding)
+    return CsvHead(first, separator, skipped, has_header, len(comments), "\n" if "\n" in text else "\r", encoding)
+
+
+def _comments(text: str) -> list[str]:
+    """The lines of comments before a table; the last one is none if it has the names of its columns."""
+    found = _COMMENTS.match(text)
+    body = text[found.end() :] if found else ""
+    if not found or not body.strip():
+        return []
+    lines = re.findall(r"#[^\r\n]*[\r\n]+", found[0])
+    separator = _separator(body)
+    last, (first, second) = _first_rows(lines[-1], separator)[0], _first_rows(body, separator)
+    are_names = len(last) == len(first) and not (_is_header(first) and not _is_header(second))
+    return lines[:-1] if are_names else lines
 
 
 def _separator(text: str) -> str:

@@ -19,11 +19,11 @@ ISO = "ISO 8601"
 UNIX = {"Unix seconds": 1.0, "Unix milliseconds": 1e3, "Unix microseconds": 1e6, "Unix nanoseconds": 1e9}
 """Numbers that are dates, and how many of them a second has."""
 
-_TIMES = ("", " %H:%M:%S", " %H:%M")
-_DAYS = ("%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%d-%m-%Y")
+_TIMES = ("", " %H:%M:%S", " %H:%M", " %I:%M:%S %p", " %I:%M %p")
+_DAYS = ("%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%d-%m-%Y", "%m/%d/%y", "%d/%m/%y")
 _FORMATS = (
     *(f"{day}{time}" for day in _DAYS for time in _TIMES),
-    "%m/%d/%y", "%d/%m/%y", "%d %b %Y", "%b %d, %Y", "%d-%b-%Y", "%Y-%m",
+    "%d %b %Y", "%b %d, %Y", "%d-%b-%Y", "%Y-%m",
 )  # fmt: skip
 """In the order of preference, where several fit: 01/02/2024 is 2 January."""
 
@@ -31,6 +31,9 @@ _DECLARED_FORMATS = ("%Y%m%d", "%Y")
 """Formats that look like numbers: only for columns that the plan declares to be dates."""
 
 _SAMPLE = 100
+
+_START = r"^(\d|[A-Za-z]{3,} \d)"
+"""How dates begin in all formats."""
 
 _ISO_TEXT = (
     r"^(?P<day>\d{4}-\d\d-\d\d)"
@@ -126,8 +129,12 @@ def parse_dates(cells: Any, written: str = "", *, declared: bool = False) -> tup
     Returns:
         Seconds since 1970, NaN where there is no date; the format, empty if none fits; how many texts are no dates.
     """
+    import pyarrow.compute as pc
+
     known = len(cells) - cells.null_count
     sample = cells.drop_null().slice(0, _SAMPLE)
+    if not written and 2 * (pc.sum(pc.match_substring_regex(sample, _START)).as_py() or 0) < len(sample):
+        return np.full(len(cells), np.nan), "", known  # most columns of texts, of which there may be thousands
     candidates = (written,) if written else (ISO, *_FORMATS, *(_DECLARED_FORMATS if declared else ()))
     best, best_format, fewest = np.full(len(cells), np.nan), "", known + 1
     for candidate in candidates:
@@ -175,6 +182,7 @@ def readable_format(written: str) -> str:
     """A format of dates as text, such as ``day/month/year``."""
     for mark, name in (("%Y", "year"), ("%y", "year"), ("%m", "month"), ("%d", "day"), ("%b", "Mon")):
         written = written.replace(mark, name)
+    written = written.replace("%I:%M:%S %p", "11:59:59 PM").replace("%I:%M %p", "11:59 PM")
     return written.replace("%H:%M:%S", "23:59:59").replace("%H:%M", "23:59").replace(ISO, "2024-12-31")
 
 

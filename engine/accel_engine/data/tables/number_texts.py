@@ -101,7 +101,7 @@ def read_numbers(
     if truths:
         known = [truth_of(text) for text in texts.to_pylist()]
         values = np.array([np.nan if truth is None else float(truth) for truth in known])
-    elif len(texts) > _SAMPLE and _parts(texts.slice(0, _SAMPLE)).null_count > (1 - _FEW) * _SAMPLE:
+    elif _are_none(texts.slice(0, _SAMPLE), is_sampled=len(texts) > _SAMPLE):
         return NumberTexts(values)
     same = _in_same_characters(texts)
     parts = _parts(texts)
@@ -113,6 +113,15 @@ def read_numbers(
     has_signs = bool((_is_marked(parts, _SIGNS[2:]) & is_read).any())
     found = replace(_used(parts, notation, is_read), unit=unit, has_signs=has_signs)
     return NumberTexts(np.where(np.isnan(numbers), values, numbers), found, is_ambiguous(same))
+
+
+def _are_none(texts: Any, *, is_sampled: bool) -> bool:
+    """Whether none of some texts is a number or, if there are others, hardly any is."""
+    import pyarrow.compute as pc
+
+    if _parts(texts).null_count < (1 - _FEW * is_sampled) * len(texts):
+        return False
+    return not pc.any(pc.match_substring_regex(texts, _INFINITE)).as_py()
 
 
 def is_ambiguous(texts: Any) -> bool:

@@ -15,12 +15,16 @@ import numpy.typing as npt
 
 from accel_engine.data.column_format import ColumnFormat
 from accel_engine.data.data_options import Progress, no_progress
+from accel_engine.data.dataset import LazyRows
 from accel_engine.data.standardization import Standardization
-from accel_engine.data.tables.raw_inputs import MISSING_TEXT, NUMBERS, RawInput, arrays_of
+from accel_engine.data.tables.raw_inputs import JOINED_CATEGORIES, MISSING_TEXT, NUMBERS, RawInput, arrays_of
 from accel_engine.errors import DataError
 
 MAX_CATEGORIES = 1000
 """Categories of a column beyond the most frequent ones are encoded as one, as are unknown ones."""
+
+OTHER_VALUES = "other values"
+"""The name of the category of all others."""
 
 MAX_WORDS = 1000
 """Words of a text column beyond the most frequent ones are encoded as one, as are unknown ones."""
@@ -28,6 +32,9 @@ MAX_WORDS = 1000
 MANY_NUMBERS = 256
 """More numbers than this are one input of the preprocessing model, as Keras' functional models take seconds for a
 thousand inputs, and more than in proportion for more of them."""
+
+MANY_CATEGORIES = 256
+"""The same of categories. What is none of the categories of its column is then no feature."""
 
 _ROWS = 8192
 """Rows that are converted at a time."""
@@ -76,13 +83,9 @@ class Preprocessing:
     def feature_names(self) -> tuple[str, ...]:
         """The names of the matrix' columns, such as ``age``, ``age is missing``, ``job=clerk`` and ``review: good``."""
         encoded = []
-        for key in sorted([*self.vocabularies, *self.words]):  # the order of FeatureSpace
-            name = self.names[key]
-            if key in self.words:
-                encoded += [f"{name}: {word}" for word in ("other words", *self.words[key])]
-            else:
-                values = ("other values", *(value or "missing" for value in self.vocabularies[key]))
-                encoded += [f"{name}={value}" for value in values]
+        for key, texts in self._texts.items():
+            mark = ": " if key in self.words else "="
+            encoded += [f"{self.names[key]}{mark}{text}" for text in texts]
         flags = [f"{self.names[key]} is missing" for key in self.flagged]
         return (*(self.names[key] for key in self.numbers), *flags, *encoded)
 
@@ -105,12 +108,10 @@ class Preprocessing:
             if key in is_missing:
                 found[self.names[key]] = np.where(is_missing[key], "missing", column.astype(object))
         first = numbers + flags
-        for key in sorted([*self.vocabularies, *self.words]):
-            own = self.words.get(key) or tuple(each or "missing" for each in self.vocabularies[key])
-            names = np.array([f"other {'words' if key in self.words else 'values'}", *own], object)
-            block = matrix[:, first : first + len(names)] > 0.5
-            found[self.names[key]] = np.array([", ".join(names[row]) for row in block], object)
-            first += len(names)
+        for key, texts in self._texts.items():
+            block, others = matrix[:, first : first + len(texts)] > 0.5, "" if key in self.words else OTHER_VALUES
+            found[self.names[key]] = np.array([", ".join(compress(texts, row)) or others for row in block], object)
+            first += len(texts)
         return found
 
     def apply(
@@ -142,13 +143,17 @@ class Preprocessing:
             rows: Row numbers.
 
         Returns:
-            An array ``[len(rows), 1]`` for each input that varies, by key; :data:`NUMBERS` has :attr:`joined` ones.
+            An array ``[len(rows), 1]`` for each input that varies, by key; :data:`NUMBERS` has :attr:`joined` ones, and
+            :data:`JOINED_CATEGORIES` many categories.
         """
         precise, types = frozenset(self.precise), dict[str, str]()
         if self.joined:
             types[NUMBERS] = "float64" if precise else "float32"
+        if self.joins_categories:
+            types[JOINED_CATEGORIES] = "string"
+        joined = {"number": bool(self.joined), "category": self.joins_categories, "text": False}
         for each in inputs:
-            if each.key in self.names and not (self.joined and each.kind == "number"):
+            if each.key in self.names and not joined[each.kind]:
                 number = "float64" if each.key in precise else "float32"
                 types[each.key] = number if each.kind == "number" else "string"
         return arrays_of(inputs, types, rows)
@@ -171,9 +176,12 @@ class Preprocessing:
             if key in self.words:
                 for row, text in zip(matrix, texts, strict=True):
                     row[[first + known.get(word, 0) for word in words_of(text)]] = 1
+            elif self.joins_categories:
+                found = np.array([known.get(text, 0) for text in texts])
+                matrix[rows[found > 0], first - 1 + found[found > 0]] = 1
             else:
                 matrix[rows, [first + known.get(text, 0) for text in texts]] = 1
-            first += len(known) + 1
+            first += len(self._texts[key])
 
     @cached_property
     def _places(self) -> dict[type[np.floating[Any]], list[int]]:
@@ -184,15 +192,32 @@ class Preprocessing:
             places[np.float64 if key in precise else np.float32].append(place)
         return places
 
+    @property
+    def joins_categories(self) -> bool:
+        """Whether all categories are one input of the model."""
+        return len(self.vocabularies) > MANY_CATEGORIES
+
+    @cached_property
+    def _texts(self) -> dict[str, tuple[str, ...]]:
+        """What the features of each column of categories or words stand for, in the order of the features."""
+        texts = {key: ("other words", *words) for key, words in self.words.items()}
+        others = () if self.joins_categories else (OTHER_VALUES,)
+        for key, values in self.vocabularies.items():
+            texts[key] = (*others, *(value or "missing" for value in values))
+        # In the order of FeatureSpace, which does not encode joined categories.
+        return {
+            key: texts[key] for key in sorted(texts, key=lambda key: (self.joins_categories and key in self.words, key))
+        }
+
     @cached_property
     def _encoded(self) -> dict[str, dict[str, int]]:
-        """The place of each category or word among the features of its column; 0 is for all others."""
+        """The place of each category or word, from 1, in its column; 0 is for all others."""
         known = {**self.vocabularies, **self.words}
-        return {key: {text: place for place, text in enumerate(known[key], 1)} for key in sorted(known)}
+        return {key: {text: place for place, text in enumerate(known[key], 1)} for key in self._texts}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LazyMatrix:
+class LazyMatrix(LazyRows):
     """Rows of the matrix, converted when they are needed.
 
     Attributes:
@@ -215,17 +240,9 @@ class LazyMatrix:
         """float32."""
         return np.dtype(np.float32)
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all rows."""
-        return 4 * self.shape[0] * self.shape[1]
-
     def take(self, rows: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.float32]:
         """Convert some rows."""
         return self.learned.apply(self.inputs, self.rows[rows])
-
-    def __len__(self) -> int:
-        return len(self.rows)
 
 
 def learn(

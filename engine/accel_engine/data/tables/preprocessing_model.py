@@ -18,7 +18,7 @@ import tensorflow as tf
 from accel_engine.data.standardization import Standardization
 from accel_engine.data.standardization_model import standardized
 from accel_engine.data.tables.preprocessing import Preprocessing
-from accel_engine.data.tables.raw_inputs import NUMBERS
+from accel_engine.data.tables.raw_inputs import JOINED_CATEGORIES, NUMBERS
 
 CATEGORIES = ".categories"
 """The end of the name of the layer that has the categories of an input; what precedes it is the input's name."""
@@ -27,7 +27,7 @@ CATEGORIES = ".categories"
 def build(learned: Preprocessing) -> keras.Model:
     """Build the model from a dictionary of raw inputs to the matrix, float32 ``[n, features]``.
 
-    Inputs are ``[n, 1]`` each, but for :attr:`~accel_engine.data.tables.preprocessing.Preprocessing.joined` numbers.
+    Inputs are ``[n, 1]`` each, but for many numbers or categories, which are ``[n, columns]``.
     """
     with _float32():
         return _built(learned)
@@ -43,7 +43,10 @@ def _built(learned: Preprocessing) -> keras.Model:
     if learned.flagged:
         flagged = _columns(inputs, learned.flagged, learned, "numbers.flagged")
         parts.append(keras.ops.cast(keras.ops.isnan(flagged), "float32"))
-    if learned.vocabularies or learned.words:
+    if learned.joins_categories:
+        inputs[JOINED_CATEGORIES] = keras.Input((None,), name=JOINED_CATEGORIES, dtype="string")
+        parts.append(_joined_categories(learned)(inputs[JOINED_CATEGORIES])[:, 1:])  # without others
+    if learned.words or (learned.vocabularies and not learned.joins_categories):
         space = _feature_space(learned)
         inputs |= space.get_inputs()
         parts.append(space.get_encoded_features())
@@ -91,12 +94,20 @@ def _feature_space(learned: Preprocessing) -> Any:
     features = {
         key: feature("string", lookup(vocabulary=list(known), name=f"{key}{CATEGORIES}"), "one_hot")
         for key, known in learned.vocabularies.items()
+        if not learned.joins_categories
     }
     for key, words in learned.words.items():
         features[key] = feature("string", _text_encoder(words), "float")
     space = keras.utils.FeatureSpace(features)
     space.build_from_config({})  # all layers have their vocabularies: there is nothing to adapt
     return space
+
+
+def _joined_categories(learned: Preprocessing) -> Any:
+    """Whether each category of each column is among the texts of a row: a layer for a column would take minutes."""
+    pairs = [f"{key}={value}" for key in sorted(learned.vocabularies) for value in learned.vocabularies[key]]
+    name = f"{JOINED_CATEGORIES}{CATEGORIES}"
+    return keras.layers.StringLookup(vocabulary=pairs, output_mode="multi_hot", name=name)
 
 
 def _text_encoder(words: Sequence[str]) -> Any:

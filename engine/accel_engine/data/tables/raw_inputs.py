@@ -19,6 +19,9 @@ MISSING_TEXT = ""
 NUMBERS = "table_numbers"
 """The key of many numbers as one input of the model, in the order of their columns."""
 
+JOINED_CATEGORIES = "table_categories"
+"""The key of many categories as one input of the model: texts such as ``city=Paris``, in any order."""
+
 DATE_PARTS = ("year", "month", "day", "weekday", "hour")
 """Numbers that a date becomes; a week begins with Monday, which is 0."""
 
@@ -57,7 +60,7 @@ def raw_inputs(columns: Mapping[str, TableColumn], names: Iterable[str]) -> list
     for name, kind, values in found:
         key = base = input_key(name)
         copy = 2
-        while key in inputs or key == NUMBERS:
+        while key in inputs or key in (NUMBERS, JOINED_CATEGORIES):
             key, copy = f"{base}_{copy}", copy + 1
         inputs[key] = RawInput(name, kind, values, key)
     return list(inputs.values())
@@ -80,11 +83,13 @@ def arrays_of(
         rows: The rows that are taken.
 
     Returns:
-        ``[rows, 1]`` each, but for :data:`NUMBERS`, ``[rows, numbers]``.
+        ``[rows, 1]`` each, but for :data:`NUMBERS`, ``[rows, numbers]``, and :data:`JOINED_CATEGORIES`,
+        ``[rows, categories]``.
     """
-    values, found = {each.key: each.values for each in inputs}, dict[str, npt.NDArray[Any]]()
+    joined, found = {NUMBERS: "number", JOINED_CATEGORIES: "category"}, dict[str, npt.NDArray[Any]]()
     for key, dtype in types.items():
-        columns = [each.values for each in inputs if each.kind == "number"] if key == NUMBERS else [values[key]]
+        own = [each for each in inputs if (each.kind == joined[key] if key in joined else each.key == key)]
+        columns = [f"{each.key}=" + each.values if key == JOINED_CATEGORIES else each.values for each in own]
         array = np.stack([column[rows] for column in columns], axis=1)
         found[key] = array if dtype == "string" else array.astype(dtype)
     return found
@@ -124,10 +129,10 @@ def formats_for(
     """
     formats = {}
     for raw in raw_inputs(columns, columns):
-        if raw.key not in dtypes or raw.name not in columns:
+        known, dtype = categories.get(raw.key), dtypes.get(raw.key)
+        if (known is None and dtype is None) or raw.name not in columns:
             continue
-        known = categories.get(raw.key)
-        kind = "number" if dtypes[raw.key] != "string" else "text" if known is None else "category"
+        kind = "number" if dtype not in (None, "string") else "text" if known is None else "category"
         formats[raw.name] = ColumnFormat(raw.name, kind, truth_words=truth_words(known or ()) or ())
     return formats
 

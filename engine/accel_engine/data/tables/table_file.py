@@ -150,7 +150,9 @@ def _converted(cells: Cells, path: Path, encoding: str) -> Change:
     example = next((f", such as {column[0].as_py()[:40]!r}" for column in others if len(column)), "")
     what, total = f"cells of {path.name} with letters outside ASCII", cells.table.num_rows * cells.table.num_columns
     count = sum(len(column) - column.null_count for column in others)
-    return Change("converted", what, count, total, f"from {encoding_name(encoding)}{example}", not cells.complete)
+    hint = "; save it as UTF-8 if letters are wrong" if encoding == WESTERN else ""
+    detail = f"from {encoding_name(encoding)}{example}{hint}"
+    return Change("converted", what, count, total, detail, not cells.complete)
 
 
 def _read_parquet(path: Path, limit: int | None, progress: Progress) -> Cells:
@@ -289,8 +291,9 @@ def _read_csv(
     table = pa.Table.from_batches(batches, reader.schema).slice(0, limit)
     if any(head.line_end in (row.text or "") for row in invalid) or _has_lines(table, head.line_end):
         check_quotes(path, head)
+    changes = (Change("left out", "lines of comments", head.comments),) if head.comments else ()
     size = table.nbytes - 3 * done * len(names)  # an offset of 4 bytes for each cell, instead of a separator
-    return Cells(table, complete, done if complete else None, size, len(invalid), head.separator == ";", notes)
+    return Cells(table, complete, done if complete else None, size, len(invalid), head.separator == ";", notes, changes)
 
 
 def _has_lines(table: Any, line_end: str) -> bool:

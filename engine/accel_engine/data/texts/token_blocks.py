@@ -11,13 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from accel_engine.data.data_options import DataOptions
-from accel_engine.data.dataset import Split
+from accel_engine.data.dataset import LazyRows, Split
 from accel_engine.data.splits import choose_split, split_counts
 from accel_engine.errors import FieldValue, PlanError
 from accel_engine.user_paths import is_file, user_path
 
 
-class TokenBlocks:
+class TokenBlocks(LazyRows):
     """Blocks of tokens, int32 ``[examples, window]``, made when they are read.
 
     Args:
@@ -32,18 +32,10 @@ class TokenBlocks:
         self.shape = (block_count(len(tokens), window), window)
         self._blocks = tokens[shift : shift + self.shape[0] * window].reshape(self.shape)
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all blocks in memory."""
-        return len(self) * self.shape[1] * self.dtype.itemsize
-
     def take(self, rows: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.int32]:
         """Copy some blocks, ``[len(rows), window]``."""
         blocks: npt.NDArray[np.int32] = self._blocks[rows].astype(np.int32)
         return blocks
-
-    def __len__(self) -> int:
-        return self.shape[0]
 
 
 def tokens_per_example(options: DataOptions) -> int:

@@ -11,24 +11,29 @@ from io import TextIOWrapper
 from types import ModuleType
 from typing import Any
 
-from accel_engine.recording import supervised
+from accel_engine.recording import supervisor
 
 SUPERVISOR = "_ACCEL_TUI_SUPERVISOR"
-"""Environment variable with the address of the supervisor; removed at the script's start."""
+"""Environment variable with the address of the supervisor."""
 
 PATH = "_ACCEL_TUI_PYTHONPATH"
 """Environment variable with the user's ``PYTHONPATH``; absent if there was none."""
 
 
-def restore_path(startup: str) -> None:
-    """Undo what started this: ``PYTHONPATH`` and ``sys.path`` become the user's."""
-    original = os.environ.pop(PATH, None)
-    if original is None:
-        os.environ.pop("PYTHONPATH", None)
-    else:
-        os.environ["PYTHONPATH"] = original
+def hide_variables(startup: str) -> str:
+    """Show the script its own ``os.environ`` and ``sys.path``; the processes that it starts inherit what started this.
+
+    Returns:
+        The address of the supervisor; empty if there is none.
+    """
+    inherited = {name: os.environ.pop(name) for name in (SUPERVISOR, PATH, "PYTHONPATH") if name in os.environ}
+    if PATH in inherited:
+        os.environ["PYTHONPATH"] = inherited[PATH]
+    for name, value in inherited.items():
+        os.putenv(name, value)  # not in os.environ
     sys.path[:] = [entry for entry in sys.path if entry != startup]
     sys.path_importer_cache.pop(startup, None)
+    return inherited.get(SUPERVISOR, "")
 
 
 def install(address: str) -> None:
@@ -40,7 +45,7 @@ def install(address: str) -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper) and not stream.line_buffering:
             stream.reconfigure(line_buffering=True)  # so that lines reach the log when they are printed
-    supervised.address = address
+    supervisor.given_address = address
     sys.meta_path.insert(0, _KerasFinder())
 
 
@@ -80,7 +85,7 @@ def _call_after(loader: Any, observe: Callable[[], None]) -> None:
 
 
 def _observe_fit() -> None:
-    from accel_engine.recording.supervised import part
+    from accel_engine.recording import run_link
 
     try:
         from accel_engine.recording import fit_calls
@@ -88,4 +93,4 @@ def _observe_fit() -> None:
 
         fit_calls.observe(recorder_added)
     except Exception as error:  # noqa: BLE001 (whatever it is, the script runs)
-        part.report(f"no fit is recorded: {type(error).__name__}: {error}")
+        run_link.report(f"no fit is recorded: {type(error).__name__}: {error}")

@@ -11,9 +11,8 @@ from typing import Any, TypeAlias
 from accel_engine import json_values
 from accel_engine.json_values import parse_object
 from accel_engine.run.diagnostics import packing
-from accel_engine.run.diagnostics.data_format import DataFormat
-from accel_engine.run.diagnostics.data_profile import DataProfile, InputProfile, Shift
-from accel_engine.run.diagnostics.model_items import DataFingerprint, InputSpec, Layer, LayerTable
+from accel_engine.run.diagnostics.data_items import DataFingerprint, DataFormat, DataProfile, InputProfile, Shift
+from accel_engine.run.diagnostics.model_items import InputSpec, Layer, LayerTable
 from accel_engine.run.diagnostics.reports import (
     ClassificationReport,
     CustomReport,
@@ -79,27 +78,24 @@ _ITEMS: dict[str, tuple[str, type[DiagnosticsItem]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Diagnostics:
-    """All stored diagnostics of a run; ``None`` for what was not stored.
-
-    Attributes:
-        input_spec: The model's input.
-        data: Fingerprint of the data.
-        format: Form of the data, with which other examples are predicted.
-        layers: Its layers.
-        profile: What the data is like.
-        validation: The report of the last validation.
-        steps: Steps taken when each was stored, by attribute name.
-        damaged: Number of rows that are damaged and left out.
-    """
+    """All stored diagnostics of a run; ``None`` for what was not stored."""
 
     input_spec: InputSpec | None = None
+    """The model's input."""
     data: DataFingerprint | None = None
+    """Fingerprint of the data."""
     format: DataFormat | None = None
+    """Form of the data, with which other examples are predicted."""
     layers: LayerTable | None = None
+    """Its layers."""
     profile: DataProfile | None = None
+    """What the data is like."""
     validation: ValidationReport | None = None
+    """The report of the last validation."""
     steps: Mapping[str, int] = field(default_factory=dict)
+    """Steps taken when each was stored, by attribute name."""
     damaged: int = 0
+    """Number of rows that are damaged and left out."""
 
 
 def row_name(item: DiagnosticsItem) -> str:

@@ -10,27 +10,24 @@ Counts = npt.NDArray[np.int64] | npt.NDArray[np.float64]
 
 
 class ClassFigures(NamedTuple):
-    """Figures of each class, float64 ``[classes]``; NaN where nothing can be divided.
-
-    Attributes:
-        precision: Share of the predictions of the class that are correct.
-        recall: Share of the examples of the class that are predicted as it.
-        f1: Harmonic mean of both; 0 if none is predicted correctly, NaN if the class neither occurs nor is predicted.
-        support: Number of examples of the class.
-        iou: Intersection over union.
-    """
+    """Figures of each class, float64 ``[classes]``; NaN where nothing can be divided."""
 
     precision: Floats
+    """Share of the predictions of the class that are correct."""
     recall: Floats
+    """Share of the examples of the class that are predicted as it."""
     f1: Floats
+    """Harmonic mean of both; 0 without a correct prediction, NaN if the class neither occurs nor is predicted."""
     support: Floats
+    """Number of examples of the class."""
     iou: Floats
+    """Intersection over union."""
 
 
 def class_figures(counts: npt.NDArray[np.int64]) -> ClassFigures:
     """Figures of a confusion matrix ``[classes, classes]``, or of one per label, ``[labels, 2, 2]``.
 
-    True classes are rows. Of labels, the figures are those of having the label.
+    True classes are rows. Of labels, the figures are of having the label.
     """
     if counts.ndim == 3:
         correct, true, predicted = counts[:, 1, 1], counts[:, 1].sum(1), counts[:, :, 1].sum(1)
@@ -57,24 +54,20 @@ def figures_of_sums(correct: Counts, true: Counts, predicted: Counts) -> ClassFi
 
 
 class Curves(NamedTuple):
-    """Curves of one label over the threshold, from 1 to 0; float64 ``[bins + 1]`` each.
-
-    Attributes:
-        thresholds: Examples with at least this probability are predicted to have the label.
-        true_positive_rate: Share of the positives that are found; also called recall.
-        false_positive_rate: Share of the negatives that are predicted to have the label.
-        precision: Share of the predicted examples that are positives; NaN where none is predicted.
-        roc_auc: Area under the ROC curve; NaN without positives or negatives. Exact up to ties within a bin, which
-            count half.
-        average_precision: Mean of the precision over recall, in steps; NaN without positives.
-    """
+    """Curves of one label over the threshold, from 1 to 0; float64 ``[bins + 1]`` each."""
 
     thresholds: Floats
+    """Examples with at least this probability are predicted to have the label."""
     true_positive_rate: Floats
+    """Share of the positives that are found; also called recall."""
     false_positive_rate: Floats
+    """Share of the negatives that are predicted to have the label."""
     precision: Floats
+    """Share of the predicted examples that are positives; NaN without predicted examples."""
     roc_auc: float
+    """Area under the ROC curve; NaN without positives or negatives. Exact up to ties within a bin, which count half."""
     average_precision: float
+    """Mean of the precision over recall, in steps; NaN without positives."""
 
 
 def curves(positives: npt.NDArray[np.int64], negatives: npt.NDArray[np.int64]) -> Curves:
@@ -94,19 +87,16 @@ def curves(positives: npt.NDArray[np.int64], negatives: npt.NDArray[np.int64]) -
 
 
 class Calibration(NamedTuple):
-    """How often predictions are right, by their probability; ``[bins]`` each.
-
-    Attributes:
-        probability: Mean probability of the predictions in the bin; NaN if there are none.
-        frequency: Share of them that are positives.
-        examples: Their number.
-        error: Expected calibration error: mean difference of both, weighted by the number of examples.
-    """
+    """How often predictions are right, by their probability; ``[bins]`` each."""
 
     probability: Floats
+    """Mean probability of the predictions in the bin; NaN if there are none."""
     frequency: Floats
+    """Share of them that are positives."""
     examples: npt.NDArray[np.int64]
+    """Their number."""
     error: float
+    """Expected calibration error: mean difference of both, weighted by the number of examples."""
 
 
 def calibration(positives: npt.NDArray[np.int64], negatives: npt.NDArray[np.int64], bins: int = 10) -> Calibration:

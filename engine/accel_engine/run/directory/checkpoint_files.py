@@ -25,28 +25,22 @@ _NAME = re.compile(r"step-(?P<step>\d+)(?P<suffix>_temp|\.index|\.json(_partial)
 
 @dataclass(frozen=True, slots=True)
 class Checksum:
-    """Size and checksum of a file.
-
-    Attributes:
-        size: Bytes.
-        crc32: CRC-32, the fastest of the standard library: 0.03 s for 100 MB.
-    """
+    """Size and checksum of a file."""
 
     size: Count
+    """Bytes."""
     crc32: Count
+    """CRC-32, the fastest of the standard library: 0.03 s for 100 MB."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Checksums:
-    """What the file beside a checkpoint says of it.
-
-    Attributes:
-        finite: Whether all values are finite.
-        files: The checksums by file name.
-    """
+    """What the file beside a checkpoint says of it."""
 
     finite: bool
+    """Whether all values are finite."""
     files: dict[str, Checksum]
+    """The checksums by file name."""
 
 
 def checkpoint_path(folder: Path, step: int) -> Path:
@@ -94,7 +88,7 @@ def write_checksums(folder: Path, step: int) -> None:
     """
     files = {path.name: _checksum(path, flush=True) for path in _data_files(folder, step)}
     final = _checksum_file(folder, step)
-    # Its name is that of a leftover of the same checkpoint, in case this process is killed.
+    # Named as a leftover of the same checkpoint, in case this process is killed.
     with replacing(final, Path(f"{final}_partial")) as unfinished, unfinished.open("w", encoding="utf-8") as file:
         file.write(encode(_Checksums(finite=True, files=files)))
         file.flush()
@@ -147,7 +141,7 @@ def first_whole(steps: Iterable[int], find_problem: Callable[[int], str]) -> tup
         find_problem: Says what is wrong with the checkpoint of a step; empty if it is whole.
 
     Returns:
-        Its step, ``None`` if none is whole; and what is wrong with those before it.
+        Its step, ``None`` if all are damaged; and what is wrong with the ones before it.
     """
     problems: list[str] = []
     for step in steps:
@@ -175,7 +169,7 @@ def damaged_message(step: int, problem: str) -> str:
     return f"the checkpoint of step {step:,} is damaged ({problem})"
 
 
-def none_whole(folder: Path, problems: Iterable[str]) -> str:
+def all_damaged_message(folder: Path, problems: Iterable[str]) -> str:
     """The message that a run cannot continue because all its checkpoints are damaged, and what can be done.
 
     Args:
@@ -196,7 +190,7 @@ def check_any_whole(folder: Path) -> None:
     """
     problems = {step: damage(folder, step, quick=True) for step in reversed(steps_in(folder))}
     if problems and all(problems.values()):
-        raise RunError(none_whole(folder, (damaged_message(*each) for each in problems.items())))
+        raise RunError(all_damaged_message(folder, (damaged_message(*each) for each in problems.items())))
 
 
 def delete(folder: Path, steps: Iterable[int]) -> None:

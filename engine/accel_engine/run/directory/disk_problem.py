@@ -173,7 +173,7 @@ class DiskWait:
         """Set space aside for the end of the run, if there is any."""
         self._reserve = Reserve(self.directory, RESERVE_BYTES)
 
-    def give_up(self, stop: Callable[[DiskProblem], Exception]) -> None:
+    def stop_waiting(self, stop: Callable[[DiskProblem], Exception]) -> None:
         """Try each write only once more from now on, with most of the space that was set aside.
 
         Args:
@@ -199,7 +199,7 @@ class DiskWait:
             on_success: Called after a wait with the first problem and the seconds waited.
 
         Raises:
-            Exception: What ``write`` raises for another reason, or the exception of :meth:`give_up`.
+            Exception: What ``write`` raises for another reason, or the exception of :meth:`stop_waiting`.
         """
         began = time.monotonic()
         try:

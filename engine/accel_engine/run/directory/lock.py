@@ -5,7 +5,7 @@ open file description lock (``F_OFD_SETLK`` of fcntl(2)): unlike a POSIX lock, i
 closes another descriptor of the file, and unlike ``flock``, it can be tested without being taken. As a forked
 child shares its parent's descriptors, :func:`os.register_at_fork` closes the child's.
 
-The lock is that of the first byte. With locks of bytes after it, the writer tells readers what it waits for: they
+The lock covers the first byte. With locks of bytes after it, the writer tells readers what it waits for: they
 work on a disk that is full or read-only, where nothing can be written.
 
 Systems other than Linux use ``flock``, and have no further bytes. Testing it takes a shared lock for an instant, so a

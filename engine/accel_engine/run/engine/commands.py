@@ -5,10 +5,9 @@ import signal
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from accel_engine.errors import DatabaseError, RunError
-from accel_engine.events import CommandAnswered, Event, Outcome, RunEnded
+from accel_engine.events import CommandAnswered
 from accel_engine.json_values import decode_or_none
 from accel_engine.run.directory.disk_problem import DiskProblem, disk_problem
 from accel_engine.run.engine.process_identity import ProcessIdentity
@@ -25,8 +24,8 @@ COMMANDS = {
     "checkpoint": "Save a checkpoint now",
     "learning_rate": "Set the learning rate of the next step",
     "validate": "Validate now",
-    "validation_every": "Validate every so many steps",
-    "checkpoint_every": "Save a checkpoint every so many steps",
+    "validation_every": "Validate every N steps",
+    "checkpoint_every": "Save a checkpoint every N steps",
 }
 """Commands by name, with what the engine does."""
 
@@ -36,27 +35,24 @@ _STOPS = ("stop", "stop_now")
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command to a run's engine.
-
-    Attributes:
-        id: Its row in the run.
-        time: When it was sent, in seconds since the Unix epoch.
-        who: Who sent it, as ``user@host``.
-        name: One of :data:`COMMANDS`.
-        argument: The learning rate, for ``learning_rate``; the steps, for ``validation_every`` and
-            ``checkpoint_every``; the most seconds, for ``pause``; the id of the only pause to end, for ``resume``; for
-            ``stop``, the only part of a script to stop.
-        reason: Why; empty if unknown.
-        purpose: :data:`~accel_engine.events.CURE`, :data:`~accel_engine.events.UNDO` or empty.
-    """
+    """A command to a run's engine."""
 
     id: int
+    """Its row in the run."""
     time: float
+    """When it was sent, in seconds since the Unix epoch."""
     who: str
+    """Who sent it, as ``user@host``."""
     name: str
+    """One of :data:`COMMANDS`."""
     argument: float | None = None
+    """The learning rate, for ``learning_rate``; the steps, for ``validation_every`` and ``checkpoint_every``; the most
+    seconds, for ``pause``; the id of the only pause to end, for ``resume``; for ``stop``, the only part of a script to
+    stop."""
     reason: str = ""
+    """Why; empty if unknown."""
     purpose: str = ""
+    """:data:`~accel_engine.events.CURE`, :data:`~accel_engine.events.UNDO` or empty."""
 
     @property
     def stops(self) -> bool:
@@ -98,9 +94,7 @@ def request(directory: Path, name: str, argument: float | None = None, *, reason
     Args:
         directory: The run's directory.
         name: One of :data:`COMMANDS`.
-        argument: The learning rate, for ``learning_rate``; the steps, for ``validation_every`` and
-            ``checkpoint_every``; the most seconds, for ``pause``; the id of the only pause to end, for ``resume``; for
-            ``stop``, the only part of a script to stop.
+        argument: As of :class:`Command`.
         reason: Why, which is recorded with the sender.
         purpose: As of :class:`Command`.
 
@@ -173,29 +167,3 @@ def read_answer(directory: Path, number: int) -> tuple[bool, str] | None:
     """
     with reading(directory) as database:
         return database.answer_to(number)
-
-
-class OpenRun(Protocol):
-    """A run that is being written; it has methods of :class:`accel_engine.run.writing.writer.RunWriter`."""
-
-    def write_event(self, event: Event) -> None:
-        """Add an event."""
-
-    def commands(self) -> list[Command]:
-        """Return the commands without an answer, oldest first."""
-
-    def answer(self, command: Command, *, obeyed: bool, answer: str) -> None:
-        """Answer a command."""
-
-    def end(self, ended: Event) -> None:
-        """Write the last event and close."""
-
-
-def end(run: OpenRun, ended: RunEnded) -> None:
-    """Answer pending commands, write the run's last event and close the file."""
-    for command in run.commands():
-        obeyed = command.name in ("stop", "stop_now") and ended.outcome is Outcome.STOPPED
-        answer = "stopped" if obeyed else "the run has ended"
-        run.answer(command, obeyed=obeyed, answer=answer)
-        run.write_event(answered(command, ended.time, ended.steps, answer, obeyed=obeyed))
-    run.end(ended)

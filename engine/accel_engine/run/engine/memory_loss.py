@@ -23,17 +23,15 @@ class KillCounts:
     """How many processes the kernel has killed for lack of memory.
 
     The engine notes them at its start and with its heartbeats. Whoever finds it gone compares them with the present
-    ones. The counter of the engine's control group counts its own processes only; that of the machine those of all.
-
-    Attributes:
-        group: The file with the counter of a process's control group; empty if there is none.
-        in_group: That counter; ``None`` if it cannot be read.
-        on_machine: The counter of the whole machine since its boot; ``None`` if it cannot be read.
+    ones. The counter of the engine's control group counts its own processes only, the machine's counter all.
     """
 
     group: Text = ""
+    """The file with the counter of a process's control group; empty if there is none."""
     in_group: Count | None = None
+    """That counter; ``None`` if it cannot be read."""
     on_machine: Count | None = None
+    """The counter of the whole machine since its boot; ``None`` if it cannot be read."""
 
     def has_risen(self, *, same_groups: bool = True) -> bool:
         """Whether the kernel has killed a process since these were counted, which may have been the one meant.
@@ -135,7 +133,7 @@ def memory_loss(directory: Path, meta: Mapping[str, Any]) -> MemoryLoss | None:
 
 
 def _log_after(directory: Path, start: int) -> bytes:
-    """The end of a run's log, after so many bytes."""
+    """The end of a run's log, after a number of bytes."""
     with suppress(OSError), (directory / LOG).open("rb") as log:
         log.seek(max(start, log_size(directory) - _TAIL))
         return log.read(_TAIL)

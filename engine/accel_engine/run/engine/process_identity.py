@@ -15,20 +15,17 @@ _START_TIME = 19
 
 @dataclass(frozen=True, slots=True)
 class ProcessIdentity:
-    """A process, identified independently of the wall clock.
-
-    Attributes:
-        pid: Its process id.
-        started: On Linux, its start time in clock ticks since boot; elsewhere psutil's ``create_time()``, in seconds.
-            0 if there is no such process.
-        machine: :func:`machine_id` of its machine.
-        namespace: The pid namespace of the process id; a container has one of its own.
-    """
+    """A process, identified independently of the wall clock."""
 
     pid: Count
+    """Its process id."""
     started: Number
+    """On Linux, its start time in clock ticks since boot; elsewhere psutil's ``create_time()``, in seconds. 0 if there
+    is no such process."""
     machine: Text
+    """:func:`machine_id` of its machine."""
     namespace: Text
+    """The pid namespace of the process id, which containers do not share."""
 
     @classmethod
     def of(cls, pid: int) -> Self:

@@ -60,51 +60,47 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RunInfo:
-    """A run's ``meta`` table and its present status.
-
-    Attributes:
-        id: Its id, the name of its directory.
-        directory: Its directory.
-        plan: Its plan; ``None`` if this machine cannot load the plan (e.g. a file has moved), and without an engine.
-        plan_values: The plan's fields as stored; without an engine, those that are known.
-        created: Seconds since the Unix epoch; 0 if that is damaged and there are no events.
-        host: Host name of its engine.
-        pid: Process id of its engine; ``None`` before it has one.
-        annotations: The user's name, note and tags.
-        script: Command line of the user's script that trains it; empty for other runs.
-        source: The files that it was imported from; ``None`` for other runs.
-        bench: The scenario in which ``accel-tui bench`` measured inference; empty for other runs.
-        launched: Whether ``accel-tui run`` started the script, so that its output is the log and it can be interrupted.
-        clock_offset: :data:`accel_engine.clock.OFFSET` of its engine, if that is on this machine.
-        waiting: Why its live engine waits for the disk; ``None`` if it does not.
-        is_directory_lost: Whether its directory was deleted, moved or replaced since it was opened: no command finds
-            it.
-        is_end_damaged: Whether it is lost only because the record of its end is damaged.
-        memory_loss: How it was lost because memory ran out; ``None`` if it was not, as far as is known.
-        study: Name of the search that it belongs to; empty for none.
-        trial: Number of its trial there; ``None`` for a run that confirms the best one, and without a search.
-    """
+    """A run's ``meta`` table and its present status."""
 
     id: str
+    """Its id, the name of its directory."""
     directory: Path
+    """Its directory."""
     plan: Plan | None
+    """Its plan; ``None`` if this machine cannot load the plan (e.g. a file has moved), and without an engine."""
     plan_values: dict[str, Any]
+    """The plan's fields as stored; without an engine, those that are known."""
     created: float
+    """Seconds since the Unix epoch; 0 if that is damaged and there are no events."""
     host: str
+    """Host name of its engine."""
     pid: int | None
+    """Process id of its engine; ``None`` before it has one."""
     status: Status
     annotations: Annotations = field(default_factory=Annotations)
+    """The user's name, note and tags."""
     script: str = ""
+    """Command line of the user's script that trains it; empty for other runs."""
     source: ImportSource | None = None
+    """The files that it was imported from; ``None`` for other runs."""
     bench: str = ""
+    """The scenario in which ``accel-tui bench`` measured inference; empty for other runs."""
     launched: bool = False
+    """Whether ``accel-tui run`` started the script, so that its output is the log and it can be interrupted."""
     clock_offset: float | None = None
+    """:data:`accel_engine.clock.OFFSET` of its engine, if that is on this machine."""
     waiting: DiskProblem | None = None
+    """Why its live engine waits for the disk; ``None`` if it does not."""
     is_directory_lost: bool = False
+    """Whether its directory was deleted, moved or replaced since it was opened: no command finds it."""
     is_end_damaged: bool = False
+    """Whether it is lost only because the record of its end is damaged."""
     memory_loss: MemoryLoss | None = None
+    """How it was lost because memory ran out; ``None`` if it was not, as far as is known."""
     study: str = ""
+    """Name of the search that it belongs to; empty for none."""
     trial: int | None = None
+    """Number of its trial there; ``None`` for a run that confirms the best one, and without a search."""
 
     @property
     def has_engine(self) -> bool:

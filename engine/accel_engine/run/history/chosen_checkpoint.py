@@ -1,16 +1,22 @@
 """Chooses the checkpoint with a run's weights: for predictions, evaluations, and runs that start from them."""
 
 from collections.abc import Callable, Sequence
-from contextlib import closing
 from pathlib import Path
 
 from accel_engine.errors import RunError
-from accel_engine.events import ModelBuilt
 from accel_engine.plan.monitor import is_better_lower
-from accel_engine.run.directory.checkpoint_files import by_preference, damage, damaged_message, first_whole, none_whole
+from accel_engine.run.directory.checkpoint_files import (
+    all_damaged_message,
+    by_preference,
+    damage,
+    damaged_message,
+    first_whole,
+)
 from accel_engine.run.directory.run_paths import CHECKPOINTS, checkpoint_steps
+from accel_engine.run.engine.status import read_info
 from accel_engine.run.history.early_stopping import EarlyStopping
-from accel_engine.run.reading.reader import RunReader
+from accel_engine.run.history.history import stored_history
+from accel_engine.run.store.connection import reading
 
 CHOICES = ("auto", "best", "last")
 """What can be chosen besides a step: ``auto`` is ``best`` for a run that restores its best weights, else ``last``."""
@@ -39,7 +45,7 @@ def chosen_step(directory: Path, warn: Callable[[str], None] = lambda _: None, c
     steps = by_preference(checkpoint_steps(directory), _preference(directory, choice))
     step, problems = first_whole(steps, find_problem)
     if step is None and problems:
-        raise RunError(none_whole(folder, problems))
+        raise RunError(all_damaged_message(folder, problems))
     for problem in problems:
         warn(f"{problem}: step {step:,} is used")
     return step or 0
@@ -54,7 +60,7 @@ def _given_step(directory: Path, choice: str) -> int:
     steps = checkpoint_steps(directory)
     step = int(choice)
     if step not in steps:
-        raise RunError(f"run {directory.name} has no checkpoint of step {step:,}: it has those of {_listed(steps)}")
+        raise RunError(f"run {directory.name} has no checkpoint of step {step:,}, only of {_listed(steps)}")
     if problem := damage(directory / CHECKPOINTS, step):
         raise RunError(damaged_message(step, problem))
     return step
@@ -70,16 +76,16 @@ def _preference(directory: Path, choice: str) -> Callable[[Sequence[int]], int]:
     Raises:
         RunError: The best one is chosen, and it is not known which one that is.
     """
-    with closing(RunReader(directory, steps=False, past_phases=False)) as reader:
-        values, events = reader.info().plan_values, reader.poll().events
+    with reading(directory) as database:
+        values, history = read_info(database).plan_values, stored_history(database)
     if choice == "last" or (choice == "auto" and values.get("restore_best") != "on"):
         return max
-    monitors = [event.monitor for event in events if isinstance(event, ModelBuilt)]
-    lower = is_better_lower(monitors[-1], values.get("monitor_mode")) if monitors else None
+    monitor = history.built.monitor if history.built else ""
+    lower = is_better_lower(monitor, values.get("monitor_mode")) if monitor else None
     if lower is None:
         if choice == "best":
             raise RunError(f"run {directory.name} does not tell whether a lower or a higher metric is better")
         return max
-    metric = EarlyStopping(monitors[-1], lower=lower, min_delta=values.get("min_delta", 0.0))
-    metric.replay(events, max(checkpoint_steps(directory), default=0))
+    metric = EarlyStopping(monitor, lower=lower, min_delta=values.get("min_delta", 0.0))
+    metric.restore(history, until=max(checkpoint_steps(directory), default=0))
     return lambda steps: metric.best_among(steps) or max(steps)

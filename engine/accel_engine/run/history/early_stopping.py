@@ -1,17 +1,15 @@
 """Follows the monitored metric: its best value, and whether training should stop early.
 
-All of it follows from the run's events, so that a continued run decides as an uninterrupted one does.
+All of it follows from the run's history, so that a continued run decides as an uninterrupted one does.
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
-from accel_engine.events import EpochEnded, Event, Outcome, RunEnded, RunStarted, Validated
+from accel_engine.events import EpochEnded, Event, Validated
+from accel_engine.run.history.history import History, is_improvement
 from accel_engine.run.store.series_names import VALIDATION_PREFIX
 from accel_engine.words import numbers
-
-_Value = tuple[int, float, bool]
-"""Step, value, and whether it counts for the patience."""
 
 
 class EarlyStopping:
@@ -28,11 +26,12 @@ class EarlyStopping:
     """
 
     def __init__(self, monitor: str, *, lower: bool, min_delta: float = 0.0, patience: int | None = None) -> None:
-        self.monitor = monitor
+        self._monitor = monitor
+        self._kind = Validated if monitor.startswith(VALIDATION_PREFIX) else EpochEnded
         self._lower = lower
         self._min_delta = min_delta
         self._patience = patience
-        self._values: list[_Value] = []
+        self._values: dict[int, float] = {}
         self._best: tuple[int, float] | None = None
         self._waited = 0
         self._counted_step: int | None = None
@@ -49,8 +48,7 @@ class EarlyStopping:
 
     def waited(self, event: Event) -> int | None:
         """Values without improvement up to an event that was observed; ``None`` without patience or such a value."""
-        kind = Validated if self.monitor.startswith(VALIDATION_PREFIX) else EpochEnded
-        return self._waited if self._patience is not None and isinstance(event, kind) else None
+        return self._waited if self._patience is not None and isinstance(event, self._kind) else None
 
     @property
     def should_stop(self) -> bool:
@@ -60,67 +58,46 @@ class EarlyStopping:
     @property
     def reason(self) -> str:
         """Why training stops."""
-        unit = "validation" if self.monitor.startswith(VALIDATION_PREFIX) else "epoch"
+        unit = "validation" if self._kind is Validated else "epoch"
         best = f"{numbers.metric(self._best[1])} at step {self._best[0]:,}" if self._best else "no finite value"
         since = numbers.counted(self._waited, unit)
-        return f"early stopping: no better {self.monitor.replace('_', ' ')} in {since}; best: {best}"
+        return f"early stopping: no better {self._monitor.replace('_', ' ')} in {since}; best: {best}"
 
     def best_among(self, steps: Iterable[int]) -> int | None:
         """The step with the best value, of those whose value is known; ``None`` if there is none."""
-        among = {*steps}
-        known = [(value, step) for step, value, _ in self._values if step in among and math.isfinite(value)]
-        if not known:
-            return None
-        if self.best_step in among:
+        known = {step: self._values[step] for step in steps if math.isfinite(self._values.get(step, math.nan))}
+        if self.best_step in known:
             return self.best_step  # which need not be the very best one, with min_delta
-        return (min if self._lower else max)(known, key=lambda each: each[0])[1]
+        return (min if self._lower else max)(known, key=known.__getitem__, default=None)
 
-    def observe(self, event: Event) -> bool:
-        """Take an event of the run into account; returns whether it has a new best value."""
-        match event:
-            case Validated() if self.monitor.startswith(VALIDATION_PREFIX):
-                name = self.monitor.removeprefix(VALIDATION_PREFIX)
-                return self._add(event.step, event.metrics, name, counts=not event.by_command)
-            case EpochEnded():
-                return self._add(event.step, event.metrics, self.monitor, counts=True)
-        return False
+    def observe(self, event: Event, *, counts: bool = True) -> bool:
+        """Take an event of the run into account; returns whether it has a new best value.
 
-    def replay(self, events: Iterable[Event], step: int) -> None:
-        """Take the events of a run into account that continues from a step.
-
-        Values after a checkpoint that training continued from are not counted. When a finished run is trained longer,
-        the patience starts again.
+        Args:
+            event: The event.
+            counts: Whether it counts for the patience, if the plan asked for it.
         """
-        finished = False
-        for event in events:
-            match event:
-                case RunStarted(first_step=first):
-                    self._rewind(first)
-                    if finished:
-                        self._values = [(step, value, False) for step, value, _ in self._values]
-                        self._waited = 0
-                    finished = False
-                case RunEnded(outcome=outcome):
-                    finished = outcome is Outcome.FINISHED
-                case _:
-                    self.observe(event)
-        self._rewind(step)
+        if not isinstance(event, EpochEnded | Validated) or not isinstance(event, self._kind):
+            return False
+        value = event.metrics.get(self._monitor.removeprefix(VALIDATION_PREFIX))
+        if value is None:
+            return False
+        by_command = isinstance(event, Validated) and event.by_command
+        return self._count(event.step, value, counts=counts and not by_command)
 
-    def _rewind(self, step: int) -> None:
-        values = [value for value in self._values if value[0] <= step]
-        if len(values) == len(self._values):
-            return
-        self._values, self._best, self._waited, self._counted_step = [], None, 0, None
-        for value in values:
-            self._count(*value)
+    def restore(self, history: History, until: float = math.inf) -> None:
+        """Take the values of a run's history into account, up to a step.
 
-    def _add(self, step: int, metrics: Mapping[str, float], name: str, *, counts: bool) -> bool:
-        return name in metrics and self._count(step, metrics[name], counts)
+        When a finished run is trained longer, the patience starts again.
+        """
+        for event in history.measured(self._monitor):
+            if event.step <= until:
+                self.observe(event, counts=event.step > history.patience_from)
 
-    def _count(self, step: int, value: float, counts: bool) -> bool:
+    def _count(self, step: int, value: float, *, counts: bool) -> bool:
         counts = counts and step != self._counted_step
         self._counted_step = step if counts else self._counted_step
-        self._values.append((step, value, counts))
+        self._values[step] = value
         if math.isfinite(value) and (self._best is None or self._is_better(value, self._best[1])):
             self._best, self._waited = (step, value), 0
             return True
@@ -128,4 +105,4 @@ class EarlyStopping:
         return False
 
     def _is_better(self, value: float, best: float) -> bool:
-        return value < best - self._min_delta if self._lower else value > best + self._min_delta
+        return is_improvement(value, best, lower=self._lower, min_delta=self._min_delta)

@@ -38,10 +38,6 @@ KINDS: tuple[MediaKind, ...] = get_args(MediaKind)
 class LoggedImage:
     """An image.
 
-    Attributes:
-        pixels: uint8 ``[height, width, channels]`` with 1 channel (gray) or 3 (red, green, blue).
-        note: How it differs from what was logged; empty if it does not.
-
     Raises:
         ValueError: The array has another type or shape.
     """
@@ -49,7 +45,9 @@ class LoggedImage:
     kind: ClassVar[MediaKind] = "image"
 
     pixels: npt.NDArray[np.uint8]
+    """uint8 ``[height, width, channels]`` with 1 channel (gray) or 3 (red, green, blue)."""
     note: str = ""
+    """How it differs from what was logged; empty if it does not."""
 
     def __post_init__(self) -> None:
         shape = self.pixels.shape
@@ -59,29 +57,19 @@ class LoggedImage:
 
 @dataclass(frozen=True, slots=True)
 class LoggedText:
-    """A text.
-
-    Attributes:
-        text: As it was logged; pass it through :func:`accel_engine.text.printable`.
-        note: How it differs from what was logged; empty if it does not.
-    """
+    """A text."""
 
     kind: ClassVar[MediaKind] = "text"
 
     text: str
+    """As it was logged; pass it through :func:`accel_engine.text.printable`."""
     note: str = ""
+    """How it differs from what was logged; empty if it does not."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Histogram:
     """How often values occur.
-
-    Attributes:
-        edges: Limits of the bins, float64 ``[bins + 1]``, finite and ascending; empty if no value is finite.
-        counts: Number of values in each bin, float64 ``[bins]``. Each bin includes its lower limit, the last one also
-            its upper limit.
-        not_finite: Number of values that are NaN or infinite, which are in no bin.
-        note: How it differs from what was logged; empty if it does not.
 
     Raises:
         ValueError: The arrays have other types, shapes or values.
@@ -90,9 +78,14 @@ class Histogram:
     kind: ClassVar[MediaKind] = "histogram"
 
     edges: npt.NDArray[np.float64]
+    """Limits of the bins, float64 ``[bins + 1]``, finite and ascending; empty if no value is finite."""
     counts: npt.NDArray[np.float64]
+    """Number of values in each bin, float64 ``[bins]``. Each bin includes its lower limit, the last one also its upper
+    limit."""
     not_finite: int = 0
+    """Number of values that are NaN or infinite, which are in no bin."""
     note: str = ""
+    """How it differs from what was logged; empty if it does not."""
 
     def __post_init__(self) -> None:
         edges, counts = self.edges, self.counts
@@ -111,42 +104,36 @@ MediaItem: TypeAlias = LoggedImage | LoggedText | Histogram
 
 @dataclass(frozen=True, slots=True)
 class MediaSeries:
-    """The items of one kind that were logged under one name.
-
-    Attributes:
-        kind: Their kind.
-        name: As it was logged; pass it through :func:`accel_engine.text.printable_line`.
-        count: Number of items, one per step.
-        first_step: The first step with an item.
-        last_step: The last step with an item.
-        last_id: Rises whenever an item is added or replaced.
-    """
+    """The items of one kind that were logged under one name."""
 
     kind: MediaKind
+    """Their kind."""
     name: str
+    """As it was logged; pass it through :func:`accel_engine.text.printable_line`."""
     count: int
+    """Number of items, one per step."""
     first_step: int
+    """The first step with an item."""
     last_step: int
+    """The last step with an item."""
     last_id: int
+    """Rises whenever an item is added or replaced."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoggedItem:
-    """An item with its place in a run.
-
-    Attributes:
-        id: Rises with each item that is added or replaced.
-        time: When it was logged, in seconds since the Unix epoch.
-        step: Its step.
-        name: Its name.
-        item: The item.
-    """
+    """An item with its place in a run."""
 
     id: int
+    """Rises with each item that is added or replaced."""
     time: float
+    """When it was logged, in seconds since the Unix epoch."""
     step: int
+    """Its step."""
     name: str
+    """Its name."""
     item: MediaItem
+    """The item."""
 
     @classmethod
     def of_row(cls, number: int, time: float, step: int, name: str, kind: MediaKind, *stored: Any) -> Self:

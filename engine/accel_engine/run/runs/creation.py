@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 
 from accel_engine.clock import boot_seconds
 from accel_engine.errors import PlanError, RunError, UsageError
+from accel_engine.events import EpochEnded, ModelBuilt, RunStarted
 from accel_engine.files import replacing
 from accel_engine.json_values import encode
 from accel_engine.plan import Plan
@@ -28,11 +29,12 @@ from accel_engine.run.directory.run_paths import (
 from accel_engine.run.engine.ownership import already_training_error, check_not_written_elsewhere
 from accel_engine.run.engine.process_identity import ProcessIdentity, machine_id
 from accel_engine.run.engine.status import read_info
+from accel_engine.run.history.history import stored_history
 from accel_engine.run.runs.listing import find
 from accel_engine.run.runs.plan_changes import check_changes, check_epochs
+from accel_engine.run.store.annotations import TAG_LENGTH
 from accel_engine.run.store.connection import DATABASE, create_file, explained, writing
 from accel_engine.run.store.meta import ImportSource, read_meta
-from accel_engine.run.store.stored_events import read_trained_epochs
 
 _QUEUED: Mapping[str, object] = {"pending": None, "queued": 1}
 """The ``meta`` rows of a run that waits in the queue."""
@@ -49,7 +51,7 @@ def create(plan: Plan, *, queued: bool = False, study: str = "", trial: int | No
     Args:
         plan: The plan.
         queued: Whether it waits until :func:`assign_process` gives it an engine, however long that takes.
-        study: Name of the search that it is a trial of; empty for none.
+        study: Name of the search that it is a trial of, which is also its tag; empty for none.
         trial: Number of that trial; ``None`` for a run that confirms the best one.
 
     Returns:
@@ -61,23 +63,27 @@ def create(plan: Plan, *, queued: bool = False, study: str = "", trial: int | No
     """
     plan = with_found_weights(resolve(plan).with_chosen_model().plan.absolute())
     directory = _new_directory(plan.title)
-    of_study = {} if not study else {"study": study} | ({} if trial is None else {"trial": trial})
+    tags = encode([study[:TAG_LENGTH]])
+    of_study = {} if not study else {"study": study, "tags": tags} | ({} if trial is None else {"trial": trial})
     _initialize_run(directory, plan.to_json(), **of_study, **(_QUEUED if queued else {}))
     return directory
 
 
-def create_recorded(values: Mapping[str, object], script: str, *, launched: bool = False) -> Path:
+def create_recorded(
+    values: Mapping[str, object], script: str, *, launched: bool = False, parent: Path | None = None
+) -> Path:
     """Create the directory of a new run that a user's script trains, without an engine.
 
     Args:
         values: The known fields of a plan.
         script: The command line that starts the script.
         launched: Whether ``accel-tui run`` starts the script, so that its output is the run's log.
+        parent: The directory of runs; by default this process'.
 
     Raises:
         RunError: The directory of runs cannot be written.
     """
-    directory = _new_directory(str(values["name"] or f"{values['model']} on {values['data']}"))
+    directory = _new_directory(str(values["name"] or f"{values['model']} on {values['data']}"), parent)
     _initialize_run(directory, encode(values), script=script, **({"launched": 1} if launched else {}))
     log = directory / LOG
     try:
@@ -157,9 +163,9 @@ def new_run(title: str, prefix: str) -> Iterator[Path]:
         unfinished.rename(directory)
 
 
-def _new_directory(title: str) -> Path:
-    """Choose a directory that does not exist yet."""
-    parent = runs_directory()
+def _new_directory(title: str, parent: Path | None = None) -> Path:
+    """Choose a directory that does not exist yet, in the directory of runs."""
+    parent = parent or runs_directory()
     make_private(parent)
     slug = re.sub(r"[^a-z0-9]+", "-", title.lower().replace(" on ", "-")).strip("-")[:32]
     while True:
@@ -245,7 +251,8 @@ def reopen(directory: Path, plan: Plan, *, queued: bool = False) -> None:
             raise RunError(f"run {directory.name} is already being trained")
         if step := latest_checkpoint(directory):
             check_changes(info.plan_values, plan)
-            check_epochs(info, plan, read_trained_epochs(database, step))
+            history = stored_history(database, RunStarted, ModelBuilt, EpochEnded)
+            check_epochs(info, plan, history.trained_epochs(step))
         database.reject_commands(time.time())
         of_the_engine = dict.fromkeys(("pid", "process", "kills", "memory_loss", "log_start"))
         database.set_meta(plan=plan.to_json(), **of_the_engine, **{**_pending_meta(), **(_QUEUED if queued else {})})

@@ -19,17 +19,14 @@ from accel_engine.run.store.stored_events import last_event
 
 @dataclass(frozen=True, slots=True)
 class DevicesInUse:
-    """A run that is training.
-
-    Attributes:
-        run: Its id.
-        devices: Ids of its devices, such as ``gpu:0``; empty if they are not known yet, or never, as of a script.
-        is_starting: Whether its engine has not found its devices yet.
-    """
+    """A run that is training."""
 
     run: str
+    """Its id."""
     devices: tuple[str, ...]
+    """Ids of its devices, such as ``gpu:0``; empty if they are not known yet, or never, as of a script."""
     is_starting: bool = False
+    """Whether its engine has not found its devices yet."""
 
 
 def devices_in_use(except_for: Container[Path] = ()) -> list[DevicesInUse]:
@@ -48,7 +45,7 @@ def devices_in_use(except_for: Container[Path] = ()) -> list[DevicesInUse]:
 
 
 def runs_on(wanted: Sequence[str]) -> list[DevicesInUse]:
-    """The live runs on this machine that train on some devices, with those of them, or whose devices are unknown.
+    """The live runs on this machine that train on some devices, with these, or whose devices are unknown.
 
     Args:
         wanted: Such as ``cpu``, ``gpu`` or ``gpu:1``; empty for all devices.

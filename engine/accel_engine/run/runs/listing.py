@@ -11,25 +11,22 @@ from math import isfinite
 from pathlib import Path
 
 from accel_engine.errors import RunError, UsageError
-from accel_engine.events import EpochEnded, ModelBuilt, RunEnded, Validated
-from accel_engine.plan.monitor import is_better_lower
+from accel_engine.events import EpochEnded, ModelBuilt, RunEnded, RunStarted, Validated, WorkersMet
 from accel_engine.run.directory.run_paths import latest_checkpoint, runs_directory
 from accel_engine.run.engine.status import RunInfo, Status, read_info
-from accel_engine.run.runs.worker_runs import Membership, read_membership
+from accel_engine.run.history.history import History, best_point, stored_history
+from accel_engine.run.runs.worker_runs import Membership, membership_of
 from accel_engine.run.store.connection import DATABASE, connect, explained
 from accel_engine.run.store.database import Database
 from accel_engine.run.store.series_names import LEARNING_RATE, VALIDATION_PREFIX, choose_monitor
-from accel_engine.run.store.stored_events import (
-    all_values,
-    decoded_events,
-    last_event,
-    last_of_each,
-    read_trained_epochs,
-)
+from accel_engine.run.store.stored_events import decoded_events
 from accel_engine.text import printable_line, suggestion
 from accel_engine.user_paths import is_file
 
 _Stamp = tuple[int, int, int, int]  # modification times and sizes of a run's database and its write-ahead log
+
+_KINDS = (RunStarted, WorkersMet, ModelBuilt, EpochEnded, Validated, RunEnded)
+"""The events that a summary follows from."""
 
 _BUCKETS = 64
 """About how many buckets of steps a series is read in to find its best value."""
@@ -42,48 +39,45 @@ _SETTLED = 2_000_000_000  # nanoseconds; the coarsest resolution of file times o
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """A run, summarized for a list.
-
-    Attributes:
-        id: Its id.
-        directory: Its directory.
-        info: Its ``meta`` and status; ``None`` if it cannot be read.
-        steps: Steps recorded.
-        metrics: The latest values: the means of the last epoch (see ``of_epoch``), and those of the last validation,
-            which are prefixed with ``validation_``.
-        of_epoch: Whether an epoch has ended. If not, ``metrics`` has the last value of each series in place of means.
-        monitor: The metric that counts, such as ``validation_accuracy``.
-        best: Its best value over all validations or epochs, or over all steps if the run has no epochs; ``None`` if
-            there is none yet, or if its name does not tell which way is better.
-        baseline: What a prediction that has learned nothing reaches on the validation examples, by the names of metrics
-            without a prefix; empty if unknown.
-        baseline_name: What that predicts, such as ``most frequent class: cat``; empty if unknown.
-        seconds: Total run time of its engines; of an engine that exited unexpectedly, until its last event.
-        membership: The worker that wrote it, for a worker's run; ``None`` for a whole run.
-        reason: Why it stopped or failed.
-        checkpoint: The step of its last checkpoint; 0 if there is none.
-        epochs: Epochs trained at that checkpoint, as a fraction.
-        damaged: Number of damaged records that reading these met, and left out; to search all of a run takes longer.
-        problem: Why it cannot be read.
-    """
+    """A run, summarized for a list."""
 
     id: str
+    """Its id."""
     directory: Path
+    """Its directory."""
     info: RunInfo | None
+    """Its ``meta`` and status; ``None`` if it cannot be read."""
     steps: int = 0
+    """Steps recorded."""
     metrics: dict[str, float] | None = None
+    """The latest values: the means of the last epoch (see ``of_epoch``), and of the last validation, which are
+    prefixed with ``validation_``."""
     of_epoch: bool = False
+    """Whether an epoch has ended. If not, ``metrics`` has the last value of each series in place of means."""
     monitor: str = ""
+    """The metric that counts, such as ``validation_accuracy``."""
     best: float | None = None
+    """Its best value over all validations or epochs, or over all steps if the run has no epochs; ``None`` if there is
+    none yet, or if its name does not tell which way is better."""
     baseline: Mapping[str, float] = field(default_factory=dict)
+    """What a prediction that has learned nothing reaches on the validation examples, by the names of metrics without a
+    prefix; empty if unknown."""
     baseline_name: str = ""
+    """What that predicts, such as ``most frequent class: cat``; empty if unknown."""
     seconds: float = 0.0
+    """Total run time of its engines; of an engine that exited unexpectedly, until its last event."""
     membership: Membership | None = None
+    """The worker that wrote it, for a worker's run; ``None`` for a whole run."""
     reason: str = ""
+    """Why it stopped or failed."""
     checkpoint: int = 0
+    """The step of its last checkpoint; 0 if there is none."""
     epochs: float = 0.0
+    """Epochs trained at that checkpoint, as a fraction."""
     damaged: int = 0
+    """Number of damaged records that reading these met, and left out; to search all of a run takes longer."""
     problem: str = ""
+    """Why it cannot be read."""
 
     @property
     def status(self) -> Status | None:
@@ -195,12 +189,13 @@ def summarize(directory: Path) -> RunSummary:
             explained(f"run {directory.name} cannot be read", run=directory),
         ):
             info, checkpoint = read_info(database), latest_checkpoint(directory)
-            metrics, reason = _latest_metrics(database)
-            of_epoch = last_event(database, EpochEnded) is not None
+            history = stored_history(database, *_KINDS)
+            ended, validated = history.ended, history.validated
+            of_epoch = bool(history.ended_epochs)
+            metrics = history.metrics | (ended.metrics if ended else {})
             if not (of_epoch or info.bench):
                 metrics = _last_values(database) | metrics
-            built, validated = last_event(database, ModelBuilt), last_event(database, Validated)
-            monitor = _monitor(built, info, metrics)
+            monitor = _monitor(history, info, metrics)
             return RunSummary(
                 directory.name,
                 directory,
@@ -209,14 +204,14 @@ def summarize(directory: Path) -> RunSummary:
                 metrics=metrics,
                 of_epoch=of_epoch,
                 monitor=monitor,
-                best=_best(database, info, built, monitor, metrics),
+                best=_best(database, info, history, monitor, metrics),
                 baseline=validated.baseline if validated else {},
                 baseline_name=validated.baseline_name if validated else "",
                 seconds=_seconds(database),
-                membership=read_membership(database),
-                reason=reason if info.status in (Status.STOPPED, Status.FAILED) else "",
+                membership=membership_of(history),
+                reason=ended.reason if ended and info.status in (Status.STOPPED, Status.FAILED) else "",
                 checkpoint=checkpoint,
-                epochs=read_trained_epochs(database, checkpoint),
+                epochs=history.trained_epochs(checkpoint),
                 damaged=database.count_damaged(),
             )
     except RunError as error:
@@ -236,44 +231,27 @@ def _seconds(database: Database) -> float:
     return total
 
 
-def _latest_metrics(database: Database) -> tuple[dict[str, float], str]:
-    """The latest means, and why the last engine ended."""
-    metrics: dict[str, float] = {}
-    reason = ""
-    for event in last_of_each(database, EpochEnded, Validated, RunEnded):
-        match event:
-            case Validated(metrics=means):
-                metrics |= {f"validation_{name}": value for name, value in means.items()}
-            case EpochEnded(metrics=means) | RunEnded(metrics=means):
-                metrics |= means
-        reason = event.reason if isinstance(event, RunEnded) else reason
-    return metrics, reason
-
-
-def _monitor(built: ModelBuilt | None, info: RunInfo, metrics: Mapping[str, float]) -> str:
+def _monitor(history: History, info: RunInfo, metrics: Mapping[str, float]) -> str:
     """The metric that counts."""
-    wanted, task = (built.monitor, built.task) if built else ("", "")
+    wanted, task = (history.built.monitor, history.built.task) if history.built else ("", "")
     validated = [name.removeprefix(VALIDATION_PREFIX) for name in metrics if name.startswith(VALIDATION_PREFIX)]
     trained = [name for name in metrics if not name.startswith(VALIDATION_PREFIX)]
     return choose_monitor(wanted or info.monitor, trained, validated, task)
 
 
 def _best(
-    database: Database, info: RunInfo, built: ModelBuilt | None, monitor: str, metrics: Mapping[str, float]
+    database: Database, info: RunInfo, history: History, monitor: str, metrics: Mapping[str, float]
 ) -> float | None:
     """The best value of a metric over all epochs; of a run without epochs, such as a script's loop, over all steps."""
-    lower = is_better_lower(monitor, info.plan_values.get("monitor_mode"))
-    if lower is None:
-        return None
-    name = monitor.removeprefix(VALIDATION_PREFIX)
-    kind: type[EpochEnded | Validated] = EpochEnded if name == monitor else Validated
-    values = [*all_values(database, kind, name)]
-    if kind is EpochEnded and not values and not info.bench:
-        if built and built.epochs:
+    points = history.points(monitor)
+    if not points and not info.bench and not monitor.startswith(VALIDATION_PREFIX):
+        if history.built and history.built.epochs:
             return None  # no epoch has ended
-        values += _extremes(database, name)
-    values.append(metrics.get(monitor))
-    return (min if lower else max)((value for value in values if value is not None and isfinite(value)), default=None)
+        points = tuple((0, value) for value in _extremes(database, monitor))
+    if not history.points(monitor) and monitor in metrics:
+        points += ((0, metrics[monitor]),)
+    best = best_point(points, monitor, info.plan_values)
+    return best[1] if best else None
 
 
 def _extremes(database: Database, name: str) -> tuple[float, ...]:

@@ -24,19 +24,16 @@ _TRIES = 10  # to remove a directory to which another process adds files
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """The contents of a run's directory.
-
-    Attributes:
-        size: Bytes of all its files.
-        checkpoints: Number of checkpoints.
-        model: Whether it has a trained model.
-        workers: Number of other workers' runs in it.
-    """
+    """The contents of a run's directory."""
 
     size: int = 0
+    """Bytes of all its files."""
     checkpoints: int = 0
+    """Number of checkpoints."""
     model: bool = False
+    """Whether it has a trained model."""
     workers: int = 0
+    """Number of other workers' runs in it."""
 
 
 def contents(directory: Path) -> Contents:

@@ -15,9 +15,8 @@ from accel_engine.errors import RunError
 from accel_engine.events import RunStarted, WorkersMet
 from accel_engine.run.directory.run_paths import WORKERS, make_private, runs_directory
 from accel_engine.run.engine.status import read_info
+from accel_engine.run.history.history import History, stored_history
 from accel_engine.run.store.connection import DATABASE, reading
-from accel_engine.run.store.database import Database
-from accel_engine.run.store.stored_events import last_event
 from accel_engine.strategies.cluster_spec import ClusterSpec
 
 _ROLES = {"": "worker", "ps": "parameter server"}
@@ -28,15 +27,12 @@ _PLACE = re.compile(r"(|ps)(\d+)")
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """The worker that writes a run, and its chief's run.
-
-    Attributes:
-        worker: The worker, e.g. ``worker 1``.
-        run: Id of the chief's run; empty if the workers never connected.
-    """
+    """The worker that writes a run, and its chief's run."""
 
     worker: str
+    """The worker, e.g. ``worker 1``."""
     run: str = ""
+    """Id of the chief's run; empty if the workers never connected."""
 
     def __str__(self) -> str:
         return f"{self.worker} of {self.run}" if self.run else self.worker
@@ -86,9 +82,9 @@ def link(part: Path, run: str, host: str, index: int) -> bool:
     return True
 
 
-def read_membership(database: Database) -> Membership | None:
-    """Read which worker writes a run, from its events; ``None`` for a whole run."""
-    started, met = last_event(database, RunStarted), last_event(database, WorkersMet)
+def membership_of(history: History) -> Membership | None:
+    """Which worker writes a run; ``None`` for a whole run."""
+    started, met = history.started, history.workers_met
     if not started or not started.worker:
         return None
     return Membership(started.worker, met.workers[0].run if met and met.workers else "")
@@ -107,7 +103,7 @@ def run_to_continue(directory: Path, environment: Mapping[str, str] = os.environ
         if (part / DATABASE).is_file():
             return part.resolve()
     with reading(directory) as database:
-        member = read_membership(database)
+        member = membership_of(stored_history(database, RunStarted, WorkersMet))
         info = read_info(database)
     if info.script:
         raise RunError(

@@ -22,7 +22,10 @@ NAME_LENGTH = 80
 NOTE_LENGTH = 2000
 """Maximum characters of a note."""
 
-_TAG = re.compile(r"[^\W_][\w./@:-]{0,39}")
+TAG_LENGTH = 40
+"""Maximum characters of a tag."""
+
+_TAG = re.compile(rf"[^\W_][\w./@:-]{{0,{TAG_LENGTH - 1}}}")
 
 
 def validate_name(text: str) -> str:
@@ -53,7 +56,8 @@ def validate_tags(words: Iterable[str]) -> tuple[str, ...]:
     for word in tags:
         if not _TAG.fullmatch(word):
             raise UsageError(
-                f"invalid tag {word!r}: use up to 40 letters, digits and ._/@:-, starting with a letter or a digit"
+                f"invalid tag {word!r}: use up to {TAG_LENGTH} letters, digits and ._/@:-, starting with a letter or "
+                "a digit"
             )
     return tuple(tags)
 

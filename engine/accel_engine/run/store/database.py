@@ -102,14 +102,6 @@ class Database(TableConnection):
             last = row[0] - 1
             yield row
 
-    def last_of_each(self, *kinds: str) -> sqlite3.Cursor:
-        """Id, kind, time and body of the last event of each of these kinds, oldest first."""
-        return self.query(
-            "SELECT id, kind, time, body FROM event WHERE id IN "
-            f"(SELECT max(id) FROM event WHERE kind IN ({marks(kinds)}) GROUP BY kind) ORDER BY id",
-            kinds,
-        )
-
     def last_kind(self) -> object:
         """The kind of the last event, also of a damaged one; ``None`` if there is none."""
         return (self.execute("SELECT kind FROM main.event ORDER BY id DESC LIMIT 1").fetchone() or (None,))[0]

@@ -240,11 +240,6 @@ class OwnedRun:
             self._writer_lock.set_flag(None if problem is None else list(DiskProblem).index(problem))
 
     @contextmanager
-    def _changing_files(self) -> Iterator[None]:
-        """Wraps whatever replaces the files that this process has open."""
-        yield
-
-    @contextmanager
     def _writing(self) -> Iterator[None]:
         with self._lock, explained(f"cannot write the run {self.directory.name}", (sqlite3.Error,)):
             end = self._steps.end
@@ -258,7 +253,7 @@ class OwnedRun:
 
     def _reopen(self) -> None:
         """Open the database again: SQLite opens it read-only, for good, if the disk fails as it is opened."""
-        with self._changing_files(), suppress(RunError):
+        with suppress(RunError):
             database = connect(self.directory)
             if database.file != self._database.file:  # another run's: the next heartbeat saves this one
                 database.close()

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from accel_engine import clock
 from accel_engine.devices.device_types import Sample
 from accel_engine.errors import RunError
-from accel_engine.events import Event, RunStarted, Warned
+from accel_engine.events import Outcome, RunEnded, RunStarted, Warned
 from accel_engine.json_values import encode
 from accel_engine.run.directory.disk_problem import waits_for_disk
-from accel_engine.run.engine.commands import Command
+from accel_engine.run.engine.commands import Command, answered
 from accel_engine.run.engine.memory_loss import log_size
 from accel_engine.run.store.connection import explained
 from accel_engine.run.store.stored_events import last_event
@@ -170,8 +170,13 @@ class RunWriter(OwnedRun):
         with self._writing():
             self._database.answer(command.id, clock.now(), answer, obeyed=obeyed)
 
-    def end(self, ended: Event) -> None:
-        """Write the samples that are held and the last event, and close the run, so that no other thread adds to it."""
+    def end(self, ended: RunEnded) -> None:
+        """Answer pending commands, write the samples that are held and the last event, and close the run."""
+        for command in self.commands():
+            obeyed = command.stops and ended.outcome is Outcome.STOPPED
+            answer = "stopped" if obeyed else "the run has ended"
+            self.answer(command, obeyed=obeyed, answer=answer)
+            self.write_event(answered(command, ended.time, ended.steps, answer, obeyed=obeyed))
 
         def write() -> None:
             with self._writing():

@@ -16,7 +16,7 @@ import tensorflow as tf
 from accel_engine import data
 from accel_engine.data.data_options import DataOptions
 from accel_engine.data.structure import flatten
-from accel_engine.data.tables.raw_inputs import NUMBERS
+from accel_engine.data.tables.raw_inputs import JOINED_CATEGORIES, NUMBERS
 from accel_engine.data.tables.table_file import SUFFIXES as TABLES
 from accel_engine.devices.energy_meter import IntervalMeter, energy_meter
 from accel_engine.errors import DataError
@@ -196,7 +196,9 @@ def _examples_for(runtime: Runtime, options: BenchOptions, on_progress: Callable
     """
     if not options.data:
         return random_examples(runtime.inputs, options.seed)
-    is_columns = all(spec.shape == (1,) or name == NUMBERS for name, spec in runtime.inputs.items())
+    is_columns = all(
+        spec.shape == (1,) or name in (NUMBERS, JOINED_CATEGORIES) for name, spec in runtime.inputs.items()
+    )
     if Path(options.data).suffix.lower() in TABLES and is_columns:
         columns: Examples = read_raw_columns(Path(options.data), runtime.inputs).inputs
         return {name: array[:EXAMPLES] for name, array in columns.items()}

@@ -208,7 +208,7 @@ def read_sound(path: Path, spec: ArraySpec, rate: int) -> Examples:
         "mixed": f"from {header.channels} channels into one",
         "resampled": f"from {header.rate:,} to {rate:,} samples per second",
         "padded": f"with silence {samples}",
-        "cut": samples,
+        "cut": f"{samples}, where it is loudest",
     }
     notes = tuple(f"{path}: {verb} {details[verb]}" for verb in form.changes_of(header))
     return Examples((str(path),), sound[np.newaxis], notes=notes)

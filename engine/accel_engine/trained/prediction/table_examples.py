@@ -18,12 +18,19 @@ from accel_engine.data.structure import ArraySpec, map_structure
 from accel_engine.data.tables.column_reading import read_columns
 from accel_engine.data.tables.columns import Columns
 from accel_engine.data.tables.preprocessing import unseen_notes
-from accel_engine.data.tables.raw_inputs import NUMBERS, arrays_of, check_numbers, formats_for, raw_inputs
+from accel_engine.data.tables.raw_inputs import (
+    JOINED_CATEGORIES,
+    NUMBERS,
+    arrays_of,
+    check_numbers,
+    formats_for,
+    raw_inputs,
+)
 from accel_engine.data.tables.table_series import series_arrays
 from accel_engine.errors import DataError, FieldValue
 from accel_engine.plan import Plan
 from accel_engine.run.diagnostics import DataFormat
-from accel_engine.run.diagnostics.data_format import TableFormat
+from accel_engine.run.diagnostics.data_items import TableFormat
 from accel_engine.trained.prediction.examples import Examples, without_problems
 from accel_engine.training.reporting.data_formats import preprocessing_of, standardization
 from accel_engine.words import numbers
@@ -74,13 +81,14 @@ def read_raw_columns(
     types = {key: spec.dtype for key, spec in specs.items()}
     columns = read_all_rows(path, DataOptions())
     given = {each.key: each.name for each in raw_inputs(columns.columns, columns.columns)}
-    check_columns(path, types.keys() - {NUMBERS}, given)
+    check_columns(path, {*types, *categories} - {NUMBERS, JOINED_CATEGORIES}, given)
     columns = read_all_rows(path, DataOptions(), formats_for(columns.columns, types, categories))
     raw = raw_inputs(columns.columns, columns.columns)
     check_numbers(path.name, raw, specs[NUMBERS].shape[-1] or 0 if NUMBERS in specs else 0)
     inputs, problems, names = arrays_of(raw, types), dict[int, str](), dict[str, None]()  # names in order
     for key, array in inputs.items():
-        own = [each.name for each in raw if each.kind == "number"] if key == NUMBERS else [given[key]]
+        kind = {NUMBERS: "number", JOINED_CATEGORIES: "category"}.get(key)
+        own = [each.name for each in raw if each.kind == kind] if kind else [given[key]]
         names |= dict.fromkeys(own)
         for row, place in np.argwhere(np.isinf(array)).tolist() if types[key] != "string" else ():
             problems.setdefault(row, f"row {row + 1:,} of {path.name} has an infinite number in {own[place]}")

@@ -191,7 +191,7 @@ class Checkpoints:
         steps = [step for step in reversed(self.steps) if step <= limit]
         step, problems = checkpoint_files.first_whole(steps, partial(_try, self.restore))
         if step is None:
-            raise RunError(checkpoint_files.none_whole(self._directory, problems))
+            raise RunError(checkpoint_files.all_damaged_message(self._directory, problems))
         return step, problems
 
     def restore(self, step: int) -> None:

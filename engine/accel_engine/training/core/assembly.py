@@ -8,6 +8,7 @@ import keras
 import tensorflow as tf
 
 from accel_engine import data, models
+from accel_engine.data.changes import remarks
 from accel_engine.data.data_options import Progress, no_progress
 from accel_engine.data.dataset import Dataset, Examples, Split
 from accel_engine.data.pixel_scaling import Scaling
@@ -293,8 +294,7 @@ def assemble(
         devices=devices,
         names=names,
         information=(
-            *dataset.notes,
-            *map(str, dataset.changes),
+            *remarks(dataset.notes, dataset.changes),
             *compiled.information,
             *remat_notes,
             *slow,

@@ -1,8 +1,4 @@
-"""What a prediction that has learned nothing reaches on the evaluated examples, in the metrics of the task.
-
-The most frequent class of the training data for classes, the mean of its targets for numbers, and for time series the
-last known value. A model that is no better has learned nothing of use.
-"""
+"""What the predictions of :mod:`accel_engine.data.baseline` reach on the evaluated examples, in the task's metrics."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,12 +8,21 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
+from accel_engine.data.baseline import (
+    LAST,
+    MEAN,
+    frequent_class,
+    mean_target,
+    name_of_class,
+    past_columns,
+    training_targets,
+)
 from accel_engine.data.dataset import Dataset
 from accel_engine.data.structure import Batch, Structure, flatten
 from accel_engine.private_names.keras_names import mask_of
-from accel_engine.training.core.recipe.metrics import is_regression, mean_target, training_targets
+from accel_engine.training.core.recipe.metrics import is_regression
 from accel_engine.training.core.task import Task
-from accel_engine.training.evaluation.reports.forecast import horizon_and_series, past_columns
+from accel_engine.training.evaluation.reports.forecast import horizon_and_series
 from accel_engine.training.evaluation.reports.measures import broadcast, class_indices, counted_cells
 
 MAX_LABELS = 1 << 17
@@ -103,8 +108,7 @@ class _FrequentClass:
         if targets is not None and targets.dtype.kind in "biuf":
             with tf.device("CPU:0"):
                 found = class_indices(tf.constant(targets), tf.TensorSpec(output.shape)).numpy().reshape(-1)
-            counts = np.bincount(found[(found >= 0) & (found < classes)], minlength=1)
-            self._frequent = int(counts.argmax()) if counts.any() else None
+            self._frequent = frequent_class(found, classes)
 
     def measure(self, batch: Batch, outputs: Structure, mask: tf.Tensor) -> tf.Tensor:
         output = flatten(outputs)[0]
@@ -119,10 +123,9 @@ class _FrequentClass:
         if not sums.any():
             return None
         frequent = int(sums[:-1].argmax()) if self._frequent is None else self._frequent
-        name = self._names[frequent] if frequent < len(self._names) else str(frequent)
         of = "" if self._frequent is not None else " of the evaluated examples"
-        shown = name if name.strip() else repr(name)  # a space, as a token
-        return BaselineResult(f"most frequent class{of}: {shown}", {"accuracy": float(sums[frequent] / sums.sum())})
+        name = name_of_class(frequent, self._names, of)
+        return BaselineResult(name, {"accuracy": float(sums[frequent] / sums.sum())})
 
 
 class _FrequentLabels:
@@ -185,4 +188,4 @@ class _Numbers:
             "root_mean_squared_error": float(np.sqrt(squared.sum() / count.sum())),
             "r2_score": float(scores.mean()),
         }
-        return BaselineResult("last known value" if self._past else "mean of the training targets", metrics)
+        return BaselineResult(LAST if self._past else MEAN, metrics)

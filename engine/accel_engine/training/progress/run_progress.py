@@ -1,7 +1,6 @@
 """Follows a run's progress, and decides what it does between two chunks: validate, save a checkpoint, end early."""
 
 from collections.abc import Callable, Iterable
-from contextlib import closing
 from dataclasses import replace
 from typing import TypeGuard
 
@@ -10,9 +9,8 @@ from accel_engine.events import EpochEnded, Event, Outcome, Validated
 from accel_engine.plan import Plan
 from accel_engine.plan.interval import Interval
 from accel_engine.plan.monitor import NOTHING_TO_VALIDATE, is_better_lower, unknown_direction, unmeasured
-from accel_engine.run import RunReader
 from accel_engine.run.history.early_stopping import EarlyStopping
-from accel_engine.run.reading.reader import drop_discarded
+from accel_engine.run.history.history import read_history
 from accel_engine.run.store.series_names import VALIDATION_PREFIX
 from accel_engine.training.progress.timetable import Timetable
 from accel_engine.training.reporting.run_reporter import RunReporter
@@ -74,13 +72,10 @@ class RunProgress:
         self._stopping = _follow(plan, monitor, measured, trained, validates=validates)
         self.metrics: dict[str, float] = {}
         if reporter.step:
-            with closing(RunReader(reporter.run.directory, steps=False, past_phases=False)) as reader:
-                events = reader.poll().events
-            self._stopping.replay(events, reporter.step)
-            kept = drop_discarded(events)
-            for event in kept:
-                self._note_metrics(event)
-            if agree(any(_is_planned(event) and event.step == reporter.step for event in kept)):
+            history = read_history(reporter.run.directory)
+            self._stopping.restore(history)
+            self.metrics = history.metrics
+            if agree(any(_is_planned(event) and event.step == reporter.step for event in history.validations)):
                 self._timetable.validation.done(reporter.step)
 
     @property

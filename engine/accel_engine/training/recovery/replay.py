@@ -11,8 +11,8 @@ import numpy.typing as npt
 from accel_engine.data.dataset import Split
 from accel_engine.data.structure import Batch, map_structure
 from accel_engine.keras_support.optimizers import every_optimizer
-from accel_engine.plan import Plan
 from accel_engine.private_names.keras_names import iterations_of
+from accel_engine.run.history.history import skipped_steps
 from accel_engine.training.autotuning.mode_choice import plan_mode
 from accel_engine.training.checkpoints.checkpoint import Checkpoints
 from accel_engine.training.core.assembly import Assembly
@@ -94,7 +94,7 @@ class Replay:
             self._batches.close()
 
     def _batches_before(self, steps: frozenset[int]) -> Iterator[tuple[Batch, Rows | None]]:
-        assembly, skipped = self._assembly, skipped_steps(self._assembly.plan)
+        assembly, skipped = self._assembly, skipped_steps(self._assembly.plan.skip_steps)
         epoch, done = self._batches.restore(self.step)
         if assembly.freezing.is_due(epoch + (done > 0)):
             assembly.freezing.end()
@@ -148,11 +148,6 @@ class Replay:
 
         batch: Batch = map_structure(examples, segment.order)
         return batch, None
-
-
-def skipped_steps(plan: Plan) -> frozenset[int]:
-    """The steps of a plan that have no update, counted from 0."""
-    return frozenset(map(int, plan.skip_steps))
 
 
 def separated(

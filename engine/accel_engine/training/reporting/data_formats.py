@@ -12,7 +12,7 @@ from accel_engine.data.tables.preprocessing import Preprocessing
 from accel_engine.models.data_description import DataDescription
 from accel_engine.models.loaded_data import describe_data
 from accel_engine.plan import Plan
-from accel_engine.run.diagnostics.data_format import DataFormat, TableFormat, Units
+from accel_engine.run.diagnostics.data_items import DataFormat, TableFormat, Units
 
 
 @dataclass(frozen=True, slots=True)

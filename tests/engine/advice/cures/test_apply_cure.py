@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
-from accel_engine.advice.cures.apply_cure import Method, apply, cure_of, last_cure, undo
+from accel_engine.advice.cures.apply_cure import Method, apply, cure_of, undo
 from accel_engine.errors import AccelError, RunError
 from accel_engine.events import CommandAnswered, Event, LearningRateChanged, Outcome, PlanChanged, RunEnded
 from accel_engine.plan import Plan
 from accel_engine.plan.changed_plan import changed_plan, command_arguments, options_text, with_planned_rate
 from accel_engine.run import RunReader, RunWriter, create
 from accel_engine.run.directory.checkpoint_files import write_checksums
+from accel_engine.run.history.history import CureChange, History, fold
 from accel_engine.run.runs.creation import create_recorded
 
 
@@ -206,6 +207,11 @@ def test_the_rate_of_an_optimizer_by_default_can_be_set_back() -> None:
 def rate_set(rate: float, **why: str) -> list[Event]:
     answer = CommandAnswered(time=1.0, command="learning_rate", who="me", obeyed=True, answer="", step=9, **why)  # type: ignore[arg-type]
     return [LearningRateChanged(time=1.0, step=9, learning_rate=rate), answer]
+
+
+def last_cure(events: list[Event]) -> CureChange | None:
+    cures = fold(History(), events).cures
+    return cures[-1] if cures else None
 
 
 def plan_changed(reason: str, purpose: str, **changes: Any) -> Event:

@@ -11,6 +11,7 @@ from accel_engine.errors import AccelError, RunError
 from accel_engine.events import DevicesFound, TensorFlowDevice, XlaTried
 from accel_engine.plan import SPECS, Plan
 from accel_engine.run import RunInfo, Status
+from accel_engine.run.history.history import History, fold
 from example_events import model_built
 
 ON_CPU = DevicesFound(time=0.0, devices=(TensorFlowDevice("CPU:0", "cpu"),), strategy="OneDeviceStrategy")
@@ -42,7 +43,7 @@ def checkpoint(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_trial_starts_where_the_run_would_go_on(
     changes: dict[str, Any], status: Status, step: int, quantity: Quantity
 ) -> None:
-    task = cure_task(run_of(status=status), [ON_CPU], changes)
+    task = cure_task(run_of(status=status), fold(History(), [ON_CPU]), changes)
     assert (task.before.step, task.after.step, task.quantity) == (step, step, quantity)
     assert task.before.run == (Path("k3fp") if step else None)
     assert task.after.plan == task.before.plan.replace(**changes)
@@ -50,24 +51,27 @@ def test_a_trial_starts_where_the_run_would_go_on(
 
 
 def test_the_mode_of_the_run_is_kept_unless_it_is_changed() -> None:
-    task = cure_task(run_of(), [ON_CPU, XLA], {"learning_rate": 0.01})
+    task = cure_task(run_of(), fold(History(), [ON_CPU, XLA]), {"learning_rate": 0.01})
     assert (task.before.plan.xla, task.after.plan.xla) == ("on", "on")
-    task = cure_task(run_of(), [ON_CPU, XLA], {"xla": "off"})
+    task = cure_task(run_of(), fold(History(), [ON_CPU, XLA]), {"xla": "off"})
     assert (task.before.plan.xla, task.after.plan.xla) == ("on", "off")
-    task = cure_task(run_of(Plan(model="mlp", xla="off")), [ON_CPU], {"xla": "auto"})
+    task = cure_task(run_of(Plan(model="mlp", xla="off")), fold(History(), [ON_CPU]), {"xla": "auto"})
     assert (task.before.plan.xla, task.after.plan.xla) == ("off", "on")
 
 
 def test_a_finding_says_what_is_compared() -> None:
-    assert cure_task(run_of(), [ON_CPU], {"batch_size": 8}, Quantity.LEARNING).quantity is Quantity.LEARNING
+    assert (
+        cure_task(run_of(), fold(History(), [ON_CPU]), {"batch_size": 8}, Quantity.LEARNING).quantity
+        is Quantity.LEARNING
+    )
 
 
 def test_weights_of_classes_are_judged_by_a_metric_that_counts_each_class_the_same() -> None:
     events = [ON_CPU, model_built(task="classification")]
-    task = cure_task(run_of(), events, {"class_weight": ("balanced",)})
+    task = cure_task(run_of(), fold(History(), events), {"class_weight": ("balanced",)})
     assert task.balanced_metric == "f1_score"
     assert task.before.plan.metrics == task.after.plan.metrics == ("f1_score",)
-    assert cure_task(run_of(), events, {"label_smoothing": 0.1}).before.plan.metrics == ()
+    assert cure_task(run_of(), fold(History(), events), {"label_smoothing": 0.1}).before.plan.metrics == ()
 
 
 @pytest.mark.parametrize(
@@ -83,7 +87,7 @@ def test_weights_of_classes_are_judged_by_a_metric_that_counts_each_class_the_sa
 )
 def test_what_cannot_be_tried_says_why(info: RunInfo, changes: dict[str, Any], words: str) -> None:
     with pytest.raises(AccelError, match=words):
-        cure_task(info, [ON_CPU], changes)
+        cure_task(info, fold(History(), [ON_CPU]), changes)
 
 
 def test_the_table_has_fields_of_the_plan() -> None:

@@ -70,7 +70,7 @@ def test_sounds_are_padded_cut_and_mixed(tones: Path) -> None:
     changes = [
         "1 of 10 sounds mixed: their channels into one",
         "1 of 10 sounds padded: with silence to 400 samples, 0.5 s",
-        "1 of 10 sounds cut: to 400 samples, 0.5 s, without 2.6% of all sound",
+        "1 of 10 sounds cut: to their loudest 400 samples, 0.5 s, without 2.6% of all sound",
     ]
     assert list(map(str, dataset.changes)) == changes
     assert list(map(str, data.survey(data.find(str(tones)), DataOptions(window=400)).changes)) == changes
@@ -78,6 +78,24 @@ def test_sounds_are_padded_cut_and_mixed(tones: Path) -> None:
     for window in (0, 1 << 40):
         with pytest.raises(PlanError, match="must be a number of samples"):
             load(tones, window=window)
+
+
+@pytest.mark.parametrize("kind", ["wav", "flac", "ogg", "mp3"])
+def test_a_long_sound_is_cut_to_its_loudest_part(tones: Path, kind: str) -> None:
+    rate = 8000
+    for folder in ("high", "low"):
+        for path in (tones / folder).iterdir():
+            path.unlink()
+        sound = np.random.default_rng(0).normal(0, 0.001, 20 * rate)
+        begins = 12 * rate
+        sound[begins : begins + rate] += np.sin(2 * np.pi * 500 * np.arange(rate) / rate) / 2
+        soundfile.write(tones / folder / f"a.{kind}", sound, rate)
+    found = load(tones, split="none", window=rate).train.inputs[0, :, 0]
+    assert float(np.square(found).mean()) > 0.8 * 0.125
+    whole = load(tones, split="none", window=20 * rate).train.inputs[0, :, 0]
+    place = int(np.argmax(np.abs(whole) > 0.2))
+    assert abs(place - begins) < rate // 4
+    assert load(tones, split="none", window=rate // 2).train.inputs.std() > 0.3
 
 
 def test_the_length_is_that_of_the_longest_but_one_in_a_hundred(tones: Path) -> None:
@@ -90,7 +108,7 @@ def test_the_length_is_that_of_the_longest_but_one_in_a_hundred(tones: Path) -> 
     dataset, entry = load(tones, split="none"), data.survey(data.find(str(tones)), DataOptions())
     assert dataset.shape == entry.shape == (400, 1)
     assert str(dataset.changes[-1]) == (
-        "2 of 200 sounds cut: to 400 samples, 0.5 s, without 18% of all sound (change it with window)"
+        "2 of 200 sounds cut: to their loudest 400 samples, 0.5 s, without 18% of all sound (change it with window)"
     )
     assert entry.changes == dataset.changes
     save(tones / "low" / "long2.wav", tone(10, 600))

@@ -230,12 +230,18 @@ def test_validation_data_of_its_own(load, write, tmp_path: Path) -> None:
         ("([[1], [1, 2]], [1, 2])", "inputs: examples of different lengths; pad them"),
         ("ds(tf.ragged.constant([[1], [1, 2]])).batch(2)", "ragged tensors; make them dense"),
         ("ds(x, y, y, y)", "has 4 parts"),
-        ("(ds(x, y).batch(4), ds(xv[:, :2], yv).batch(5))", "the validation inputs are float64 2 .*float64 3"),
-        ("(ds(x, y).batch(4), ds(xv).batch(5))", "the validation targets are missing, but the training targets are i"),
+        (
+            "(ds(x, y).batch(4), ds(xv[:, :2], yv).batch(5))",
+            "examples are float64 3 in training inputs but float64 2 in validation inputs",
+        ),
+        (
+            "(ds(x, y).batch(4), ds(xv).batch(5))",
+            "training targets and validation targets differ, one array and nothing: all splits",
+        ),
         ("(ds(x, y).batch(4), ds(xv, yv).batch(5).repeat())", "validation dataset never ends"),
         (
             "(ds(images, y).batch(4), ds(images / 255, y).batch(5))",
-            "inputs are float64, but uint8 in training: both must",
+            "examples are uint8 in training inputs but float64 in validation inputs: both must",
         ),
         ("(np.ma.masked_greater(x, 0.9), y)", r"training inputs\[\d+\] has values that are NaN or infinite"),
         ("(np.ma.masked_equal(y, 2), y)", r"training inputs\[2\] has values that are NaN or infinite"),

@@ -52,6 +52,11 @@ FILES: dict[str, tuple[str | bytes, dict[str, list[Any]]]] = {
     "Latin-1": ("ä;b\n1;\xdf\n".encode("latin1"), {"ä": [1], "b": ["ß"]}),
     "Windows-1252": ("a;b\n1.234,50 €;\u201ex\n7 €;y\n".encode("cp1252"), {"a": [1234.5, 7], "b": ["\u201ex", "y"]}),
     "several lines in a cell, in Latin-1": ('a,b\n1,"ä\ny, z"\n'.encode("latin1"), {"a": [1], "b": ["ä\ny, z"]}),
+    "lines of comments": ("# by a logger\n# of 2020, in Ulm\n\na,b\n1,x\n2,y\n", {"a": [1, 2], "b": ["x", "y"]}),
+    "names in a comment": ("# version 2\n# a,b\n1,5\n2,6\n", {"a": [1, 2], "b": [5, 6]}),
+    "names of texts in a comment": ("#a,b\nBo,x\nJo,y\n", {"a": ["Bo", "Jo"], "b": ["x", "y"]}),
+    "a column called #": ("#,b\n1,x\n2,y\n", {"#": [1, 2], "b": ["x", "y"]}),
+    "hours of Americans": ("a\n1/31/23 1:05 PM\n2/1/23 12:00 AM\n", {"a": [1675170300, 1675209600]}),
     "zip codes": ("a,b\n01234,x\n99999,y\n", {"a": ["01234", "99999"], "b": ["x", "y"]}),
 }  # fmt: skip
 
@@ -116,10 +121,21 @@ def test_another_encoding_is_said(tmp_path: Path, encoding: str, name: str, suff
     path = tmp_path / f"t.{suffix}"
     path.write_bytes(text.encode(encoding))
     assert values(path) == {"a": [1, 2], "b": ["x", "ä"]}
-    said = f"1 of 4 cells of t.{suffix} with letters outside ASCII converted: from {name}, such as 'ä'"
+    hint = "; save it as UTF-8 if letters are wrong" if encoding == "latin1" else ""
+    said = f"1 of 4 cells of t.{suffix} with letters outside ASCII converted: from {name}, such as 'ä'{hint}"
     assert [*map(str, read_columns(path, DataOptions()).row_changes)] == [said]
     path.write_bytes(text.encode() + b"\n")
     assert read_columns(path, DataOptions()).row_changes == ()
+
+
+def test_lines_of_comments_are_counted_and_an_error_names_its_line(tmp_path: Path) -> None:
+    path = written(tmp_path, "# one\r\n# two\r\na,b\r\n1,2\r\n3\r\n")
+    assert [*map(str, read_columns(path, DataOptions(invalid_examples="skip")).row_changes)] == [
+        "2 lines of comments left out",
+        "1 row of odd.csv left out: they cannot be parsed",
+    ]
+    with pytest.raises(DataError, match=r"line 5: 1 fields instead of 2"):
+        values(path)
 
 
 def test_headers_of_any_length(tmp_path: Path) -> None:

@@ -7,9 +7,12 @@ import tensorflow as tf
 
 from accel_engine.data import DataOptions, load
 from accel_engine.data.dataset import Dataset
+from accel_engine.data.structure import ArraySpec
 from accel_engine.data.tables import preprocessing
 from accel_engine.data.tables.raw_inputs import raw_inputs
 from accel_engine.errors import DataError, PlanError
+from accel_engine.models.exported_model import categories
+from accel_engine.trained.prediction.table_examples import read_raw_columns
 
 ROWS = 200
 
@@ -124,6 +127,47 @@ def test_many_numbers_are_one_input_of_the_preprocessing(file, tmp_path, monkeyp
     other = read(file, columns, target=("left",), split="none")
     assert other.feature_names == dataset.feature_names
     np.testing.assert_allclose(other.train.inputs, dataset.train.inputs, atol=1e-5)
+
+
+def test_many_categories_are_one_input_of_the_preprocessing(file, tmp_path, monkeypatch):
+    monkeypatch.setattr(preprocessing, "MANY_CATEGORIES", 1)
+    columns = {**mixed_columns(), "a b": ["x=y", "z", "x=y", ""] * (ROWS // 4), "same": ["one"] * ROWS}
+    dataset = read(file, columns, target=("left",), split="ordered", keeps_raw=True)
+    model = dataset.preprocess()
+    assert {each.name: each.shape for each in model.inputs}["table_categories"] == (None, None)
+    assert {"job", "a_b"}.isdisjoint(each.name for each in model.inputs)
+    model.save(tmp_path / "preprocess.keras")
+    loaded = keras.models.load_model(tmp_path / "preprocess.keras")
+    for split, part in (("training", dataset.train), ("validation", dataset.validation)):
+        raw = dataset.raw_inputs[split]
+        given = {name: tf.constant(array) for name, array in raw.learned.raw(raw.inputs, raw.rows).items()}
+        np.testing.assert_array_equal(loaded(given), part.inputs)
+    assert {"a b=x=y", "a b=z", "a b=missing"} < {*dataset.feature_names}
+    assert not any("other values" in name for name in dataset.feature_names)
+    original = dataset.original(dataset.train.inputs[:4])
+    assert original["a b"].tolist() == ["x=y", "z", "x=y", "missing"]
+    monkeypatch.setattr(preprocessing, "MANY_CATEGORIES", 100)
+    each_alone = read(file, columns, target=("left",), split="ordered")
+    shared = [each_alone.feature_names.index(name) for name in dataset.feature_names]
+    np.testing.assert_array_equal(each_alone.train.inputs[:, shared], dataset.train.inputs)
+
+
+def test_a_saved_model_of_many_categories_takes_the_columns_of_files(file, tmp_path, monkeypatch):
+    monkeypatch.setattr(preprocessing, "MANY_CATEGORIES", 1)
+    columns = {"a b": ["x=y", "z", "x=y", ""] * 10, "c": ["p", "q"] * 20, "same": ["one"] * 40, "n": [*range(40)]}
+    dataset = read(file, {**columns, "left": ["no", "yes"] * 20}, target=("left",), split="none")
+    model = dataset.preprocess()
+    path = tmp_path / "new.csv"
+    path.write_text("same,n,c,a b\none,3.5,q,z\none,1,other,\n")
+    specs = {each.name: ArraySpec(tuple(each.shape[1:]), each.dtype) for each in model.inputs}
+    found = read_raw_columns(path, specs, categories(model))
+    matrix = np.asarray(model({name: tf.constant(array) for name, array in found.inputs.items()}))
+    names = {name: place for place, name in enumerate(dataset.feature_names)}
+    assert [name for name, place in names.items() if matrix[0, place] == 1] == ["a b=z", "c=q"]
+    assert [name for name, place in names.items() if matrix[1, place] == 1] == ["a b=missing"]
+    path.write_text("same,n,c\none,3.5,q\n")
+    with pytest.raises(DataError, match=r"new.csv has no column a_b, which the model needs"):
+        read_raw_columns(path, specs, categories(model))
 
 
 def test_preprocessing_does_not_follow_the_precision_of_the_run(file):

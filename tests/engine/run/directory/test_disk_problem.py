@@ -238,7 +238,7 @@ def test_a_stop_ends_the_waiting(directory: Path, waiting: RunWriter, disk: Disk
 
     writing = in_thread(write)
     wait_until(lambda: disk.tries, "a try")
-    waiting.disk.give_up(StopError)
+    waiting.disk.stop_waiting(StopError)
     writing.join()
 
     assert raised[0].args == (DiskProblem.FULL,)
@@ -398,7 +398,7 @@ def test_the_end_of_a_run_has_all_that_was_set_aside(tmp_path: Path) -> None:
     descriptor = disk._reserve._descriptor
     assert descriptor is not None
     sizes = [os.fstat(descriptor).st_size]
-    disk.give_up(StopError)
+    disk.stop_waiting(StopError)
     sizes.append(os.fstat(descriptor).st_size)
     disk.free_all()
     assert [*sizes, os.fstat(descriptor).st_size] == [RESERVE_BYTES, END_BYTES, 0]
@@ -523,6 +523,6 @@ def test_a_disk_that_becomes_read_only(tmp_path: Path, monkeypatch: pytest.Monke
             (summary,) = run.list_runs()
             assert summary.info is not None
             assert summary.info.waiting is DiskProblem.READ_ONLY
-            writer.disk.give_up(StopError)
+            writer.disk.stop_waiting(StopError)
             writing.join()
             assert raised[0].args == (DiskProblem.READ_ONLY,)

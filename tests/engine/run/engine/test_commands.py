@@ -6,7 +6,7 @@ import pytest
 
 from accel_engine.events import CommandAnswered, Outcome, RunEnded
 from accel_engine.run import RunReader, RunWriter, request
-from accel_engine.run.engine.commands import end, read_answer
+from accel_engine.run.engine.commands import read_answer
 
 
 @pytest.mark.parametrize("outcome", [Outcome.STOPPED, Outcome.FINISHED])
@@ -17,7 +17,7 @@ def test_a_run_that_ends_answers_its_commands(
     names = ("pause", "stop", "stop_now")
     numbers = [request(directory, name) for name in names]
     ended = RunEnded(time=9.0, outcome=outcome, steps=7, epochs=0, seconds=1.0)
-    end(writer, ended)
+    writer.end(ended)
 
     is_stopped = outcome is Outcome.STOPPED
     obeyed = [False, is_stopped, is_stopped]

@@ -8,6 +8,7 @@ import pytest
 
 from accel_engine.events import EpochEnded, Event, Outcome, RunEnded, RunStarted, Validated
 from accel_engine.run.history.early_stopping import EarlyStopping
+from accel_engine.run.history.history import History, fold
 
 
 def validated(step: int, value: float, *, by_command: bool = False) -> Validated:
@@ -96,12 +97,13 @@ def test_a_metric_of_training_is_that_of_each_epoch() -> None:
 def test_values_after_the_checkpoint_of_a_continued_run_do_not_count() -> None:
     events: list[Event] = [started(0), validated(10, 1.0), validated(20, 0.5), validated(30, 0.7), started(10)]
     stopping = follow()
-    stopping.replay(events, 10)
+    stopping.restore(fold(History(), events))
     assert (stopping.best, stopping.best_step) == (1.0, 10)
     assert not stopping.should_stop
 
     stopping = follow()
-    stopping.replay([*events, validated(20, 2.0), validated(30, 3.0), validated(40, 0.1)], 30)
+    events += [validated(20, 2.0), validated(30, 3.0), validated(40, 0.1), started(30)]
+    stopping.restore(fold(History(), events))
     assert stopping.should_stop
     assert stopping.best_step == 10
 
@@ -110,7 +112,7 @@ def test_waiting_begins_anew_after_a_run_that_had_finished() -> None:
     events = [started(0), validated(10, 1.0), validated(20, 2.0), validated(30, 2.0)]
     for outcome, stops in ((Outcome.FINISHED, False), (Outcome.STOPPED, True)):
         stopping = follow()
-        stopping.replay([*events, ended(outcome), started(30)], 30)
+        stopping.restore(fold(History(), [*events, ended(outcome), started(30)]))
         assert stopping.should_stop is stops
         assert stopping.best_step == 10
 

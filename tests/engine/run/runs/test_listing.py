@@ -296,3 +296,21 @@ def test_a_metric_whose_name_does_not_tell_which_way_is_better_has_no_best() -> 
     with closing(RunWriter(directory)) as writer:
         writer.begin()
         assert summary_of(writer, {"loss": 1.0, "temperature": 0.25}).best is None
+
+
+def test_the_best_value_is_the_one_of_early_stopping() -> None:
+    values = [{"loss": 1.0}, {"loss": 0.5}, {"loss": 0.4}]
+    for min_delta, best in ((0.0, 0.4), (0.2, 0.5)):
+        with closing(RunWriter(create(Plan(patience=5, min_delta=min_delta)))) as writer:
+            writer.begin()
+            assert summary_of(writer, *values).best == best
+
+
+def test_what_came_after_the_checkpoint_of_a_continued_run_does_not_count() -> None:
+    with closing(RunWriter(create(Plan()))) as writer:
+        writer.begin()
+        summary_of(writer, {"loss": 1.0}, {"loss": 0.5}, {"loss": 0.4})
+        writer.write_event(started(first_step=2))
+        run = list_runs()[0]
+    assert run.best == 0.5
+    assert run.metrics == {"loss": 0.2, "validation_loss": 0.5}

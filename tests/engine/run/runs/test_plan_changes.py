@@ -8,9 +8,9 @@ from accel_engine.events import EpochEnded, to_stored
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, reopen
 from accel_engine.run.directory.run_paths import CHECKPOINTS
+from accel_engine.run.history.history import stored_history
 from accel_engine.run.runs.plan_changes import CHANGEABLE, check_changes
 from accel_engine.run.store.connection import connect
-from accel_engine.run.store.stored_events import read_trained_epochs
 from example_events import model_built
 from field_values import away, with_needs
 
@@ -73,10 +73,20 @@ def test_a_run_that_is_past_an_epoch_does_not_go_on_to_it(directory: Path, step:
 def test_a_finished_run_over_a_stream_of_unknown_length_needs_more_epochs(ended: Path) -> None:
     save(ended, 11)
     with closing(connect(ended)) as connection:
-        assert [read_trained_epochs(connection, step) for step in (0, 3)] == [0, 0.5]  # as before a model is built
+        assert [stored_history(connection).trained_epochs(step) for step in (0, 3)] == [
+            0,
+            0.5,
+        ]  # as before a model is built
         for event in (model_built(steps_per_epoch=0), *EPOCHS):
             connection.add_event(1.0, event.kind(), to_stored(event))
-        assert [read_trained_epochs(connection, step) for step in (0, 3, 5, 9, 11, 12)] == [0, 0.5, 1, 1.5, 2, 2.5]
+        assert [stored_history(connection).trained_epochs(step) for step in (0, 3, 5, 9, 11, 12)] == [
+            0,
+            0.5,
+            1,
+            1.5,
+            2,
+            2.5,
+        ]
         connection.set_meta(plan=Plan(epochs=2).to_json())
     with pytest.raises(PlanError, match="already trained; increase --epochs"):
         reopen(ended, Plan(epochs=2))

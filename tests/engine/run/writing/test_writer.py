@@ -15,7 +15,7 @@ import pytest
 
 from accel_engine.devices.device_types import Reading, Sample
 from accel_engine.errors import DatabaseError, RunError
-from accel_engine.events import EpochEnded, RunStarted, Warned
+from accel_engine.events import EpochEnded, Outcome, RunEnded, RunStarted, Warned
 from accel_engine.plan import Plan
 from accel_engine.run import RunReader, RunWriter, Status, create, list_runs, request, runs_directory
 from accel_engine.run.directory.run_paths import LOG
@@ -397,11 +397,12 @@ def test_a_closed_database_is_not_one_that_may_be_written_later(writer: RunWrite
 
 
 def test_nothing_follows_the_last_word(writer: RunWriter, reader: RunReader) -> None:
-    writer.end(Warned(time=1.0, message="the last"))
+    ended = RunEnded(time=1.0, outcome=Outcome.FINISHED, steps=0, epochs=0, seconds=1.0, reason="the last")
+    writer.end(ended)
 
     with pytest.raises(RunError, match="closed"):
         writer.write_chunk(0, 0.0, 1.0, {"loss": [0]})
-    assert [event.message for event in reader.poll().events] == ["the last"]
+    assert [*reader.poll().events] == [ended]
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """What a prediction that has learned nothing reaches equals NumPy's figures, and stands beside each validation."""
 
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ from accel_engine import data
 from accel_engine.data.dataset import Dataset, Split
 from accel_engine.data.standardization import Standardization
 from accel_engine.data.structure import Batch
+from accel_engine.data_profile.picture import data_picture
 from accel_engine.events import Validated
 from accel_engine.plan import Plan
 from accel_engine.training.core.task import Task
@@ -120,3 +123,28 @@ def test_it_is_recorded_with_each_validation_and_evaluated_the_same(gym: Gym) ->
     assert (shared.baseline, shared.baseline_name) == (event.baseline, event.baseline_name)
     found = evaluated(trained.directory).models[0]
     assert (found.baseline, found.baseline_name) == (event.baseline, event.baseline_name)
+
+
+@pytest.mark.parametrize(
+    ("options", "task", "width"),
+    [
+        ({"target": ("city",)}, Task("classification", classes=2), 2),
+        ({"target": ("price",)}, Task("regression"), 1),
+        ({"target": ("area", "price")}, Task("regression"), 2),
+        ({"target": ("large",)}, Task("regression"), 1),
+        ({"target": ("price",), "window": 3, "ignore": ("city",)}, Task("regression"), 1),
+        ({"target": ("price", "area"), "window": 3, "ignore": ("city",)}, Task("regression"), 2),
+    ],
+)
+def test_a_look_at_the_data_reaches_the_same(tmp_path: Path, options: dict[str, Any], task: Task, width: int) -> None:
+    rows = [f"{50 + RNG.normal()},{'Bonn' if row % 3 else 'Ulm'},{1000 + row},{1e9 + row}" for row in range(60)]
+    (tmp_path / "mine.csv").write_text("\n".join(["area,city,price,large", *rows]))
+    dataset = data.load(str(tmp_path / "mine.csv"), data.DataOptions(**options, validation_split=0.5))
+    held_out = dataset.validation
+    assert isinstance(held_out, Split)
+    padded = np.r_[np.arange(len(held_out)), [0, 0, 0]]
+    name, metrics = reached(task, replace(dataset, validation=Split(*held_out.take(padded))), (None, width))
+    look = data_picture(dataset, "auto")
+    assert look is not None
+    assert look.baseline == name
+    assert dict(look.metrics) == pytest.approx({metric: metrics[metric] for metric, _ in look.metrics}, rel=1e-4)

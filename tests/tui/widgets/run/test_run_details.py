@@ -95,7 +95,7 @@ def test_a_dimension_of_any_size_is_a_question_mark() -> None:
 def test_how_much_of_the_patience_is_used() -> None:
     info = RunInfo("r", Path("r"), None, {"patience": 5}, 0.0, "h", 1, Status.RUNNING, Annotations())
     validated = Validated(time=0.0, epoch=3, step=9, metrics={"loss": 0.5}, seconds=0.1, waited=2)
-    state = RunState(info=info, built=model_built(monitor="validation_loss"), validated=validated)
+    state = RunState(info=info, built=model_built(monitor="validation_loss"), validations=(validated,))
     assert "early stopping 2 of 5 validations without improvement" in " ".join(RunDetails().build(state).plain.split())
 
     other = replace(state, info=replace(info, plan_values={}))
@@ -112,5 +112,5 @@ def test_what_a_prediction_that_has_learned_nothing_reaches() -> None:
         baseline={"mean_absolute_error": 12345.6, "r2_score": -0.01},
         baseline_name="last known value",
     )
-    told = RunDetails().build(RunState(validated=event)).plain
+    told = RunDetails().build(RunState(validations=(event,))).plain
     assert "baseline last known value: mean absolute error 12.35k, r2 score -0.0100" in " ".join(told.split())

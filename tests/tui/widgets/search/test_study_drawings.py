@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 
 from accel_engine.search.definition import Objective, Parameter
-from accel_engine.search.study_database import StudyDatabase
+from accel_engine.search.study_reader import StudyReader
 from accel_engine.search.trial import Trial, TrialState
-from accel_tui.study_state.fold_study import apply_study_update
 from accel_tui.study_state.state import StudyState
-from accel_tui.study_state.study_follower import read_update
+from accel_tui.study_state.study_follower import read_state
 from accel_tui.widgets.chart.axes import LogAxis
 from accel_tui.widgets.chart.cell_frame import Frame
 from accel_tui.widgets.search.parallel_drawing import draw_importance
@@ -25,8 +24,8 @@ SIZES = [(78, 9), (110, 20), (190, 30), (20, 3)]
 
 @pytest.fixture
 def state() -> StudyState:
-    with StudyDatabase(write_study()) as database:
-        return apply_study_update(StudyState(), read_update(database, StudyState()))
+    with StudyReader(write_study()) as study:
+        return read_state(study, StudyState())
 
 
 def draw(view: str, state: StudyState, size: tuple[int, int] = (110, 20), selected: int = 3, shift: int = 0) -> Frame:
@@ -116,7 +115,7 @@ def test_axes_of_parameters() -> None:
     assert isinstance(axis, ChoiceAxis)
     assert axis.labels(axis.ticks(9)) == ["32", "64", "128", "256"]
     earlier = Trial(0, "", TrialState.FINISHED, {"learning_rate": 0.5, "batch_size": 512})
-    assert axis_of_parameter(rate, [earlier]).high == 0.5, "a value from before the range was changed"
+    assert axis_of_parameter(rate, [earlier]).high == 0.5, "a value of another machine's range"
     assert positions(batch, [earlier]).tolist() == [4.0]
     assert math.isnan(positions(Parameter("momentum", low=0.1, high=0.9), [earlier])[0])
 

@@ -8,7 +8,7 @@ from textual.content import Content
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
-from accel_engine.advice import Finding, Trouble
+from accel_engine.advice import Category, Finding
 from accel_tui.formatting.advice import evidence_text
 from accel_tui.formatting.text import hanging
 from accel_tui.widgets.list_keys import ItemList
@@ -66,14 +66,14 @@ def keyed(names: Iterable[str], items: Iterable[_Item]) -> dict[str, _Item]:
     return found
 
 
-HEADINGS = {Trouble.SLOW: "Slow", Trouble.MEMORY: "Memory", Trouble.POOR: "Learns badly"}
+HEADINGS = {Category.SPEED: "Slow", Category.MEMORY: "Memory", Category.QUALITY: "Learns badly"}
 """The headings of the groups."""
 
 _BAR = 8  # cells of the bar of a finding's weight
 
 
 class FindingList(AdviceList):
-    """The findings, those that matter most first, and the troubles in the order of their first ones."""
+    """The findings, those that matter most first, and the categories in the order of their first ones."""
 
     _findings: Mapping[str, Finding] = {}
 
@@ -98,12 +98,12 @@ class FindingList(AdviceList):
 
     def _rows(self) -> Iterator[Option]:
         is_tall = self.screen.has_class("-tall")
-        troubles = list(dict.fromkeys(each.trouble for each in self._findings.values()))
-        for trouble in troubles:
-            gap = "\n" * bool(is_tall and trouble is not troubles[0])
-            yield Option(f"{gap}{HEADINGS[trouble]}", disabled=True)
+        categories = list(dict.fromkeys(each.category for each in self._findings.values()))
+        for category in categories:
+            gap = "\n" * bool(is_tall and category is not categories[0])
+            yield Option(f"{gap}{HEADINGS[category]}", disabled=True)
             for id_, each in self._findings.items():
-                if each.trouble is trouble:
+                if each.category is category:
                     yield Option(self._row(each, has_cost=is_tall), id_)
 
     def _row(self, finding: Finding, *, has_cost: bool) -> Content:

@@ -11,9 +11,10 @@ from functools import lru_cache
 
 import numpy as np
 
+from accel_engine.run.history.history import Points
 from accel_engine.run.store.series_names import BATCH_SIZE
 from accel_tui.run_state.curve import Floats, RecordedCurve
-from accel_tui.run_state.state import Points, RunState
+from accel_tui.run_state.state import RunState
 from accel_tui.widgets.chart.chart_view import NOTHING, ChartSeries
 from accel_tui.widgets.chart.scale import XScale
 

@@ -16,7 +16,6 @@ from accel_engine.run.store.steps import THROUGHPUT
 from accel_engine.words import numbers
 from accel_tui.formatting.bench_figures import figure
 from accel_tui.run_list.comparison import ComparedRun, compared_series_names, kinds_of_value
-from accel_tui.run_state.learning_rate_curve import has_learning_rate, learning_rate_curve, visible_learning_rate_curve
 from accel_tui.run_state.step_window import StepWindow, VisibleSteps, steps_to_load
 from accel_tui.widgets.chart.axes import significant, step_axis
 from accel_tui.widgets.chart.background import plot_region
@@ -168,7 +167,7 @@ class CompareCharts(ChartKeys):
         """All series, the throughput, and the learning rate; of benches only the figures."""
         if isinstance(self._axis, BatchAxis):
             return compared_series_names(self.runs)
-        known = any(has_learning_rate(compared.state) for compared in self.runs)
+        known = any(compared.state.has_learning_rate for compared in self.runs)
         return [*compared_series_names(self.runs), THROUGHPUT, *([LEARNING_RATE] if known else [])]
 
     @property
@@ -273,11 +272,9 @@ class CompareCharts(ChartKeys):
 def _series(index: int, compared: ComparedRun, name: str) -> ChartSeries:
     """A run's series; empty if it has none of that name."""
     state = compared.state
-    if name == LEARNING_RATE:
-        return ChartSeries(
-            letter(index), learning_rate_curve(state), style=style_of(index), detail=visible_learning_rate_curve(state)
-        )
     curve = state.throughput if name == THROUGHPUT else state.curves.get(name, NOTHING)
-    points = points_of(state.validation_of(name))
     detail = state.visible_series.get(name, NOTHING)
+    if name == LEARNING_RATE:
+        return ChartSeries(letter(index), curve, style=style_of(index), detail=detail)
+    points = points_of(state.validation_of(name))
     return ChartSeries(letter(index), curve, points, style_of(index), detail, value=compared.value_of(name))

@@ -13,8 +13,8 @@ from accel_engine.advice import Finding
 from accel_engine.run.store.series_names import LEARNING_RATE, VALIDATION_PREFIX
 from accel_engine.words import numbers
 from accel_tui.formatting.bench_figures import figure
+from accel_tui.formatting.runs import part_title
 from accel_tui.run_state.marks import Marks, with_advice
-from accel_tui.run_state.parts import part_of
 from accel_tui.run_state.state import RunState
 from accel_tui.run_state.step_window import StepWindow, VisibleSteps, describe_window, steps_to_load
 from accel_tui.widgets.chart.chart import Chart
@@ -332,5 +332,5 @@ def describe_step(step: int, width: int, state: RunState) -> str:
     """Text of the cursor: the step, or the steps of its bucket, the epoch, and the part of a script."""
     first = step - step % width
     steps = f"step {step:,}" if width == 1 else f"steps {first:,} to {min(first + width, state.step) - 1:,}"
-    epoch, part = state.epoch_of(step), part_of(state.parts, step)
-    return ", ".join(filter(None, (steps, f"epoch {epoch:,}" if epoch else "", part.title if part else "")))
+    epoch, part = state.epoch_of(step), state.part_at(step)
+    return ", ".join(filter(None, (steps, f"epoch {epoch:,}" if epoch else "", part_title(part) if part else "")))

@@ -8,6 +8,7 @@ from functools import lru_cache
 
 from accel_engine.plan.monitor import is_at_most_one
 from accel_engine.run import RunInfo
+from accel_engine.run.history.history import Points
 from accel_engine.run.store.series_names import (
     LEARNING_RATE,
     MEAN_PREFIXES,
@@ -18,9 +19,8 @@ from accel_engine.run.store.series_names import (
 from accel_engine.run.store.steps import THROUGHPUT
 from accel_tui.formatting.bench_figures import figure
 from accel_tui.run_state.device_curves import READINGS
-from accel_tui.run_state.learning_rate_curve import has_learning_rate, learning_rate_curve, visible_learning_rate_curve
 from accel_tui.run_state.marks import MarkKind, Track
-from accel_tui.run_state.state import Points, RunState
+from accel_tui.run_state.state import RunState
 from accel_tui.widgets.chart import scale
 from accel_tui.widgets.chart.cell_frame import COLOURS
 from accel_tui.widgets.chart.chart_view import NOTHING, ChartSeries, Colour, X
@@ -108,7 +108,7 @@ def panels_of(state: RunState, readings: frozenset[str]) -> tuple[Panel, ...]:
     series = [Panel("series-" + re.sub(r"\W", "-", name), name) for name in others if name != LEARNING_RATE]
     parts = {name for each in elements([panel.name for panel in series]).values() for name in each}
     single, of_many = ([one for one in series if (one.name in parts) is of_many] for of_many in (False, True))
-    rate = [Panel("learning-rate", LEARNING_RATE)] if has_learning_rate(state) else []
+    rate = [Panel("learning-rate", LEARNING_RATE)] if state.has_learning_rate else []
     read = [Panel(f"device-{name.replace('_', '-')}", name, of_devices=True) for name in READINGS if name in readings]
     return (*first, Panel("throughput", THROUGHPUT), *single, *read[:1], *rate, *read[1:], *of_many)
 
@@ -155,13 +155,13 @@ def panel_series(state: RunState, panel: Panel) -> tuple[ChartSeries, ...]:
         curves = state.device_curves.get(panel.name, {})
         devices = sorted(curves, key=_order)
         return tuple(ChartSeries(device, curves[device], style=_colour(index)) for index, device in enumerate(devices))
+    curve, detail = state.curves.get(panel.name, NOTHING), state.visible_series.get(panel.name, NOTHING)
     if panel.name == LEARNING_RATE:
-        return (ChartSeries("learning rate", learning_rate_curve(state), detail=visible_learning_rate_curve(state)),)
-    detail = state.visible_series.get(panel.name, NOTHING)
+        return (ChartSeries("learning rate", curve, detail=detail),)
     if panel.name == THROUGHPUT:
         name = "mean" if state.has_ended else "recent"
         return (ChartSeries(name, state.throughput, style="success", detail=detail, value=state.steps_per_second),)
-    training = ChartSeries("step", state.curves.get(panel.name, NOTHING), detail=detail)
+    training = ChartSeries("step", curve, detail=detail)
     points = points_of(state.validation_of(panel.name))
     if not points:
         return (training if panel.of_bench else _with_value(training),)

@@ -69,7 +69,7 @@ def device_line(
     prefix = Content.assemble(
         (f"{device.id:<{ids}}", "$accent"), " ", Content(short_name(device)).truncate(names, ellipsis=True, pad=True)
     )
-    if meter is None or not meter.history:
+    if meter is None or not meter.utilizations:
         return Content.assemble(prefix, "  ", _without_readings(meter))
     bar = 6 if width < 100 else 12 if width < 160 else 20
     content = Content("").join(
@@ -87,7 +87,7 @@ def device_line(
     if history_width >= 6:  # at the right edge, so that all histories are aligned
         content = Content.assemble(
             content.pad_right(width - history_width - content.cell_length),
-            (sparkline(meter.history, history_width), "$accent 70%"),
+            (sparkline(meter.utilizations, history_width), "$accent 70%"),
         )
     return content.truncate(width, ellipsis=True)
 

@@ -6,6 +6,7 @@ from accel_engine.events import Outcome, Phase
 from accel_engine.run import Status
 from accel_engine.words import numbers
 from accel_engine.words.numbers import percent
+from accel_tui.formatting.runs import part_title
 from accel_tui.run_state.state import RunState
 from accel_tui.widgets.run.run_view import RunLine
 from accel_tui.widgets.styled_text import TextSpan, length
@@ -86,7 +87,7 @@ def phase(state: RunState, now: float, *, brief: bool = False) -> list[TextSpan]
     }.get(current, ("●", "$primary"))
     if brief:
         return [(f"{sign} {current}", f"bold {style}")]
-    detail = state.part.title if state.part else state.phase.detail
+    detail = part_title(state.part) if state.part else state.phase.detail
     if current is Phase.SCRIPT and not detail:
         detail = "no fit is running"
     lasted = now - state.phase.time

@@ -8,12 +8,12 @@ from textual.content import Content
 
 from accel_engine.events import DevicesFound, ModelBuilt, Outcome, ThreadsChosen, WorkCounted, XlaTried
 from accel_engine.run import RunInfo
+from accel_engine.run.history.history import Part
 from accel_engine.run.store.meta import ImportSource
 from accel_engine.run.store.series_names import VALIDATION_PREFIX
 from accel_engine.text import printable_line
 from accel_engine.words import numbers
 from accel_tui.plan import field_labels
-from accel_tui.run_state.parts import Part
 from accel_tui.run_state.state import RunState
 from accel_tui.run_state.worker_follower import reduction_name, worker_locations
 from accel_tui.widgets.run.run_view import RunText

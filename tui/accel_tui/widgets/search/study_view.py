@@ -1,8 +1,7 @@
 """The view of a search: one of several pictures of its trials, drawn in a thread."""
 
-import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from rich.segment import Segment
@@ -13,7 +12,7 @@ from textual.reactive import reactive
 from textual.strip import Strip
 
 from accel_engine.errors import AccelError
-from accel_engine.search.importance import compute
+from accel_engine.search.importance import importance
 from accel_engine.text import printable_line
 from accel_tui.study_state.state import StudyState
 from accel_tui.study_state.texts import objective_name
@@ -37,9 +36,6 @@ VIEWS: Mapping[str, str] = {
 }
 """Labels of the views."""
 
-IMPORTANCE_SECONDS = 10.0
-"""Seconds between two computations of the importance, each of which takes a second of a processor."""
-
 MOST_REGIONS = 40
 """Most regions that are painted by themselves; the whole picture is painted faster than more of them."""
 
@@ -59,6 +55,18 @@ class Importance:
     ended: int = -1
     shares: Mapping[str, float] | None = None
     problem: str = ""
+
+
+def importance_of(state: StudyState, before: Importance) -> Importance:
+    """The importance of a search's parameters, computed anew if trials have ended; takes up to a second."""
+    trials = tuple(state.trials.values())
+    ended = sum(not each.state.live for each in trials)
+    if ended == before.ended:
+        return before
+    try:
+        return Importance(ended, importance(state.parameters, state.monitor, trials))
+    except AccelError as error:
+        return Importance(ended, problem=printable_line(str(error)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -136,17 +144,13 @@ class StudyView(DirtyRegionWidget):
     shift: reactive[int] = reactive(0, repaint=False)
     """Number of the first parameter, or pair of parameters."""
 
-    importance: reactive[Importance] = reactive(Importance(), repaint=False)
-    """The importance of the parameters."""
-
     def __init__(self) -> None:
         super().__init__()
         self._state = StudyState()
         self._frame = Frame.blank(0, 0)
         self._is_drawing = False
         self._is_stale = False
-        self._is_computing = False
-        self._computed = -IMPORTANCE_SECONDS
+        self._importance = Importance()
 
     @property
     def state(self) -> StudyState:
@@ -167,7 +171,7 @@ class StudyView(DirtyRegionWidget):
         """Draw another view."""
         self.draw_again()
 
-    watch_selected = watch_shift = watch_importance = watch_view
+    watch_selected = watch_shift = watch_view
 
     def on_resize(self) -> None:
         """Draw for the new size."""
@@ -177,8 +181,6 @@ class StudyView(DirtyRegionWidget):
         """Draw in a thread; once more if a drawing is under way."""
         if not self.is_mounted or not self.size or is_covered(self.screen):
             return
-        if self.view == "importance":
-            self._renew_importance()
         self._is_stale = True
         if not self._is_drawing:
             self._begin()
@@ -186,15 +188,18 @@ class StudyView(DirtyRegionWidget):
     def _begin(self) -> None:
         self._is_drawing, self._is_stale = True, False
         width, height = self.size
-        self._inputs = ViewInputs(self.view, self._state, self.selected, self.shift, self.importance, width, height)
+        self._inputs = ViewInputs(self.view, self._state, self.selected, self.shift, self._importance, width, height)
         self._draw()
 
     @work(thread=True, exit_on_error=False, group="draw")
     def _draw(self) -> None:
         # No arguments: Textual describes a worker by all of them, and repr() of a state takes long.
-        frame = None
+        frame, inputs = None, self._inputs
         try:
-            frame = draw_view(self._inputs)
+            if inputs.view == "importance":
+                self._importance = importance_of(inputs.state, self._importance)
+                inputs = replace(inputs, importance=self._importance)
+            frame = draw_view(inputs)
         finally:
             self.call_later(self._show, frame)
 
@@ -209,34 +214,6 @@ class StudyView(DirtyRegionWidget):
                 self.refresh()
         if self._is_stale and self.size:
             self._begin()
-
-    def _renew_importance(self) -> None:
-        """Compute the importance anew if trials have ended since; at most every few seconds."""
-        ended = sum(not trial.state.live for trial in self._state.trials.values())
-        wait = self._computed + IMPORTANCE_SECONDS - time.monotonic()
-        if self._is_computing or ended == self.importance.ended or self._state.definition is None:
-            return
-        self._is_computing = True
-        if wait > 0:
-            self.set_timer(wait, self._compute)
-        else:
-            self._compute()
-
-    @work(thread=True, exit_on_error=False, group="importance")
-    def _compute(self) -> None:
-        state = self._state
-        trials = tuple(state.trials.values())
-        ended = sum(not trial.state.live for trial in trials)
-        try:
-            shares = compute(state.definition, state.monitor, trials) if state.definition else {}
-            found = Importance(ended, shares)
-        except AccelError as error:
-            found = Importance(ended, problem=printable_line(str(error)))
-        self.call_later(self._take_importance, found)
-
-    def _take_importance(self, found: Importance) -> None:
-        self._is_computing, self._computed = False, time.monotonic()
-        self.importance = found
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """Render the requested cells of the latest picture."""

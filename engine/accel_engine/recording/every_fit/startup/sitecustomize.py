@@ -1,4 +1,4 @@
-"""Runs when Python starts the user's script, before any of its code, and leaves no trace that the script could meet.
+"""Runs when Python starts the user's script, and the processes that this starts; leaves no trace that they could meet.
 
 Python imports the module ``sitecustomize`` at its start (see :mod:`site`); the supervisor has put this directory first
 in ``PYTHONPATH``. So Python itself runs the script: ``__main__``, tracebacks, signals and the exit are as always.
@@ -9,11 +9,11 @@ import sys
 
 
 def _begin() -> None:
-    from accel_engine.recording.every_fit.hook import SUPERVISOR, install, restore_path
-
-    address = os.environ.pop(SUPERVISOR, "")
-    restore_path(os.path.dirname(__file__))
-    if address:
+    try:
+        from accel_engine.recording.every_fit.hook import hide_variables, install
+    except ModuleNotFoundError:  # another Python, which the script has started
+        return
+    if address := hide_variables(os.path.dirname(__file__)):
         install(address)
 
 

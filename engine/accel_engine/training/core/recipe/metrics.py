@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
-from accel_engine.data.dataset import Dataset, Split, take_rows
+from accel_engine.data.baseline import mean_target
+from accel_engine.data.dataset import Dataset
 from accel_engine.data.standardization_model import dtype_of_units, shape_in_units
 from accel_engine.data.structure import ArraySpec, Structure, flatten
 from accel_engine.errors import PlanError
@@ -21,12 +22,6 @@ from accel_engine.private_names.keras_names import mask_of, set_mask
 from accel_engine.training.core.task import Task, probabilities_of
 
 Numbers: TypeAlias = npt.NDArray[np.float32]
-
-MAX_TARGETS = 1 << 24
-"""Values of the training targets that are looked at; of more, the targets of examples at equal distances."""
-
-MAX_READ = 1000
-"""Examples whose targets are read from files."""
 
 _NUMERIC = {
     "mean_absolute_error": keras.metrics.MeanAbsoluteError,
@@ -168,33 +163,6 @@ def is_regression(task: Task, output: Any, dataset: Dataset) -> bool:
     sides = (*output.shape[1:],), target.shape
     values = [math.prod(side for side in each if side is not None) for each in sides]
     return not any(None in each for each in sides) and values[0] == values[1]
-
-
-def training_targets(dataset: Dataset) -> npt.NDArray[Any] | None:
-    """The training targets, or of many some examples at equal distances; ``None`` of a stream, or of several."""
-    targets = flatten(dataset.train.targets) if isinstance(dataset.train, Split) else []
-    if len(targets) != 1 or not len(targets[0]):
-        return None
-    array = targets[0]
-    most = min(len(array), MAX_TARGETS // max(1, math.prod(array.shape[1:])))
-    rows = max(1, most if isinstance(array, np.ndarray) else min(most, MAX_READ))
-    return take_rows(array, np.linspace(0, len(array) - 1, rows).astype(np.int64))
-
-
-def mean_target(dataset: Dataset) -> npt.NDArray[np.float64] | None:
-    """The mean of each column of the training targets, as they reach the loss; ``None`` if that is not known.
-
-    Returns:
-        float64 ``[columns]``.
-    """
-    if dataset.target_scaling is not None:
-        return np.zeros(len(dataset.target_scaling.mean))
-    targets = training_targets(dataset)
-    if targets is None or targets.dtype.kind not in "biuf":
-        return None
-    columns = targets.reshape(-1, targets.shape[-1] if targets.ndim > 1 else 1)
-    means: npt.NDArray[np.float64] = columns.mean(axis=0, dtype=np.float64)
-    return means if np.isfinite(means).all() else None
 
 
 def _of_numbers(name: str, dataset: Dataset) -> keras.Metric:

@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
-from accel_engine.data.structure import ArraySpec, Batch, Structure, flatten
+from accel_engine.data.baseline import past_columns
+from accel_engine.data.structure import Batch, Structure, flatten
 from accel_engine.run.diagnostics import ForecastReport
 from accel_engine.run.diagnostics.reports import MAX_UNITS
 from accel_engine.run.diagnostics.views import MAX_POINTS, View
@@ -107,20 +108,6 @@ class ForecastBuilder(OutputReportBuilder):
         windows = flatten(shown.batch.inputs)[0][:, :, order]
         names = [features[index] for index in order]
         return replace(shown, inputs=[curve_view(np.asarray(self.output.restored(each)), names) for each in windows])
-
-
-def past_columns(inputs: Structure, features: Sequence[str], names: Sequence[str]) -> list[int]:
-    """The columns of a window with the past of each series that is forecast; empty if any is missing.
-
-    Args:
-        inputs: The spec of the inputs.
-        features: The names of their columns.
-        names: The names of the series.
-    """
-    is_window = isinstance(inputs, ArraySpec) and len(inputs.shape) == 2 and inputs.shape[1] == len(features)
-    if not is_window or not names or not set(names) <= set(features):
-        return []
-    return [features.index(name) for name in names]
 
 
 def horizon_and_series(shape: Sequence[int | None], names: Sequence[str]) -> tuple[int, int]:
